@@ -16,7 +16,9 @@ static bool is_ipv6(const char *at, const char *end)
     return inet_pton(AF_INET6, text, &ignored) == 1;
 }
 
-/* "v", hexadecimal digits, ".", and characters of names or `:`. */
+/*
+ * Does the text have the form of IPvFuture (RFC 3986, 3.2.2): "v", hexadecimal digits, ".", characters of names or `:`?
+ */
 static bool is_future_address(const char *at, const char *end)
 {
     if (at == end || (*at | 0x20) != 'v')

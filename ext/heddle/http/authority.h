@@ -9,5 +9,5 @@ typedef struct {
     size_t port_start; /* offset in the text; the text's size if there is no port */
 } heddle_authority;
 
-/* False: the text is no authority. An empty text is the authority of a target that has none. */
+/* Returns false if the text is not an authority. An empty text is valid: targets may have an empty authority. */
 bool heddle_authority_split(heddle_authority *authority, const char *text, size_t size);

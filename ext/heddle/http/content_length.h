@@ -12,7 +12,7 @@ typedef struct {
 
 void heddle_content_length_note(heddle_content_length *length, const char *bytes, const heddle_field *field);
 
-/* Parses digits. -1: it is no number; INT64_MAX: it is larger than that. */
+/* Parses digits. Returns -1 if the text is not a number, and INT64_MAX if the number is larger. */
 int64_t heddle_content_length_parse(const char *text, size_t size);
-/* The same for the noted value. */
+/* Parses the noted value. */
 int64_t heddle_content_length_read(const heddle_content_length *length, const char *bytes);

@@ -2,14 +2,15 @@
 
 /*
  * The fields of a head about the message itself and its connection (RFC 9112, 6 and 9; RFC 9110, 7.6 to 7.8 and
- * 10.1.1), collected line by line. Several lines of one name are a list. They are checked when the head is complete.
+ * 10.1.1), collected line by line. Several lines of one name are a list. The caller checks the fields when the head is
+ * complete.
  */
 
 #include "http/content_length.h"
 #include "http/transfer_encoding.h"
 
 typedef struct {
-    heddle_slice host; /* the first line of it */
+    heddle_slice host; /* the value of its first line */
     bool has_host, second_host;
     heddle_content_length content_length;
     heddle_transfer_encoding transfer_encoding;

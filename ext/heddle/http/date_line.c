@@ -12,11 +12,11 @@ static void put_digits(char *at, int count, int64_t number)
 
 void heddle_date_line(char *out, int64_t seconds)
 {
-    /* Years have four digits. */
+    /* the first and the last second of the years with four digits */
     static const int64_t first = -INT64_C(62167219200), last = INT64_C(253402300799);
     seconds = seconds < first ? first : seconds > last ? last : seconds;
 
-    /* Days since 1 March of the year 0: in such years the leap day is the last day. */
+    /* Days since 1 March of the year 0: in a year that begins in March the leap day is the last day. */
     int64_t since_march = (seconds - first) / 86400 - 60, second = (seconds - first) % 86400;
     int64_t weekday = (since_march + 60 + 6) % 7; /* 1 January of the year 0 was a Saturday */
     int64_t year = 0;

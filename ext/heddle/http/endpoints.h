@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * The sums of the time accounts by endpoint, that is by label (request_label.h): of the first endpoints that have a
- * slow request, and of all others together. Bounded, because clients choose the paths. Uses no Ruby.
+ * The sums of the time accounts by endpoint, that is by label (request_label.h). The first endpoints with a slow
+ * request have a sum each; all others share one, because clients choose the paths, and the memory must be bounded. Uses
+ * no Ruby.
  */
 
 #include "http/request_label.h"
@@ -12,13 +13,16 @@ enum {
     HEDDLE_ENDPOINTS = 50, /* the last one stands for all others */
 };
 
-/* A faster request, ns, without its time in the queue, counts for no endpoint: finding its label costs too much. */
+/*
+ * ns. A request that takes less, without its time in the queue, counts for no endpoint: finding its label costs too
+ * much.
+ */
 #define HEDDLE_ENDPOINT_LEAST INT64_C(1000000)
 
 typedef struct {
     uint32_t hash;
     char label[HEDDLE_REQUEST_LABEL];
-    uint64_t spent[HEDDLE_SPENT_PARTS + 1]; /* ns; the last one is what the parts don't explain */
+    uint64_t spent[HEDDLE_SPENT_PARTS + 1]; /* ns; the last element is the time that no part explains */
 } heddle_endpoint;
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* The HTTP service: starts each connection with HTTP/1.1, and counts for all versions. */
+/* The HTTP service: starts each connection with HTTP/1.1, and counts the responses of all versions. */
 
 #include "http/engine.h"
 
@@ -106,7 +106,7 @@ heddle_fate heddle_engine_count_rejection(heddle_connection *connection, const h
     int state = 0;
     rb_protect(report_rejection, (VALUE)&report, &state);
     if (state)
-        heddle_take_errinfo(); /* an error of the log must not end the server */
+        heddle_take_errinfo(); /* an error in the callback, such as a full disk of its log, must not end the server */
     /* The callback may have closed the sockets. */
     return heddle_sockets_at(sockets, identity) == connection ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
@@ -153,14 +153,14 @@ static void choose_protocol(heddle_connection *connection)
     protocols[HEDDLE_HTTP_1]->begin(connection);
 }
 
-/* Returns the protocol's number and what it has loaded; nil: the session ends. */
+/* Returns the protocol's number and what the protocol has loaded, or nil: then the session ends. */
 static VALUE load_session(heddle_service *service, VALUE words, int *state)
 {
     unsigned number = RSTRING_LEN(words) ? *(uint8_t *)RSTRING_PTR(words) : HEDDLE_HTTP_PROTOCOLS;
     if (number >= HEDDLE_HTTP_PROTOCOLS || !protocols[number]->load)
         return Qnil;
     VALUE rest = rb_str_new(RSTRING_PTR(words) + 1, RSTRING_LEN(words) - 1);
-    RB_GC_GUARD(words); /* its bytes are copied after an allocation */
+    RB_GC_GUARD(words); /* an allocation precedes the copy of its bytes */
     VALUE loaded = protocols[number]->load((heddle_engine *)service, rest, state);
     return *state || NIL_P(loaded) ? Qnil : rb_assoc_new(UINT2NUM(number), loaded);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The HTTP service of a loop. Its connections, of every version of HTTP, share it: limits, counters, and buffers that
- * are used only between two waits.
+ * The HTTP service of a loop. All its connections, of every version of HTTP, share its limits and counters, and its
+ * buffers, which no fiber uses across a wait.
  */
 
 #include "http/response_head_writer.h"
@@ -17,10 +17,10 @@
 #include "net/protocol.h"
 #include "net/sockets.h"
 
-/* By the status's first digit, 1 to 5; 0: a status outside of RFC 9110's. */
+/* Classes are the first digit of the status, 1 to 5. Class 0 has the statuses outside of RFC 9110's range. */
 enum {
     HEDDLE_STATUS_CLASSES = 6,
-    HEDDLE_REJECTION_STATUSES = 200, /* from 400 on */
+    HEDDLE_REJECTION_STATUSES = 200, /* the statuses from 400 on */
 };
 
 static inline unsigned heddle_status_class(int status)
@@ -60,13 +60,13 @@ struct heddle_engine {
     uint64_t rejections[HEDDLE_REJECTION_STATUSES]; /* by their status */
     heddle_request_durations durations;
     heddle_latency latency; /* times from the complete head to the response */
-    heddle_slowest slowest; /* the slowest of these */
-    /* of the time accounts: one for each part, and one for what they don't explain */
+    heddle_slowest slowest; /* the slowest responses */
+    /* the time accounts: a histogram for each part, and one for the time that no part explains */
     heddle_latency spent[HEDDLE_SPENT_PARTS + 1];
     heddle_endpoints *endpoints; /* NULL until a slow request has ended */
 };
 
-/* State that the protocols keep in the engine. `configuration`: one that was checked; may raise. */
+/* Lets each protocol set up its state in the engine. `configuration` was checked. May raise. */
 void heddle_engine_configure_protocols(heddle_engine *engine, VALUE configuration);
 void heddle_engine_mark_protocols(const heddle_engine *engine);
 /* The value of an option. */
@@ -88,5 +88,5 @@ static inline heddle_engine *heddle_engine_of_connection(const heddle_connection
 
 /* Counts the application's complete response, or the rejection of its response. */
 void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *exchange, int status);
-/* Counts a rejection before the request reached the application. A callback may close the connection. */
+/* Counts the rejection of a request that has not reached the application. A callback may close the connection. */
 HEDDLE_FATE heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);

@@ -26,7 +26,7 @@ static void object_mark(void *data)
     heddle_engine_mark_protocols(engine);
 }
 
-/* Sockets and requests may still have references. */
+/* Sockets and requests may still use the engine: the last one frees it. */
 static void object_free(void *data)
 {
     heddle_engine *engine = data;
@@ -131,8 +131,8 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
  * call-seq: drain(close_code = 1001, seconds = 0) -> nil
  *
  * From now on every response tells its client that it is the connection's last. WebSockets are closed with this code
- * within +seconds+, at most a hundred a second if the time allows that. Until then a callback that runs, and
- * on_shutdown, come first.
+ * within +seconds+, at most a hundred a second if the time allows that. Before it is closed, a WebSocket's running
+ * callback and its on_shutdown may finish, but not beyond that time.
  */
 static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 {
@@ -151,8 +151,9 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: websocket_loader = loader
  *
- * +loader.load(name, state)+ must return handler and caller of a WebSocket that another process has handed off; nil for
- * the handler closes it. +loader.refuse_stream+ is called for an event stream whose description can't be read.
+ * +loader.load(name, state)+ must return the handler and the caller of a WebSocket that another process has handed off.
+ * If the handler is nil, the WebSocket is closed. +loader.refuse_stream+ is called for an event stream whose
+ * description can't be read.
  */
 static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
 {
@@ -175,13 +176,15 @@ static VALUE engine_websocket_clients(VALUE self)
     return found;
 }
 
-/* How many files for bodies a process with so many descriptors opens. */
+/* How many files for bodies a process opens at most if it may have so many descriptors. */
 static VALUE engine_body_files(VALUE class, VALUE descriptors)
 {
     return UINT2NUM(heddle_body_files_limit(NUM2ULL(descriptors)));
 }
 
-/* The scoreboard on which this process counts its bodies: kept, and so mapped, until the process ends. */
+/*
+ * The scoreboard on which this process counts its bodies. It stays referenced, and so mapped, until the process ends.
+ */
 static VALUE disk_scoreboard = Qnil;
 
 /*
@@ -209,7 +212,7 @@ static VALUE make_class_counts(const uint64_t *counts)
     return list;
 }
 
-/* Requests that were rejected before they reached the application, by the status that they got. */
+/* How many requests were rejected before they reached the application, by status. */
 static VALUE engine_rejections(VALUE self)
 {
     VALUE counts = rb_hash_new();
@@ -232,9 +235,9 @@ static VALUE duration_key(const heddle_duration_series *series)
 /*
  * call-seq: durations -> Hash
  *
- * How long complete responses took, by method, scheme, version of HTTP (times 10) and status: an Array of the counts in
- * the buckets of DURATION_BOUNDS, the last one without a bound, and then the sum in nanoseconds. The status 0 stands
- * for combinations beyond the first 128.
+ * The durations of complete responses by method, scheme, version of HTTP (times 10) and status. Each value is an Array:
+ * the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in nanoseconds.
+ * All combinations beyond the first 128 are counted together, with the status 0.
  */
 static VALUE engine_durations(VALUE self)
 {
@@ -270,7 +273,7 @@ static const char *part_name(int part)
 /*
  * call-seq: spent -> Hash{Symbol => Array}
  *
- * The same of the time accounts: for each part that has occurred its counts, and its sum in seconds.
+ * The time accounts: for each part that has occurred, the counts in its buckets and the sum in seconds.
  */
 static VALUE engine_spent(VALUE self)
 {
@@ -319,11 +322,11 @@ static VALUE engine_endpoints(VALUE self)
     /* Complete responses of the application by the first digit of their status, 1 to 5; at index 0 those with         \
      * another status. */                                                                                              \
     X(engine_answers, "answers", make_class_counts(engine_of(self)->answers))                                          \
-    /* The sum of these times, in seconds. */                                                                          \
+    /* The sum of the times that are counted in #latencies, in seconds. */                                             \
     X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))                          \
     X(engine_websocket_loader, "websocket_loader",                                                                     \
       engine_of(self)->websockets.loader ? engine_of(self)->websockets.loader : Qnil)                                  \
-    /* How many requests took how long from their complete head to their response, by the buckets of                   \
+    /* The durations of requests from their complete head to their response: counts in the buckets of                  \
      * LATENCY_BOUNDS. Hijacked and aborted requests are not counted. */                                               \
     X(engine_latencies, "latencies", counts_of(&engine_of(self)->latency))
 METHODS(HEDDLE_DEFINE_METHOD)

@@ -1,4 +1,4 @@
-/* The record of an exchange: made, reused, its body in memory, and its end. */
+/* Makes, reuses and ends the records of exchanges, and keeps their bodies in memory. */
 
 #include "http/exchange.h"
 
@@ -7,7 +7,7 @@
 #include "scheduler/take_errinfo.h"
 #include "selector/list.h"
 
-/* A record that an ended exchange has left, or a new one; NULL without memory. */
+/* Returns the spare record of an ended exchange, or else a new record; NULL without memory. */
 static heddle_exchange *take_spare(heddle_engine *engine)
 {
     heddle_exchange *exchange = engine->spare;
@@ -81,7 +81,8 @@ bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
 void heddle_exchange_leave_session(heddle_exchange *exchange)
 {
     heddle_connection *connection = exchange->work.connection;
-    if (exchange->work.list && connection->transport.fd >= 0) /* its client has left, and it was not handed off */
+    /* the client has left; the connection was not handed off */
+    if (exchange->work.list && connection->transport.fd >= 0)
         connection->sockets->clients_gone++;
     heddle_ready_list_remove(&exchange->work);
     exchange->work.connection = NULL;
@@ -120,7 +121,7 @@ typedef struct {
     size_t room;
 } enlargement;
 
-/* Under rb_protect: enlarging the String may raise NoMemoryError. */
+/* Called under rb_protect: enlarging the String may raise NoMemoryError. */
 static VALUE enlarge_body(VALUE data)
 {
     enlargement *one = (enlargement *)data;

@@ -1,9 +1,10 @@
 #pragma once
 
 /*
- * An exchange: a request and its response, in any version of HTTP; the work item of HTTP. The record has the request's
- * head, and the part of its body that was received before a runner took it. A body that may stay in memory is received
- * into a String, which the application gets without a copy; a larger one goes into a file. Records are reused.
+ * An exchange is a request and its response, in any version of HTTP. It is HTTP's work item. The record has the
+ * request's head, and the part of the body that was received before a runner took the exchange. A body that may stay in
+ * memory is received into a String, which the application gets without a copy; a larger body goes into a file. Records
+ * are reused.
  *
  * While the exchange waits, the protocol's session owns it. From the moment a runner calls the application until the
  * application returns, the runner owns it; `work.connection` becomes NULL when the session no longer needs it.
@@ -23,19 +24,20 @@ typedef struct heddle_engine heddle_engine;
 typedef struct heddle_exchange_handle heddle_exchange_handle;
 
 /*
- * The operations of an exchange, which its protocol implements. All run in the loop, with the GVL. Those that take a
- * handle raise IOError when the exchange is complete, and those that send raise ClientGoneError.
+ * The operations of an exchange, which its protocol implements. All run in the loop, with the GVL. Operations that take
+ * a handle raise IOError when the exchange is complete. Operations that send raise ClientGoneError when the client has
+ * gone.
  */
 typedef struct {
     const char *version; /* for SERVER_PROTOCOL; NULL: the version in the head */
     bool takes_over;     /* the application may take the connection over (full hijack) */
-    bool waits;          /* `send` can wait until the client has taken everything */
-    /* The class of its Ruby object, a Heddle::HTTP::Exchange with more methods of this protocol. */
+    bool waits;          /* `send` can wait until the client has received everything */
+    /* The class of its Ruby object: a subclass of Heddle::HTTP::Exchange, with this protocol's own methods. */
     const VALUE *object_class;
 
     /* Was the request's body received completely? */
     bool (*is_received)(heddle_exchange_handle *handle);
-    /* Returns where it is noted whether the client waits for 100 Continue. NULL: the client got that already. */
+    /* Returns the address of the flag "the client waits for 100 Continue"; NULL if the client has got 100 Continue. */
     bool *(*expectation)(heddle_exchange_handle *handle);
     /* Are there received bytes that were not used yet? */
     bool (*is_buffered)(heddle_exchange_handle *handle);
@@ -46,22 +48,22 @@ typedef struct {
     /* Waits for more of the body. Raises IO::TimeoutError after `timeout` ns, unless that is negative. */
     VALUE (*fill)(heddle_exchange_handle *handle, int64_t timeout);
 
-    /* Checks that a response can be sent; sets what the version decides of its head. */
+    /* Checks that a response can be sent, and sets the facts about its head that the version of HTTP decides. */
     void (*begin_head)(heddle_exchange_handle *handle, heddle_head_writer *head);
     /*
-     * Sends a complete response: the head is in `out` from `start` on, and is removed from there; `size` bytes of
-     * content are in `body`, an Array of Strings. False: nothing was sent, because the client has gone.
+     * Sends a complete response. Removes its head from `out`, where it begins at `start`. `body` is an Array of Strings
+     * with `size` bytes of content. Returns false if it has sent nothing because the client has gone.
      */
     bool (*send)(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out, size_t start,
                  VALUE body, size_t size, bool wait);
     /*
-     * Sends content, a String, over HTTP/1.1 also an Array of Strings. Waits while the client is slower than the
+     * Sends content: a String, or over HTTP/1.1 also an Array of Strings. Waits while the client is slower than the
      * application.
      */
     void (*write)(heddle_exchange_handle *handle, VALUE data);
     /*
-     * Sends a piece of content of unknown length, without waiting. False: nothing was sent, and the piece needs
-     * `write`. NULL if the handle's `chunking` is never set.
+     * Sends a piece of content of unknown length, without waiting. If it returns false, it has sent nothing, and the
+     * caller must call `write`. NULL in protocols that never set the handle's `chunking`.
      */
     bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
     /* The response is complete: the loop sends the rest. `reusable`: the connection may serve another request. */
@@ -71,16 +73,19 @@ typedef struct {
      * Watches an open exchange from now on, so that an event comes when the client leaves. True: it has left already.
      */
     bool (*watch_disconnect)(heddle_exchange *exchange);
-    /* Called when a runner has taken it. Its connection may be freed. May be NULL. */
+    /* Called when a runner has taken the exchange. Its connection may be freed. May be NULL. */
     void (*taken)(heddle_exchange *exchange);
     /* Called for a waiting exchange that will not be served: sends this response. */
     HEDDLE_LAST_USE void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection,
                                    const char *retry_after);
-    /* Sends this rejection of the application's. False: the client has gone. Its connection may be freed. */
+    /*
+     * Sends a rejection that the application asked for. Returns false if the client has gone. The connection may be
+     * freed.
+     */
     bool (*reject_running)(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content);
     /*
-     * Called when the application has not finished it, or aborts it: ends it so that the client sees that. Its
-     * connection may be freed.
+     * Called when the application has not finished the exchange, or aborts it. Ends it so that the client sees an
+     * incomplete response. The connection may be freed.
      */
     void (*abandon)(heddle_exchange *exchange);
 } heddle_exchange_operations;
@@ -107,8 +112,8 @@ struct heddle_exchange {
     size_t reserved_memory;
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
-    int64_t queued;  /* when its body was complete, unless that is streamed; the same clock */
-    int64_t began; /* when its first byte came; 0: with the complete head */
+    int64_t queued;  /* when its body was complete, or, if the body is streamed, its head; the same clock */
+    int64_t began; /* when its first byte came; 0: at the same time as the complete head */
     heddle_account *account; /* while a runner owns it; or NULL */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
@@ -121,7 +126,7 @@ static inline void heddle_exchange_enter(heddle_exchange *exchange, heddle_excha
     exchange->state = state;
 }
 
-/* Does a runner own it, with or without the session? */
+/* Does a runner own the exchange, whether or not the session still knows it? */
 static inline bool heddle_exchange_is_running(const heddle_exchange *exchange)
 {
     return exchange->state == HEDDLE_EXCHANGE_RUNNING || exchange->state == HEDDLE_EXCHANGE_WITHOUT_SESSION;
@@ -132,13 +137,13 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
                                      heddle_connection *connection, const heddle_request_head *head, const char *bytes);
 void heddle_exchange_free(heddle_exchange *exchange);
 /*
- * Called when the client has left, or its stream has ended early: cancels what the application has asked to be
- * cancelled then. Also called for a waiting exchange. Never raises.
+ * Called when the client has left, or its stream has ended early: calls `cancel` of the object that the application has
+ * registered. Also called for a waiting exchange. Never raises.
  */
 void heddle_exchange_disconnected(heddle_exchange *exchange);
 /*
- * Separates the exchange from its session: takes it out of the queue, and frees it unless a runner owns it; then it is
- * freed when the application has returned.
+ * Separates the exchange from its session: takes it out of the queue and frees it. If a runner owns it, it is freed
+ * when the application has returned.
  */
 void heddle_exchange_leave_session(heddle_exchange *exchange);
 
@@ -150,8 +155,8 @@ static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
 /* Makes room for so many more bytes of the body and returns where they go; NULL without memory. */
 char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size);
 /*
- * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. False: all bodies of this
- * process together would have too many.
+ * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. Returns false if the bodies
+ * of this process would need too much memory together.
  */
 bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes);
 /* The part of the body in memory, or nil; removes it from the exchange. */

@@ -34,7 +34,7 @@ static void handle_free(void *data)
     heddle_service_release(&handle->engine->base);
 }
 
-/* The record is within the object: each request has one, and memory of its own would take longer. */
+/* The record is embedded in the object: each request has one, and a separate allocation would take longer. */
 static const rb_data_type_t exchange_type =
     HEDDLE_TYPE("Heddle::HTTP::Exchange", RUBY_TYPED_EMBEDDABLE, .dmark = handle_mark, .dfree = handle_free);
 _Static_assert(sizeof(heddle_exchange_handle) <= 320, "it fits into an object of Ruby's second largest size");
@@ -162,7 +162,7 @@ void heddle_exchange_raise_gone(const char *text, int error)
 void heddle_exchange_raise_bad_request(const heddle_rejection *rejection)
 {
     VALUE arguments[] = {INT2FIX(rejection->status), rb_str_new_cstr(rejection->reason)};
-    /* Data.new turns the arguments into keywords. */
+    /* Data.new turns the arguments into keywords, as initialize wants them. */
     VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::Rejection"), rb_intern("new"), 2, arguments);
     rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequestError")));
 }
@@ -210,7 +210,7 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
-/* Where it says whether the client waits for 100 Continue. */
+/* The address of the flag "the client waits for 100 Continue". */
 static bool *expectation_of(heddle_exchange_handle *handle)
 {
     static bool never;
@@ -231,8 +231,11 @@ bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status_value,
         return false;
     heddle_head_writer head = {
         .request = method,
-        .status = heddle_response_status(status_value), /* may run the application's code */
-        /* No content for HEAD says nothing of what GET would get: many applications leave it out (RFC 9110, 8.6). */
+        .status = heddle_response_status(status_value), /* may call application code */
+        /*
+         * An empty body for HEAD does not tell the length that GET would get: many applications omit the body (RFC
+         * 9110, 8.6).
+         */
         .length = method == HEDDLE_HEAD && size == 0 ? -1 : size,
     };
     operations->begin_head(handle, &head);
@@ -274,9 +277,9 @@ void heddle_exchange_disconnected(heddle_exchange *exchange)
 /*
  * call-seq: cancel_on_disconnect(scope) -> nil
  *
- * Calls `scope.cancel`, once, when the client leaves before the exchange is complete: it closes its side of the
- * connection, resets the connection or the stream, or the connection fails. Calls it at once if that has happened
- * already.
+ * Calls `scope.cancel`, once, when the client leaves before the exchange is complete: the client closes its side of the
+ * connection, resets the connection or the stream, or the connection fails. If the client has left already, calls it at
+ * once.
  */
 static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
 {
@@ -291,8 +294,8 @@ static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
 /*
  * call-seq: reject(status, reason) -> true or false
  *
- * Answers with a sentence of text, lets the client receive it, and takes no fiber. Over HTTP/1.1 the connection closes.
- * false when the client has gone.
+ * Responds with a sentence of text. The loop sends it; no fiber waits for that. Over HTTP/1.1 the connection closes.
+ * Returns false if the client has gone.
  */
 static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {
@@ -327,12 +330,12 @@ static VALUE exchange_close(VALUE self)
     return Qnil;
 }
 
-/* Call an operation of the exchange: of an open one, and of one whose client can get a response. */
+/* CALL calls an operation of an open exchange; the other macro also demands that a response can be sent. */
 #define CALL(self, operation, ...) operations_of(HANDLE(self))->operation(HANDLE(self), ##__VA_ARGS__)
 #define SEND(self, operation, ...) sending_operations(HANDLE(self))->operation(HANDLE(self), __VA_ARGS__)
 #define HANDLE(self) heddle_exchange_handle_of(self)
 #define METHODS(X)                                                                                                     \
-    /* The part of the body that was received before the request was served; once. */                                  \
+    /* The part of the body that was received before the request was served. Returns it only once. */                  \
     X(exchange_take_body, "take_body", exchange_of(self)->operations->take_body(exchange_of(self)))                    \
     /* Was the body received completely? */                                                                            \
     X(exchange_received_p, "received?", CALL(self, is_received) ? Qtrue : Qfalse)                                      \
@@ -379,7 +382,7 @@ static VALUE exchange_close(VALUE self)
     X(exchange_env, "env", HANDLE(self)->env ? HANDLE(self)->env : Qnil)                                               \
     /* Makes the Mutex of the stream that the application writes to. */                                                \
     X(exchange_make_lock, "make_lock", HANDLE(self)->lock = rb_mutex_new())                                            \
-    /* Bytes of content that C has sent. */                                                                            \
+    /* How many bytes of content the extension has sent. */                                                            \
     X(exchange_content_sent, "content_sent", ULL2NUM(heddle_exchange_handle_of(self)->sent))
 METHODS(HEDDLE_DEFINE_METHOD)
 

@@ -1,6 +1,8 @@
 #pragma once
 
-/* Heddle::HTTP::Exchange: the Ruby object with which a request is answered. Each version of HTTP has a subclass. */
+/*
+ * Heddle::HTTP::Exchange, the Ruby object that Heddle's Ruby code responds with. Each version of HTTP has a subclass.
+ */
 
 #include "http/engine.h"
 
@@ -13,8 +15,8 @@ struct heddle_exchange_handle {
     uint64_t sent;             /* bytes of content */
     bool upgradable;           /* the client asks for a WebSocket or an event stream, and it is allowed here */
     bool chunking;             /* content is sent in chunks, as it comes */
-    VALUE env;                 /* the application gets it, a Hash; 0: not made yet */
-    VALUE lock;                /* a Mutex: who has it writes content; 0: none */
+    VALUE env;                 /* the Hash that the application gets; 0: not made yet */
+    VALUE lock;                /* the Mutex of the fiber that writes content; 0: none */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
     const char *tls_version;   /* of the connection, such as TLSv1.3; NULL: no TLS */
@@ -23,12 +25,15 @@ struct heddle_exchange_handle {
 /* Makes the Ruby object of an exchange that a runner has taken. */
 VALUE heddle_exchange_object(heddle_exchange *exchange);
 /*
- * [method, target, age in seconds, client's address, status that was sent or nil], or nil when it has ended. On any
- * thread.
+ * Returns [method, target, age in seconds, client's address, status that was sent or nil], or nil if the exchange has
+ * ended. May be called on any thread.
  */
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
-/* The address of the client that trusted proxies name; false: the peer is the client, as far as is known. */
+/*
+ * Finds the client's address in the fields of trusted proxies. Returns false if there is none: then the peer counts as
+ * the client.
+ */
 bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client);
 /* Raises when the request has ended. */
 heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
@@ -42,10 +47,16 @@ heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handl
 /* The same while a response can be sent; raises ClientGoneError otherwise. */
 heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle);
 
-/* The part of the body that was received before a runner took the exchange: String, SpooledBody or nil; once. */
+/*
+ * The part of the body that was received before a runner took the exchange: String, SpooledBody or nil. Only the first
+ * call returns it.
+ */
 VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 
-/* The bytes of an Array of Strings; -1: it is no such Array. To be called again after application code has run. */
+/*
+ * The size in bytes of an Array of Strings; -1 if the object is not such an Array. Application code may change the
+ * Array: call this again after it has run.
+ */
 int64_t heddle_content_size(VALUE body);
 
 /* Raise ClientGoneError and BadRequestError. `error`: an errno, or 0. */
@@ -53,13 +64,13 @@ NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejection));
 
 /*
- * Sends a plain response: a Hash of headers and an Array of Strings, `size` bytes. False: nothing was sent, and the
- * response needs the methods of the Ruby object, as one with a header of Rack's own does. With `wait`, returns when the
- * client has taken all of it. Raises InvalidResponseError and ClientGoneError.
+ * Sends a plain response: a Hash of headers and an Array of Strings, `size` bytes. If it returns false, it has sent
+ * nothing, and Ruby code must send the response, for example because it has a header such as rack.hijack. With `wait`,
+ * returns when the client has received all of it. Raises InvalidResponseError and ClientGoneError.
  */
 bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
                              bool wait);
-/* `write_piece` of the operations. False, too, if the content is not chunked or the exchange has ended. */
+/* Calls the operation `write_piece`. Also returns false if the content is not chunked or the exchange has ended. */
 bool heddle_exchange_write_piece(heddle_exchange_handle *handle, VALUE string);
 
 void Init_heddle_engine(VALUE http);

@@ -8,7 +8,7 @@
  *   WAITING    RUNNING    a runner takes it
  *   WAITING    SPARE      it was rejected, or its connection or stream has ended
  *   RUNNING    DETACHED   the session is done with it: the response is complete, or the connection or stream has ended
- *   RUNNING    WAITING    its Ruby object was collected with all of the loop: the session frees it
+ *   RUNNING WAITING the collector frees its Ruby object with the whole loop; the session frees the record
  *   RUNNING    SPARE      the application has returned, and everything that it left open is closed
  *   DETACHED   SPARE      the application has returned
  */

@@ -6,16 +6,19 @@
 #include "http/request_label.h"
 #include "net/networks.h"
 
-/* A longer time between the proxy and the server, ns, is taken for a wrong clock. */
+/* ns. If the time between the proxy and the server is longer than this, a clock must be wrong. */
 static const int64_t PROXY_LIMIT = INT64_C(600) * 1000 * 1000 * 1000;
 
 /*
- * A client that has ended its side of the connection may still read, and gets its response. One that has also waited
- * for so long, ns, has nearly always closed its socket. It gets 503 in case it has not.
+ * ns. A client that has ended its side of the connection may still read, and gets its response. But if it has also
+ * waited for this long, it has nearly always closed its socket: it gets 503 without a call of the application.
  */
 static const int64_t GIVES_UP = INT64_C(1000) * 1000 * 1000;
 
-/* The time between the proxy's clock and the first byte. The clocks of two machines differ: it is never negative. */
+/*
+ * The time from the proxy's X-Request-Start to the first byte. It would be negative where the clocks of the two
+ * machines differ: then it is 0.
+ */
 static int64_t time_before_server(const heddle_exchange *exchange, int64_t began)
 {
     int64_t start = heddle_forwarded_start(&exchange->head, exchange->bytes);

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The perfect hash behind fields.h. A name's size, its first and its last but one letter distinguish it from all
- * others; the factor spreads them without a collision. bin/support/field_factor.rb finds another factor when a name
- * is added.
+ * The perfect hash behind fields.h. The size of a name, its first letter and its second-last letter distinguish it from
+ * all other names. The factor spreads these three without a collision. bin/support/field_factor.rb finds another factor
+ * when a name is added.
  */
 
 #include "http/fields.h"

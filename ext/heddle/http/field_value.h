@@ -21,7 +21,10 @@ static inline uint64_t heddle_four(const char *at)
     return bytes;
 }
 
-/* Has it a CR, LF or NUL? The last words overlap the words before them, so that no byte is tested alone. */
+/*
+ * Does the value contain CR, LF or NUL? The last word is read so that it overlaps the word before, so no byte is tested
+ * alone.
+ */
 static inline bool heddle_value_is_forbidden(const char *value, size_t size)
 {
     if (size < 4)

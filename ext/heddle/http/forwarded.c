@@ -30,7 +30,7 @@ typedef struct {
     heddle_trusts *trusts;
     const void *trusted;
     heddle_address client;
-    bool any, known; /* an address came; it could be parsed */
+    bool any, known; /* a field had an address; it could be parsed */
 } search;
 
 /* Considers the next address to the right. */
@@ -98,7 +98,7 @@ static long take_quoted(rest *text)
     return text->at++ - start;
 }
 
-/* Where to store the fields; NULL: the caller does not need that one. */
+/* Where to store the fields. NULL for a field that the caller does not need. */
 typedef struct {
     heddle_scheme *scheme;
     search *search;
@@ -211,7 +211,7 @@ bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes)
 
 enum { DIGITS = 19 }; /* of nanoseconds since 1970 */
 
-/* 0: it is no such time. */
+/* Returns 0 if the text is not such a time. */
 static int64_t parse_start(const char *at, const char *end)
 {
     int64_t number = 0, fraction = 0, unit = 1, weight;
@@ -225,7 +225,7 @@ static int64_t parse_start(const char *at, const char *end)
     }
     if (digits < 9)
         return 0;
-    /* seconds have ten digits until the year 2286 */
+    /* the number of digits tells the unit: until the year 2286 a time in seconds has ten */
     weight = digits <= 11 ? 1000000000 : digits <= 14 ? 1000000 : digits <= 17 ? 1000 : 1;
     if (at < end && *at == '.') {
         for (at++; at < end && *at >= '0' && *at <= '9'; at++) {

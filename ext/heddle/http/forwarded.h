@@ -23,8 +23,9 @@ typedef enum {
      UINT64_C(1) << HEDDLE_FIELD_CLIENT_IP)
 
 /*
- * The client's scheme, as Rack determines it: X-Forwarded-Ssl that is `on`, else the last proto of Forwarded, else the
- * last http or https of X-Forwarded-Proto, else of X-Forwarded-Scheme. A malformed Forwarded is ignored.
+ * The client's scheme, as Rack determines it: https if X-Forwarded-Ssl is `on`; else the last proto in Forwarded; else
+ * the last http or https in X-Forwarded-Proto; else the last one in X-Forwarded-Scheme. A malformed Forwarded is
+ * ignored.
  */
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes);
 
@@ -32,17 +33,18 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
 typedef bool heddle_trusts(const void *trusted, const heddle_address *address);
 
 /*
- * The client in front of trusted proxies, as Rack determines it: of the addresses in Forwarded, or else in
- * X-Forwarded-For, the last that is no trusted proxy's, or else the first. False: there is none, or it can't be parsed.
+ * The address of the client in front of trusted proxies, as Rack determines it. Takes the addresses in Forwarded, or
+ * else in X-Forwarded-For: the last one that is not a trusted proxy's, or the first one if all are. Returns false if
+ * there is no address, or it can't be parsed.
  */
 bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
                              const void *trusted, heddle_address *client);
 
 /*
- * When the first proxy got the request (X-Request-Start), in ns since 1970; 0: none says. Heroku sends milliseconds,
- * nginx `t=` and seconds with a fraction, others microseconds: the size of the number tells.
+ * When the first proxy got the request (X-Request-Start), in ns since 1970; 0 if no proxy says it. Heroku sends
+ * milliseconds, nginx `t=` and seconds with a fraction, others microseconds. The number of digits tells the unit.
  */
 int64_t heddle_forwarded_start(const heddle_request_head *head, const char *bytes);
 
-/* Does a field name a proxy: Via, X-Forwarded-* or one of HEDDLE_FORWARDED_FIELDS? */
+/* Does the head have a field that a proxy sets: Via, X-Forwarded-* or one of HEDDLE_FORWARDED_FIELDS? */
 bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes);

@@ -34,7 +34,7 @@ VALUE heddle_rejection_object(const heddle_rejection *rejection)
 
 /* -- limits ------------------------------------------------------------------------------------------------------- */
 
-/* An Integer that is not negative; one beyond 62 bits means no limit. */
+/* Reads a limit: an Integer that is not negative. A number of more than 62 bits means no limit. */
 static uint64_t read_limit(VALUE configuration, const char *name)
 {
     VALUE value = rb_funcall(configuration, rb_intern(name), 0);

@@ -12,5 +12,5 @@ heddle_http_limits heddle_http_limits_of(VALUE configuration);
 VALUE heddle_rejection_object(const heddle_rejection *rejection);
 /* An H1::ReceivedResponse, of a head at offset `position` in its user's bytes. */
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position);
-/* name in lower case, value, name, value …; `folded`: as heddle_response_head has it. */
+/* name in lower case, value, name, value …; `folded`: the flag of heddle_response_head. */
 VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded);

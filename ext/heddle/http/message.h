@@ -15,7 +15,7 @@ typedef struct {
 } heddle_field;
 
 typedef struct {
-    size_t request_line, header; /* bytes; `header`: all field lines together, with their line ends */
+    size_t request_line, header; /* bytes; `header`: all field lines with their line ends */
     unsigned header_count;
     uint64_t body;               /* bytes */
     uint64_t chunk_extension, chunk_overhead;
@@ -40,7 +40,7 @@ typedef struct {
      * means `*`
      */
     heddle_slice path, query;
-    heddle_slice authority;      /* of an absolute target or else of Host; size 0: empty or none */
+    heddle_slice authority;      /* from an absolute target, or else from Host; size 0: empty or none */
     heddle_slice protocol;       /* of an extended CONNECT (RFC 8441); size 0: none */
     heddle_slice host, port;     /* the parts of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
@@ -59,8 +59,8 @@ typedef struct {
 } heddle_request_head;
 
 /*
- * Parses the head at the start of `bytes`; `seen`: how many of them an earlier call for the same head was given.
- * Returns the head's size; 0: incomplete, and valid so far; -1: rejected.
+ * Parses the head at the start of `bytes`; `seen`: how many bytes an earlier call for the same head has read. Returns
+ * the head's size, 0 if the head is incomplete and valid so far, or -1 if it is rejected.
  */
 int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,
                               const heddle_http_limits *limits, heddle_rejection *rejection);
@@ -69,18 +69,18 @@ typedef struct {
     heddle_slice reason;
     int status;
     uint8_t minor;
-    bool keep_alive;        /* the server allows to keep the connection open */
+    bool keep_alive;        /* the server lets the client keep the connection open */
     bool upgrade;           /* no HTTP/1 follows: 101, or a successful CONNECT */
     bool until_close;       /* the end of the connection ends the content */
     /* a value has folded lines: each CR LF in it, with the white space around it, stands for a space */
     bool folded;
-    int64_t content_length; /* of the content that follows, for this request's method; or as above */
+    int64_t content_length; /* of the content that follows, given the request's method; or as above */
     uint32_t size, field_bytes;
     uint16_t line_count, field_count, field_room;
     heddle_field *fields;
 } heddle_response_head;
 
-/* The same for a response to a request of this method, also for interim responses (1xx). */
+/* Parses the head of a response, or of an interim response (1xx), to a request of this method, in the same way. */
 int heddle_response_head_parse(heddle_response_head *head, heddle_method request, const char *bytes, size_t size,
                                size_t seen, const heddle_http_limits *limits, heddle_rejection *rejection);
 
@@ -100,7 +100,8 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
 
 /*
  * Decodes the bytes of a chunked body, up to its end: moves the data to `output`, which has room for `size` bytes and
- * may be `bytes` itself, and sets `*length` to their number. Returns how many bytes were used, or -1: rejected.
+ * may be `bytes` itself, and sets `*length` to their number. Returns how many bytes it has used, or -1 if the body is
+ * malformed.
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
                               const heddle_http_limits *limits, heddle_rejection *rejection);

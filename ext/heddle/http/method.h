@@ -4,7 +4,7 @@
 
 #include "http/message.h"
 
-/* Of a known method. */
+/* The name of a known method. */
 static inline const char *heddle_method_name(heddle_method method)
 {
     static const char *const names[] = {

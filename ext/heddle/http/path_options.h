@@ -1,6 +1,8 @@
 #pragma once
 
-/* An option that applies to all requests, to none, or to some paths and below, such as stream_bodies. */
+/*
+ * An option, such as stream_bodies, that applies to all requests, to none, or to some paths and everything below them.
+ */
 
 #include "http/exchange.h"
 
@@ -10,8 +12,8 @@ typedef struct {
     char **prefixes; /* of paths */
 } heddle_path_option;
 
-/* Does the option count for this request? */
+/* Does the option apply to this request? */
 bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange);
-/* Is the request's path one of the option's, and not only below it? */
+/* Is the request's path itself in the option, and not only below a path of it? */
 bool heddle_path_option_names(const heddle_path_option *option, const heddle_exchange *exchange);
 void heddle_path_option_free(heddle_path_option *option);

@@ -1,15 +1,15 @@
 #pragma once
 
 /*
- * The protocols of the engine's connections. Each registers its table when the extension is loaded; the engine, and a
- * protocol that another one replaces, know no more of it.
+ * The protocols of the engine's connections. Each protocol registers its table when the extension is loaded. The
+ * engine, and a protocol that hands its connection over to another one, know only that table.
  */
 
 #include "net/protocol.h"
 
 typedef struct heddle_engine heddle_engine;
 
-/* The number of a protocol is also the first byte of a session that another process continues. */
+/* The number of a protocol is also the first byte of the message that hands off a session to another process. */
 typedef enum {
     HEDDLE_HTTP_1, /* every connection begins with it */
     HEDDLE_HTTP_2,
@@ -19,17 +19,20 @@ typedef enum {
 } heddle_http_protocol_number;
 
 typedef struct {
-    /* Begins the protocol on a connection that has none yet, or replaces its protocol. NULL: begun in another way. */
+    /*
+     * Begins the protocol on a connection that has none yet, or replaces its protocol. NULL if the protocol begins in
+     * another way.
+     */
     HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
     /* The client has sent something else than the listener expects: sends a response with this status, and closes. */
     HEDDLE_LAST_USE void (*begin_rejecting)(heddle_connection *connection, int status, const char *reason);
     /*
-     * A session that another process has handed off, see heddle_service_operations. `words` begins behind the
-     * protocol's number. NULL: sessions of this protocol are not handed off.
+     * Loads a session that another process has handed off, see heddle_service_operations. `words` begins behind the
+     * protocol's number. NULL if sessions of this protocol are never handed off.
      */
     VALUE (*load)(heddle_engine *engine, VALUE words, int *state);
     HEDDLE_LAST_USE void (*resume)(heddle_connection *connection, VALUE loaded);
-    /* State that the connections of this protocol share within an engine. NULL: they share none. */
+    /* Sets up the state that connections of this protocol share within an engine. NULL if they share none. */
     void (*configure)(heddle_engine *engine, VALUE configuration); /* may raise */
     void (*mark)(const heddle_engine *engine);
     void (*release)(heddle_engine *engine);

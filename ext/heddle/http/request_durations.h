@@ -17,7 +17,7 @@ static const uint16_t heddle_duration_bounds[HEDDLE_DURATION_BOUNDS] = {5,   10,
                                                                         500, 750, 1000, 2500, 5000, 7500, 10000};
 
 typedef struct {
-    uint16_t status; /* 0: unused, or, of the last one, any */
+    uint16_t status; /* 0: unused; in the last series: any status */
     uint8_t method;  /* heddle_method */
     uint8_t version; /* of HTTP, times 10 */
     bool secure;     /* over TLS */
@@ -26,7 +26,8 @@ typedef struct {
 } heddle_duration_series;
 
 typedef struct {
-    heddle_duration_series series[HEDDLE_DURATION_SERIES + 1]; /* the last one: of combinations that found no room */
+    /* the last one counts all combinations that found no room */
+    heddle_duration_series series[HEDDLE_DURATION_SERIES + 1];
 } heddle_request_durations;
 
 static inline heddle_duration_series *heddle_duration_series_of(heddle_request_durations *durations,

@@ -3,7 +3,7 @@
 static const char ID[] = ":id";
 
 enum {
-    LONG = 15,     /* bytes of a segment that may have digits: longer ones may be tokens */
+    LONG = 15,     /* bytes of the longest segment that may have digits: a longer one may be a token */
     WORD = 20,     /* letters of the longest word */
     METHOD = 16,   /* bytes of the longest registered methods */
     EXTENSION = 6, /* letters and digits of a format such as `.json` */
@@ -25,8 +25,8 @@ static bool is_upper(char character)
 }
 
 /*
- * Does it look like words: in one case, or in camelCase with at least two small letters after each capital? Random
- * letters hardly ever do.
+ * Do the letters look like words: all in one case, or in camelCase with at least two small letters after each capital?
+ * Random letters hardly ever do.
  */
 static bool is_word(const char *letters, size_t size)
 {
@@ -47,7 +47,7 @@ static bool is_word(const char *letters, size_t size)
     return humps && after >= 2;
 }
 
-/* Does it consist of words, with punctuation between them? */
+/* Does the segment consist of words, with punctuation between them? */
 static bool is_words(const char *segment, size_t size)
 {
     for (size_t at = 0; at < size;) {
@@ -61,7 +61,7 @@ static bool is_words(const char *segment, size_t size)
     return true;
 }
 
-/* Can the segment be an identifier: a number, a name, a secret? Such a segment is not part of a label. */
+/* May the segment be an identifier: a number, a name, a secret? Then it must not appear in a label. */
 static bool is_id(const char *segment, size_t size)
 {
     size_t digits = 0;
@@ -69,7 +69,7 @@ static bool is_id(const char *segment, size_t size)
         char character = segment[i];
         digits += is_digit(character);
         if (!is_digit(character) && !is_lower(character) && !is_upper(character) && !memchr("-_.:*", character, 5))
-            return true; /* encoded text, an address, base64 */
+            return true; /* may be encoded text, an address, base64 */
     }
     if (size && digits == size)
         return true;
@@ -113,7 +113,7 @@ static void append_segment(text *to, const char *segment, size_t size)
     }
 }
 
-/* A client may send any token as a method. */
+/* Clients may send any token as a method: one that can't be registered becomes OTHER. */
 static void append_method(text *to, const char *method, size_t size)
 {
     static const char OTHER[] = "OTHER";
@@ -126,7 +126,7 @@ static void append_method(text *to, const char *method, size_t size)
     append_bytes(to, method, size);
 }
 
-/* The start of the path: an absolute target has a scheme and an authority before it. */
+/* The offset of the path: in an absolute target a scheme and an authority come before it. */
 static size_t find_path(const char *target, size_t size)
 {
     if (size == 0 || target[0] == '/')
@@ -183,6 +183,6 @@ uint32_t heddle_request_label_hash_line(const char *bytes, size_t size)
     while (after < end && *after != ' ' && *after != '?')
         after++;
     if (after == end && (size_t)(after - target) < HEDDLE_REQUEST_LABEL)
-        return 0; /* the following bytes may belong to the label */
+        return 0; /* the text is incomplete: the next bytes may belong to the label */
     return heddle_request_label_hash(bytes, (size_t)(space - bytes), target, (size_t)(after - target));
 }

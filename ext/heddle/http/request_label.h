@@ -1,10 +1,11 @@
 #pragma once
 
 /*
- * The label of a request: its method and path, with `:id` instead of segments that may be identifiers or secrets:
- * numbers, segments of more than 15 characters that have a digit or are no words, and segments with other characters
- * than letters, digits, `-`, `_`, `.`, `:` and `*`. A method that can't be a registered one is `OTHER`. The stall
- * history and the metrics count requests by label. Only this file decides what is part of a label. Uses no Ruby.
+ * The label of a request: its method and path, with `:id` instead of each segment that may be an identifier or a
+ * secret. These are numbers, segments of more than 15 characters that have a digit or are not words, and segments with
+ * other characters than letters, digits, `-`, `_`, `.`, `:` and `*`. A method that can't be registered becomes `OTHER`.
+ * The stall history and the metrics count requests by label. Only this file decides what is part of a label. Uses no
+ * Ruby.
  */
 
 #include "system.h"
@@ -17,7 +18,7 @@ enum {
 size_t heddle_request_label_write(char label[HEDDLE_REQUEST_LABEL], const char *method, size_t method_size,
                                   const char *target, size_t target_size);
 
-/* A number that identifies the label, never 0. Two labels have the same number in one case of 2^32. */
+/* A number that identifies the label, never 0. Two labels have the same number with a probability of 2^-32. */
 uint32_t heddle_request_label_hash(const char *method, size_t method_size, const char *target, size_t target_size);
-/* The same for bytes that begin with a request line; 0: there are too few bytes. */
+/* The same number, from bytes that begin with a request line; 0 if there are too few bytes. */
 uint32_t heddle_request_label_hash_line(const char *bytes, size_t size);

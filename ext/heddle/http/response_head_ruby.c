@@ -41,8 +41,8 @@ void heddle_buffer_free(heddle_buffer *buffer)
 /* -- names that were found right --------------------------------------------------------------------------------- */
 
 /*
- * A cache of valid field names in lower case, as Rack demands them: an application has few. An entry's index is a hash
- * of its bytes. It holds no objects, so the collector need not know it. One table for each thread.
+ * A cache of valid field names in lower case, as Rack demands them: an application uses few names. An entry's index is
+ * a hash of its bytes. Entries hold no objects, so the collector need not know the cache. Each thread has a table.
  */
 enum {
     PLACES = 128, /* a power of two */
@@ -57,7 +57,7 @@ typedef struct {
 
 static _Thread_local kept_name kept_names[PLACES];
 
-/* Called again after application code has run, which may continue on another native thread. */
+/* Call this again after application code has run: the Ruby thread may then be on another native thread. */
 static __attribute__((noinline)) kept_name *table_of_thread(void)
 {
     __asm__ volatile("");
@@ -102,7 +102,10 @@ static bool is_number(VALUE text)
     return at == end;
 }
 
-/* `value`: a String, or nil if only the name is wrong; `said`: the application's original value; Qundef: `value`. */
+/*
+ * `value`: a String, or nil if only the name is wrong. `said`: the application's original value, or Qundef if that is
+ * `value`.
+ */
 NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said))
 {
     if (said == Qundef)
@@ -138,7 +141,7 @@ typedef struct {
     kept_name *kept;
     heddle_field_result failure; /* or WRITTEN */
     VALUE name, value;           /* the field that has failed */
-    bool unprepared;             /* a value is no String, and only application code can convert it */
+    bool unprepared;             /* a value is not a String, and only application code can convert it */
     bool no_memory;
 } field_writer;
 
@@ -159,7 +162,7 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
 
 static bool write_values(field_writer *writer, VALUE name, VALUE values);
 
-/* True: continue with the next field. */
+/* Returns true to continue with the next field. */
 static bool write_value(field_writer *writer, VALUE name, VALUE value)
 {
     const char *name_bytes = RSTRING_PTR(name), *bytes = RSTRING_PTR(value);
@@ -272,7 +275,7 @@ static VALUE strings_of(VALUE value)
     return strings;
 }
 
-/* Returns names, Arrays of Strings and the original values. */
+/* Returns an Array of names, Arrays of Strings and original values. */
 static VALUE prepare_headers(heddle_head_writer *head, VALUE headers)
 {
     VALUE pairs = rb_ary_new();
@@ -387,7 +390,7 @@ static VALUE checked_protocol(VALUE protocol)
     return rb_str_new_frozen(protocol);
 }
 
-/* More than the beginning and the end of a head need, without the protocol and the date. */
+/* Bytes that suffice for the beginning and the end of a head, without the protocol and the date. */
 enum { FRAME = 256 };
 
 void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,

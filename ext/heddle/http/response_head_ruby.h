@@ -8,10 +8,10 @@
 
 /*
  * Buffers own their bytes, from malloc, and grow; an empty one is {0}. The owner frees them with heddle_buffer_free,
- * also after an exception; they contain nothing of the response then.
+ * also after an exception; after an exception they contain nothing of the response.
  *
- * Where headers are no plain Strings, application code converts them, and may let other fibers run, which may use the
- * same buffer. Its earlier content is restored afterwards.
+ * Where headers are not plain Strings, application code converts them. Meanwhile other fibers may run and use the same
+ * buffer: its earlier content is restored afterwards.
  */
 
 /* Makes room for so many more bytes; raises NoMemoryError. */

@@ -38,7 +38,7 @@ static const char token_bytes[256] = {
     'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, '|', 0, '~', 0,
 };
 
-/* An empty name is no token. */
+/* Returns false if the name is not a token; an empty name is none. */
 static bool copy_lower_token(char *lower, const char *name, size_t size)
 {
     bool good = size > 0;
@@ -92,7 +92,9 @@ static heddle_field_result take_coding(heddle_head_writer *head, const char *val
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* Only `close` is noted. The option `upgrade` follows from the field Upgrade, which is noted where it is written. */
+/*
+ * Notes only `close`. The option `upgrade` is written if there is a field Upgrade, which is noted where it is written.
+ */
 static heddle_field_result take_connection(heddle_head_writer *head, const char *value, size_t size)
 {
     if (heddle_value_is_forbidden(value, size))
@@ -103,7 +105,7 @@ static heddle_field_result take_connection(heddle_head_writer *head, const char 
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* The server's treatment of a field. */
+/* How the server treats a field. */
 typedef enum {
     PLAIN,
     DATE,
@@ -324,12 +326,15 @@ static void put_framing(heddle_head_writer *head, heddle_buffer *out)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
-        /* Over HTTP/1.1 only with until_close: the application writes to the socket, in the coding it has declared. */
+        /*
+         * A declared coding is sent over HTTP/1.1 only with until_close: the application itself encodes what it writes
+         * to the socket.
+         */
         if (head->declared_chunked && head->minor == 1 && head->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
-        /* HEAD gets the length that GET would get; of the statuses without content, only 205 gets a length. */
+        /* HEAD gets the length that GET would get. Among the statuses without content only 205 gets a length. */
         head->length = 0;
         if (head->status == 205)
             put_length(head, out, 0);

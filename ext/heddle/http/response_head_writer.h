@@ -8,7 +8,7 @@
 #include "http/message.h"
 #include "http/status.h"
 
-/* A buffer for output. Bytes that do not fit are counted and not written: `used` > `room` then. */
+/* A buffer for output. Bytes that do not fit are not written, but `used` counts them, and so exceeds `room`. */
 typedef struct {
     char *bytes;
     size_t used, room;
@@ -32,7 +32,7 @@ typedef struct {
     uint32_t name_size, value_size;
 } heddle_packed_field;
 
-/* The facts about a response. The caller sets those before the first blank line. */
+/* The facts about a response. The caller sets the members above the first blank line. */
 typedef struct {
     heddle_method request;
     heddle_head_form form;
@@ -43,10 +43,11 @@ typedef struct {
     int64_t length;           /* the content's length if the server knows it; -1: declared_length is used */
 
     int64_t declared_length;      /* the value of the application's content-length, or -1 */
-    bool declared_close, declared_chunked, declared_upgrade, declared_date; /* what its other fields declare */
+    /* what the application's other fields declare */
+    bool declared_close, declared_chunked, declared_upgrade, declared_date;
     bool has_internal; /* the application has set a field for the server only, such as rack.hijack */
 
-    heddle_framing framing;   /* set by heddle_head_writer_end, which also sets `length`: -1 if it writes none */
+    heddle_framing framing;  /* set by heddle_head_writer_end, which also sets `length`, to -1 if it writes no length */
 } heddle_head_writer;
 
 /* Begins a head: writes the status line, if the form has one. */
@@ -54,10 +55,10 @@ void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out);
 
 typedef enum {
     HEDDLE_FIELD_WRITTEN,
-    HEDDLE_FIELD_TAKEN,      /* not written: it concerns the server, the framing or the connection */
-    HEDDLE_BAD_NAME,         /* the name is no token */
+    HEDDLE_FIELD_TAKEN,      /* noted, and not written: the field concerns the server, the framing or the connection */
+    HEDDLE_BAD_NAME,         /* the name is not a token */
     HEDDLE_BAD_VALUE,        /* the value has CR, LF or NUL */
-    HEDDLE_BAD_LENGTH,       /* a content-length that is no number, or differs from an earlier one */
+    HEDDLE_BAD_LENGTH,       /* a content-length that is not a number, or differs from an earlier one */
     HEDDLE_BAD_CODING,       /* a transfer-encoding other than chunked or identity */
 } heddle_field_result;
 
@@ -65,20 +66,20 @@ typedef enum {
 heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                              size_t name_size, const char *value, size_t value_size);
 
-/* Writes one value of a plain field (see below), whose name is in lower case already. Only the value is checked. */
+/* Writes one value of a plain field (see below). Its name must be in lower case. Checks only the value. */
 heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size);
 
-/* Is this a plain field, whose name is a token, and which heddle_head_writer_field writes without noting it? */
+/* Is this a plain field? Its name is a token, and heddle_head_writer_field writes it without noting anything. */
 bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 
 /* True if the field is never sent, whatever its value is. Sets has_internal if it is for the server only. */
 bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_t name_size);
 
 /*
- * Ends a head: decides framing and keep_alive. Writes the framing, Date unless the application has set it, and in lines
- * also Connection and the empty line. `date` is the whole line. `protocol` is written as Upgrade of a 101 if
- * the application has set no such field.
+ * Ends a head: decides framing and keep_alive. Writes the fields of the framing, and Date unless the application has
+ * set it. In the form of lines, also writes Connection and the empty line. `date` is the whole line. `protocol` is
+ * written as Upgrade of a 101 if the application has set no such field.
  */
 void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);

@@ -1,6 +1,6 @@
 #include "http/slowest.h"
 
-/* Sets the shortest duration that enters the list. */
+/* Sets `floor`, the shortest duration that enters the list. */
 static void set_floor(heddle_slowest *slowest)
 {
     slowest->floor = HEDDLE_SLOWEST_LEAST;

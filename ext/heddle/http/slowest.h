@@ -12,9 +12,9 @@ enum {
     HEDDLE_SLOWEST_TEXT = 200, /* bytes of a method, a space and a target */
 };
 
-/* A faster request is never listed. */
+/* ns. A request that takes less is never listed. */
 #define HEDDLE_SLOWEST_LEAST INT64_C(1000000)
-/* How long an entry is kept. */
+/* ns. How long an entry is kept. */
 #define HEDDLE_SLOWEST_KEPT INT64_C(300000000000)
 
 typedef struct {
@@ -25,8 +25,9 @@ typedef struct {
 } heddle_slow;
 
 typedef struct {
-    int64_t floor; /* shorter durations are not listed … */
-    int64_t until; /* … until an entry expires at this time; both 0 at first, so that the first response sets them */
+    int64_t floor; /* a shorter duration does not enter the list … */
+    /* … until this time, when an entry expires; both are 0 at first, so that the first response sets them */
+    int64_t until;
     unsigned count;
     heddle_slow list[HEDDLE_SLOWEST]; /* unordered */
 } heddle_slowest;

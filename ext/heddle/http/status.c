@@ -68,7 +68,7 @@ enum {
     HIGHEST = 511,
 };
 
-/* The index of a status in `lines`; 0: not there. */
+/* The index of a status in `lines`, or 0. */
 enum {
     UNREGISTERED,
 #define PLACE(code, phrase) PLACE_##code,

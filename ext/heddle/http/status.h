@@ -7,8 +7,8 @@
 enum { HEDDLE_STATUS_LINE_ROOM = 16 }; /* room for a line without a phrase */
 
 /*
- * The whole line of a response with this status, 100 to 999, and its size. For an unregistered status it is written
- * into `room`: the phrase may be empty, the space before it must not be missing (RFC 9112, 4).
+ * The whole line of a response with this status, 100 to 999, and its size. The line of an unregistered status is
+ * written into `room`, with an empty phrase; the space before the phrase must be there (RFC 9112, 4).
  */
 const char *heddle_status_line(int status, size_t *size, char room[HEDDLE_STATUS_LINE_ROOM]);
 

@@ -46,7 +46,7 @@ static int split_authority_form(heddle_request_head *head, const char *bytes, he
     return 0;
 }
 
-/* The size of "http://" or "https://" at the start of the target, in any case; 0: it has neither. */
+/* The size of "http://" or "https://" at the start of the target, in any case; 0 if it has neither. */
 static uint32_t measure_scheme(const char *target, uint32_t size)
 {
     uint32_t name = size > 4 && (target[4] | 0x20) == 's' ? 5 : 4;

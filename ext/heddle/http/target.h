@@ -4,9 +4,10 @@
 
 /*
  * Splits the target of a request (RFC 9112, 3.2) into path, query and, if it has one, authority with host and port. The
- * head's method_id and target are set, and the target's characters were checked. 0, or -1: rejected.
+ * head's method_id and target are set, and the target's characters were checked. Returns 0, or -1 if the target is
+ * rejected.
  */
 int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rejection *rejection);
 
-/* Sets an authority that is a slice of the bytes. False: it is invalid. */
+/* Sets the authority, a slice of the bytes. Returns false if it is invalid. */
 bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddle_slice authority);

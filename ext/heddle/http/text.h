@@ -133,11 +133,11 @@ static inline const char *heddle_find_token_end(const char *at, const char *end)
 
 /* -- words -------------------------------------------------------------------------------------------------------- */
 
-/* Is the text this word, in any case? `word` is in lower case and has no `@[\]^_`. */
+/* Is the text this word, in upper or lower case? `word` is in lower case and has no `@[\]^_`. */
 bool heddle_is_word(const char *text, size_t size, const char *word);
 
 /*
  * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty ones are skipped. Moves `*at`
- * behind it. NULL at the end. The CR LF of a folded line counts as white space: no other can be in a value.
+ * behind it. NULL at the end. CR LF counts as white space: in a value it can only come from a folded line.
  */
 const char *heddle_next_element(const char **at, const char *end, size_t *size);

@@ -2,7 +2,10 @@
 
 #include <sched.h>
 
-/* How often a process checks whether others that ask for the same room have decided: one of them may be stopped. */
+/*
+ * How often a process checks whether the others that ask for the same room have decided. Bounded, because one of them
+ * may be stopped.
+ */
 enum { MAX_POLLS = 200 };
 
 /* The lock makes a change of `used`, of an address's bytes and of the slot's word one step. */
@@ -35,7 +38,7 @@ static bool fits_limit(uint64_t limit, uint64_t bytes, uint64_t others, uint64_t
            asked <= limit - disk.used - bytes - others;
 }
 
-/* `bytes` more for this body; they fit into the limit. */
+/* Does the body's address have room for `bytes` more? The caller has checked that they fit into the limit. */
 static bool fits_address(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes,
                          const heddle_scoreboard_bodies *others)
 {
@@ -52,9 +55,10 @@ static bool fits(uint64_t limit, const heddle_body_disk_count *body, uint64_t by
 }
 
 /*
- * Asks on the scoreboard first, and reads it afterwards: of two processes that ask at the same time, at least one sees
- * the other. Where there is room for one of them only, the one with the later slot withdraws, and waits without asking;
- * the other waits for that. So they refuse each other only if one of them is stopped in between.
+ * Writes its request to the scoreboard first, and then reads the others' requests: of two processes that ask at the
+ * same time, at least one sees the other. If there is room for only one of them, the process with the later slot
+ * withdraws its request and waits; the other process waits for the withdrawal. So both are refused only if one of them
+ * is stopped in between.
  */
 static bool agree_with_others(const heddle_body_disk_count *body, uint64_t bytes, uint64_t limit)
 {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Counts the bytes of request bodies on disk: of this process and of each address in it, and, by the scoreboard, of the
- * server's other processes. Any thread may call these functions. Uses no Ruby.
+ * Counts the bytes of request bodies on disk: in this process in total and for each client address, and, through the
+ * scoreboard, in the server's other processes. Any thread may call these functions. Uses no Ruby.
  */
 
 #include "net/address.h"
@@ -11,26 +11,27 @@
 /* What is counted for one body. */
 typedef struct {
     uint64_t bytes;
-    uint16_t address; /* its client's, as of heddle_address_find_number */
+    uint16_t address; /* the client's number from heddle_address_find_number */
 } heddle_body_disk_count;
 
 /*
  * Raises the count of a body to `bytes`. Returns false, and changes nothing, in two cases:
  *
  * - all processes together would have more than `limit`;
- * - they would have more than half of it, and the body's address more than its share in this process: the other half,
- *   divided by the number of processes. The share does not bound the only body of an address.
+ * - all processes together would have more than half of `limit`, and the body's address more than its share in this
+ *   process. A share is half of `limit`, divided by the number of processes. It does not bound the only body of an
+ *   address.
  */
 bool heddle_body_disk_take(heddle_body_disk_count *body, uint64_t bytes, uint64_t limit);
 /* Would heddle_body_disk_take return true now? */
 bool heddle_body_disk_has_room(const heddle_body_disk_count *body, uint64_t bytes, uint64_t limit);
 void heddle_body_disk_release(heddle_body_disk_count body);
-/* The bytes of this process. */
+/* The bytes on disk of this process. */
 uint64_t heddle_body_disk_used(void);
 
 /*
- * Shows this process's bytes on the scoreboard, and counts the others'. The scoreboard must stay mapped until the
- * process ends.
+ * From now on shows this process's bytes on the scoreboard, and counts the bytes of the other processes. The scoreboard
+ * must stay mapped until the process ends.
  */
 void heddle_body_disk_share(const heddle_scoreboard *scoreboard, uint32_t slot);
 

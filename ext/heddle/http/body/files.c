@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-/* The lock is for forks and tests: otherwise only the writer thread opens and releases files. */
+/* The lock is needed for forks and tests. Otherwise only the writer thread opens and releases files. */
 static struct {
     pthread_mutex_t lock;
     heddle_body_file *first;
@@ -49,7 +49,7 @@ static int open_unnamed(const char *folder)
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
         return fd >= 0 ? fd : -errno;
 #endif
-    /* Some file systems don't have O_TMPFILE (NFS, overlays of old kernels). */
+    /* Some file systems have no O_TMPFILE: NFS, and overlayfs in old kernels. */
     char *name = NULL;
     if (asprintf(&name, "%s/heddle-body-XXXXXX", folder) < 0)
         return -ENOMEM;
@@ -173,7 +173,7 @@ void heddle_body_files_after_fork(bool in_child, unsigned inherited)
         return;
     }
     for (heddle_body_file *file = take_all(); file; file = file->next)
-        close(file->fd); /* the record is lost: a child frees nothing here */
+        close(file->fd); /* the record leaks: a child must not call free here */
     atomic_store(&counted, inherited);
     memset(by_number, 0, sizeof(by_number));
     atomic_store(&by_number[0], inherited);

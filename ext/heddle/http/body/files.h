@@ -1,16 +1,16 @@
 #pragma once
 
 /*
- * The files of spooled bodies. They have no name, and only the process that made a file writes to it. To create a file,
- * to allocate its blocks and to free them costs more than to copy a body of a few megabytes. So a file that is no
- * longer needed is kept for 250 ms: the next body overwrites it. A body is never read beyond its own end. When the disk
- * is full, kept files are closed.
+ * The files of spooled bodies. They have no name, and only the process that made a file writes to it. Creating a file,
+ * and allocating and freeing its blocks, costs more than copying a body of a few megabytes. So a file that is no longer
+ * needed is kept for 250 ms: the next body overwrites it. A body is never read beyond its own end. When the disk is
+ * full, kept files are closed.
  */
 
 #include "net/address.h"
 
 enum {
-    HEDDLE_BODY_FILES_MOST = 1024,              /* the maximum of this process's files: their buffers have 64 MiB */
+    HEDDLE_BODY_FILES_MOST = 1024,              /* the most files of a process, whose buffers have 64 MiB together */
     HEDDLE_BODY_FILES_SHARE = 4,                /* at most a fourth of its descriptors are such files */
     HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection has at most an eighth of the files */
     HEDDLE_BODY_FILES_SPARE = 64,               /* the maximum of kept files */
@@ -24,8 +24,8 @@ struct heddle_body_file {
     int fd;
     bool shared;   /* a forked child may read it, too: it is never overwritten */
     uint16_t address; /* the number of its client's address (heddle_address_find_number) */
-    bool failed;   /* a write to it has failed: it is not kept, for its blocks may be what the disk lacks */
-    uint64_t size; /* the file's size in bytes, of its current or an earlier body */
+    bool failed;   /* a write to it has failed: it is not kept, because the disk may need its blocks */
+    uint64_t size; /* the file's size in bytes; an earlier, larger body may have determined it */
     char folder[];
 };
 
@@ -33,19 +33,20 @@ struct heddle_body_file {
 
 /* How many files, kept ones included, a process may have if it may have this number of descriptors. */
 unsigned heddle_body_files_limit(uint64_t descriptors);
-/* The same for this process. */
+/* The limit of this process. */
 unsigned heddle_body_files_most(void);
 /*
- * Counts a file that will be opened for a client of this address (heddle_address_find_number); false: there would be
- * too many files, or the address would have more than half of the maximum. Its release, close or uncount undoes that.
+ * Counts a file that will be opened for a client of this address (heddle_address_find_number); returns false if there
+ * would be too many files, or the address would have more than half of the maximum. Releasing, closing or uncounting
+ * the file undoes the count.
  */
 bool heddle_body_files_count(uint16_t address);
-/* The file will not be opened. */
+/* Undoes the count of a file that will not be opened. */
 void heddle_body_files_uncount(uint16_t address);
 
 /* -- on the writer's thread --------------------------------------------------------------------------------------- */
 
-/* Opens an empty file, or takes a kept one in this folder. 0 or an errno. */
+/* Opens an empty file in this folder, or takes a kept one. Returns 0 or an errno. */
 int heddle_body_file_open(const char *folder, heddle_body_file **file);
 /* Called when no body needs the file any more: keeps or closes it. */
 void heddle_body_file_release(heddle_body_file *file);
@@ -54,7 +55,7 @@ void heddle_body_files_close_spares(void);
 /* -- any thread --------------------------------------------------------------------------------------------------- */
 
 bool heddle_body_files_any_spare(void);
-/* The same without keeping it. */
+/* Called in the same case; closes the file. */
 void heddle_body_file_close(heddle_body_file *file);
 /* Around a fork. The child keeps no files but the `inherited` ones of the application. */
 void heddle_body_files_before_fork(void);

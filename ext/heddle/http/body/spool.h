@@ -22,10 +22,11 @@
  * body that fits into one of them needs no file: heddle_body_memory_acquire counts it against the same limit.
  */
 enum {
-    HEDDLE_SPOOL_BUFFER = 65536,           /* each upload may have this */
+    HEDDLE_SPOOL_BUFFER = 65536,           /* the size of each upload's normal buffer */
     HEDDLE_SPOOL_LARGE_BUFFER = 262144,    /* the largest buffer of an upload */
-    HEDDLE_SPOOL_LARGE_BUFFERS = 16777216, /* all buffers above HEDDLE_SPOOL_BUFFER together */
-    HEDDLE_SPOOL_AHEAD = 1048576,          /* how much more is counted on disk than was received; see below */
+    HEDDLE_SPOOL_LARGE_BUFFERS = 16777216, /* limit of all buffers above HEDDLE_SPOOL_BUFFER together */
+    /* how many bytes may be counted on disk beyond those received, see heddle_body_spool_submit */
+    HEDDLE_SPOOL_AHEAD = 1048576,
 };
 
 typedef enum {
@@ -33,7 +34,7 @@ typedef enum {
     HEDDLE_SPOOL_QUEUED,  /* queued for the writer */
     HEDDLE_SPOOL_WRITING, /* used by the writer */
     HEDDLE_SPOOL_WRITTEN, /* its message was posted to the owner's loop */
-    HEDDLE_SPOOL_ENDING,  /* the owner is gone: the writer frees it, or the loop when it opens the message */
+    HEDDLE_SPOOL_ENDING, /* the owner is gone: the writer frees the spool, or the loop does when it opens the message */
 } heddle_spool_state;
 
 typedef struct heddle_body_spool heddle_body_spool;
@@ -41,7 +42,9 @@ typedef struct heddle_body_spool heddle_body_spool;
 /* The functions of a spool's owner. */
 typedef struct {
     void *owner;
-    /* Called on the owner's loop: the buffer was written, or that failed (`error`: an errno; else 0). */
+    /*
+     * Called on the owner's loop: the buffer was written (`error` is 0), or the write has failed (`error` is an errno).
+     */
     void (*written)(void *owner, int error);
     /* Called on the writer's thread: posts the message to the loop. Must not wait. */
     void (*post)(void *loop, heddle_loop_message *message);
@@ -60,10 +63,10 @@ struct heddle_body_spool {
     heddle_loop_message message;
     heddle_body_job job;
     heddle_spool_owner owner;
-    heddle_spool_state state; /* protected by the writer's lock unless it is FILLING */
+    heddle_spool_state state; /* protected by the writer's lock, except while it is FILLING */
     bool inherited;           /* a forked child's copy, which no writer uses */
     bool kept;                /* the application has it: a forked child keeps the file, too */
-    bool awaits_file;         /* its file is counted (files.h), and not open yet */
+    bool awaits_file;         /* its file was counted (files.h), but is not open yet */
     bool ended;               /* its file is closed, or will be when the last read has ended */
     heddle_body_file *file;   /* NULL: no file yet */
     int error;                /* of the last write, an errno or 0 */
@@ -81,18 +84,18 @@ struct heddle_body_spool {
 
 /* -- the owner's: on the loop's thread ---------------------------------------------------------------------------- */
 
-/* NULL without memory; NULL and EMFILE in errno if this process or the client's address has too many files. */
+/* NULL without memory; NULL with errno EMFILE if this process or the client's address has too many files. */
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner, uint16_t address);
 /* The value of `expected` for a body of unknown length. */
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
 /*
- * Returns where the next bytes must be stored, `*size` of them at most, which is 0 only when the buffer is full; NULL
- * without memory. `expected`: how many bytes are still to come.
+ * Returns where the next bytes must be stored, and sets `*size` to the room there. It is 0 only when the buffer is
+ * full. Returns NULL without memory. `expected`: how many bytes are still to come.
  */
 char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
-/* Called after `size` bytes were stored there. */
+/* Call this after `size` bytes were stored there. */
 void heddle_body_spool_count_added(heddle_body_spool *spool, size_t size);
-/* Stores any number of bytes in an empty buffer. False without memory. */
+/* Stores any number of bytes in an empty buffer. Returns false without memory. */
 bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size);
 static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 {
@@ -101,29 +104,30 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 /* Frees an empty buffer while no bytes come. */
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
- * Passes the buffer to the writer, and counts its bytes on disk. Where there is room it counts up to twice the
- * received bytes, but not beyond `length`: so not every buffer has to ask the other processes, and a client that only
- * announces a large body holds nothing. 0; -ENOBUFS: as of heddle_body_disk_take; -EAGAIN: no thread could be started.
+ * Passes the buffer to the writer, and counts its bytes on disk. While there is room it counts up to twice the received
+ * bytes, but at most `length`. So the process need not ask the other processes for every buffer, and a client that only
+ * announces a large body occupies nothing. Returns 0, -ENOBUFS if heddle_body_disk_take has returned false, or -EAGAIN
+ * if no thread could be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
 /*
- * The complete body counts against the limit no more, though its file stays until the spool is closed: its request is
- * answered. Idempotent.
+ * Called when the request was answered: its complete body no longer counts against the limit, though its file stays
+ * until the spool is closed. Idempotent.
  */
 void heddle_body_spool_uncount(heddle_body_spool *spool);
 /*
  * The file is no longer needed: the writer closes it when the last read has ended. Idempotent. While the spool is being
- * written this only notes it, and the spool's last release closes the file.
+ * written, this only sets a flag, and the spool's last release closes the file.
  */
 void heddle_body_spool_close(heddle_body_spool *spool);
-/* Adds a reference, to be released. */
+/* Adds a reference; heddle_body_spool_release releases it. */
 void heddle_body_spool_hold(heddle_body_spool *spool);
 /* Releases a reference; the last one closes and frees the spool, in any state. */
 void heddle_body_spool_release(heddle_body_spool *spool);
 
 /* -- a complete spool, for its holders; with the GVL -------------------------------------------------------------- */
 
-/* The file stays open between these two calls. */
+/* The file stays open from this call to heddle_body_spool_end_read. */
 static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
 {
     if (spool->ended || !spool->file)
@@ -133,16 +137,16 @@ static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
 }
 void heddle_body_spool_end_read(heddle_body_spool *spool);
 /*
- * Reads from `offset` on: returns the number of bytes, fewer than asked for only at the end, or -errno. With or without
- * the GVL.
+ * Reads from `offset` on: returns the number of bytes, fewer than asked for only at the end, or -errno. May be called
+ * with or without the GVL.
  */
 ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, char *memory, size_t size);
 
 /* -- all of this process ------------------------------------------------------------------------------------------ */
 
 /*
- * Counts bytes of memory in large buffers, and in bodies above body_buffer that have no file. False: there would be
- * more than HEDDLE_SPOOL_LARGE_BUFFERS. On any thread.
+ * Counts bytes of memory in large buffers, and in bodies above body_buffer that have no file. Returns false if there
+ * would be more than HEDDLE_SPOOL_LARGE_BUFFERS. May be called on any thread.
  */
 bool heddle_body_memory_acquire(size_t bytes);
 void heddle_body_memory_release(size_t bytes);
@@ -154,12 +158,15 @@ void heddle_body_writer_add(heddle_body_spool *spool);
 void heddle_body_writer_remove(heddle_body_spool *spool);
 /* Queues the spool for the writer; -EAGAIN without a thread. */
 int heddle_body_writer_submit(heddle_body_spool *spool);
-/* The owner is gone. True: the caller may free the spool; false: the writer or the loop will. */
+/*
+ * Called when the owner is gone. If it returns true, the caller must free the spool; otherwise the writer or the loop
+ * frees it.
+ */
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
 /*
- * Queues a file that is no longer needed (NULL: none) to be closed, as to free the blocks of a large file takes time.
- * Its `counted` bytes are counted no more at once. The writer closes the file before it writes what is queued later, so
- * this process has no more on disk than it counts.
+ * Queues a file (or NULL) that is no longer needed; the writer closes it, because freeing the blocks of a large file
+ * takes time. Its `counted` bytes stop counting at once: the writer closes the file before it writes any buffer that is
+ * queued later, so this process never has more on disk than it counts.
  */
 void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count counted);
 /* Called when the loop opens the message of a spool. */

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::SpooledBody. It reads without calling a hook of the scheduler and without checking for interrupts, so
- * that a native library can read a body in a callback and find its thread's state unchanged.
+ * Heddle::HTTP::SpooledBody. It reads without calling a scheduler hook and without checking for interrupts. So a native
+ * library can read a body in a callback, and no other fiber runs meanwhile on its thread.
  */
 
 #include "binding.h"
@@ -63,7 +63,7 @@ static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, s
     reading one = {.spool = spool, .offset = offset, .memory = memory, .size = size};
     if (!heddle_body_spool_begin_read(spool))
         rb_raise(rb_eIOError, "the request has ended, and its body is closed");
-    if (size > SMALL_READ) /* INTR_FAIL: interrupts, which may switch fibers, are handled later */
+    if (size > SMALL_READ) /* with INTR_FAIL interrupts are handled later, because handling them may switch fibers */
         rb_nogvl(read_in_place, &one, NULL, NULL, RB_NOGVL_INTR_FAIL);
     if (!one.done)
         read_in_place(&one);
@@ -79,7 +79,7 @@ HEDDLE_DEFINE_METHOD(body_bytesize, "bytesize", ULL2NUM(spool_of(self)->size))
 /*
  * call-seq: byteslice(offset, length) -> String
  *
- * As String#byteslice: up to +length+ bytes of the body from +offset+ on.
+ * Like String#byteslice: up to +length+ bytes of the body from +offset+ on.
  */
 static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
 {
@@ -101,7 +101,7 @@ static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
 /*
  * call-seq: byteindex(text, offset) -> Integer or nil
  *
- * As String#byteindex, for a text of one byte.
+ * Like String#byteindex, for a text of one byte.
  */
 static VALUE body_byteindex(VALUE self, VALUE text, VALUE offset)
 {

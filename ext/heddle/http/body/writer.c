@@ -19,7 +19,10 @@ static struct {
 
 /* -- files; on the writer's thread -------------------------------------------------------------------------------- */
 
-/* The disk has no room, or this user has none: kept files may be what fills it. True: it is worth another try. */
+/*
+ * Called after a failed write. If the disk or the user's quota is full, closes the kept files, and returns true: then
+ * the caller tries again.
+ */
 static bool make_room_on_disk(int error)
 {
     if ((error != ENOSPC && error != EDQUOT) || !heddle_body_files_any_spare())
@@ -64,7 +67,7 @@ static void close_job_file(heddle_body_job *job)
     free(job);
 }
 
-/* With the lock held, which it releases meanwhile. */
+/* Called with the lock held; releases it while it writes. */
 static void write_spool(heddle_body_spool *spool)
 {
     spool->state = HEDDLE_SPOOL_WRITING;
@@ -83,7 +86,7 @@ static void write_spool(heddle_body_spool *spool)
     spool->owner.post(spool->owner.loop, &spool->message);
 }
 
-/* With the lock held, which it releases meanwhile. After a time without jobs it closes the kept files. */
+/* Called with the lock held; releases it while it waits. After a time without jobs it closes the kept files. */
 static void await_work(void)
 {
     writer.idle = true;
@@ -126,7 +129,7 @@ static void *run_writer(void *unused)
 
 /* -- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* With the lock held. True: the thread sleeps, and unlock_and_wake must wake it. */
+/* Called with the lock held. Returns true if the thread sleeps, and unlock_and_wake must wake it. */
 static bool enqueue_job(heddle_body_job *job)
 {
     HEDDLE_QUEUE_APPEND(&writer, job);
@@ -135,7 +138,7 @@ static bool enqueue_job(heddle_body_job *job)
     return idle;
 }
 
-/* In this order: a thread that wakes up while the lock is held would sleep again at once. */
+/* Unlocks first: a thread that wakes up while the lock is held would sleep again at once. */
 static void unlock_and_wake(bool idle)
 {
     pthread_mutex_unlock(&writer.lock);
@@ -210,7 +213,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
         break;
     }
     if (spool->state == HEDDLE_SPOOL_WRITTEN) {
-        /* Here, and not when the message is opened: a loop that has ended opens none. */
+        /* This is done here, and not when the loop opens the message, because a loop that has ended opens none. */
         heddle_body_file *file = spool->file;
         heddle_body_disk_count counted = spool->counted;
         spool->file = NULL;
@@ -249,7 +252,7 @@ static void before_fork(void)
     heddle_body_disk_before_fork();
 }
 
-/* The child may read the bodies that the application had: their files are not reused for other bodies. */
+/* The child may read bodies that the application has: their files must not be reused for other bodies. */
 static void after_fork_in_parent(void)
 {
     for (heddle_body_spool *spool = writer.all; spool; spool = spool->next) {
@@ -274,7 +277,7 @@ static void after_fork_in_child(void)
         spool->state = HEDDLE_SPOOL_FILLING;
         spool->counted.bytes = 0;
         if (!spool->kept && spool->file) {
-            close(spool->file->fd); /* the records are lost: a child frees nothing here */
+            close(spool->file->fd); /* the records leak: a child must not call free here */
             spool->file = NULL;
         }
         inherited += spool->file != NULL;

@@ -1,6 +1,6 @@
 /*
- * The body of a request over HTTP/1.1. Unless the application streams it, it is complete before the application is
- * called, in memory or in a file, so that reading it never waits and never switches fibers.
+ * The body of a request over HTTP/1.1. Unless the application streams the body, the body is complete, in memory or in a
+ * file, before the application is called. So reading it never waits and never switches fibers.
  */
 
 #include "http/body_rules.h"
@@ -77,7 +77,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     if (error)
         return reject_unwritten(connection, -error);
     bool goes_on = spools || length < 0 || heddle_exchange_make_body_room(exchange, (size_t)length);
-    /* Not when the client has begun to send the body (RFC 9110, section 10.1.1). */
+    /* 100 Continue is not sent when the client has already begun to send the body (RFC 9110, section 10.1.1). */
     if (goes_on && h1->expects && !begun)
         goes_on = send_continue(connection);
     h1->expects = false;
@@ -154,7 +154,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress proceed_reading(heddle_connection *c
     if (!h1->received)
         return HEDDLE_H1_MORE;
     if (exchange->spool)
-        heddle_body_spool_trim(exchange->spool); /* a buffer for the last chunk, which had no data */
+        /* frees a buffer that was made for the last chunk, which had no data */
+        heddle_body_spool_trim(exchange->spool);
     return HEDDLE_H1_SERVE;
 }
 
@@ -201,7 +202,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *conne
     return HEDDLE_H1_MORE;
 }
 
-/* Where `*size` bytes of chunks are decoded to; sets `*size` to the room there. NULL without memory. */
+/* Returns where to decode `*size` bytes of chunks to, and sets `*size` to the room there. NULL without memory. */
 static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t *size)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -242,7 +243,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *conne
     if (h1->stage != HEDDLE_H1_BODY) {
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
-        /* too many bytes to read only for keeping the connection */
+        /* too many bytes to be read only to keep the connection open */
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }

@@ -8,15 +8,15 @@ enum {
     BAD_REQUEST = 400,
     CONTENT_TOO_LARGE = 413,
     HEADER_TOO_LARGE = 431,
-    MOST_DIGITS = 16, /* of a chunk's size: 64 bits */
+    MOST_DIGITS = 16, /* hexadecimal digits of a chunk's size: 64 bits */
     LINE_END = 2,
 };
 
 typedef enum {
     SIZE,
-    SPACE,         /* white space after the size, which must be followed by an extension */
+    SPACE,         /* white space after the size; an extension must follow */
     EXTENSION,
-    SIZE_LINE_END, /* its CR has come */
+    SIZE_LINE_END, /* after the CR of the line with the size */
     DATA,
     DATA_CR,
     DATA_LF,
@@ -82,7 +82,7 @@ static int take_extension(heddle_chunked *chunked, char byte, heddle_rejection *
     return 0;
 }
 
-/* The size of a chunk is known: checks it against the limits. */
+/* Called when the size of a chunk is known: checks it against the limits. */
 static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     chunked->digits = 0;
@@ -181,7 +181,8 @@ static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_l
         return 0;
     }
     /*
-     * The empty line counts, unless there are no trailers: a head of exactly the allowed size may have a chunked body.
+     * The empty line counts against the limit only if there are trailers: a head of exactly the allowed size may have a
+     * chunked body.
      */
     if (chunked->state != LAST_LF)
         chunked->header_bytes += chunked->state == NEXT_TRAILER && byte == '\r' ? LINE_END : 1;

@@ -39,8 +39,9 @@ static VALUE decoder_initialize(VALUE self, VALUE configuration)
 /*
  * call-seq: decode(buffer, position, output) -> Integer
  *
- * Appends the body's bytes to the output. Returns the position of the first byte that is not part of the body: the end
- * of the buffer until the body is complete, or where decoding began if the bytes are invalid: see #rejection.
+ * Appends the body's bytes to the output. Returns the position of the first byte that is not part of the body. Until
+ * the body is complete, that is the end of the buffer. If the bytes are invalid, it is the given position; see
+ * #rejection.
  */
 static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE output)
 {

@@ -103,7 +103,10 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
 static void finish_response(heddle_exchange_handle *handle, bool reusable, int status)
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
-    /* Sent at once, while a failure can be raised in the caller; responses to pipelined requests are sent together. */
+    /*
+     * Sends at once, so that a failure is raised in the caller. But the responses to pipelined requests are sent
+     * together.
+     */
     if (!heddle_connection_buffered(connection))
         heddle_h1_flush(connection);
     heddle_h1_complete_response(connection, reusable, status);
@@ -131,8 +134,8 @@ static VALUE exchange_persistent_p(VALUE self)
 /*
  * call-seq: readpartial(max) -> String or nil
  *
- * After an upgrade: the bytes that the client has sent, at most +max+; waits if there are none. nil at the end of
- * input.
+ * After an upgrade, returns the bytes that the client has sent, at most +max+, or nil at the end of input. Waits if
+ * there are none.
  */
 static VALUE exchange_readpartial(VALUE self, VALUE max)
 {

@@ -11,14 +11,14 @@
 void heddle_h1_flush(heddle_connection *connection);
 /* Waits until at most `low` bytes of the output are left; raises ClientGoneError. */
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
-/* These are operations of the exchange. */
+/* The following two are operations of the exchange. */
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);
 void heddle_h1_write(heddle_exchange_handle *handle, VALUE data);
 void Init_heddle_h1_sending(VALUE exchange_class);
 
 /* -- h1/respond.c -------------------------------------------------------------------------------------------------- */
 
-/* These, too. */
+/* The following are operations of the exchange, too. */
 void heddle_h1_begin_head(heddle_exchange_handle *handle, heddle_head_writer *head);
 bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out,
                              size_t start, VALUE body, size_t size, bool wait);

@@ -7,7 +7,7 @@ enum {
     VERSION_NOT_SUPPORTED = 505,
 };
 
-/* Up to its CR LF: the bytes that follow must not influence the message. */
+/* The line ends at its CR LF: the bytes that follow must not influence the message. */
 static const char *find_line_end(const char *line, const char *end)
 {
     for (const char *at = line; end - at >= 2; at++) {

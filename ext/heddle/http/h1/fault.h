@@ -1,14 +1,14 @@
 #pragma once
 
-/* Error messages for a line that a parser has rejected; the parser has decided that before. All return -1. */
+/* Writes the error message for a line that a parser has rejected. All functions return -1. */
 
 #include "http/rejection.h"
 
-/* A field line, from its start to `end`, which may be far behind it or within it. */
+/* Rejects a field line. `end` may be within the line, or far behind it. */
 int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end);
 
-/* A request line. */
+/* Rejects a request line. */
 int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end);
 
-/* For a control character; `next` is the character after a CR. */
+/* Rejects a control character. If that is a CR, `next` is the character after it. */
 int heddle_reject_control(heddle_rejection *rejection, int status, char character);

@@ -14,8 +14,8 @@ static inline unsigned compare_letters(__m128i bytes, const char *name)
 }
 
 /*
- * Recognizes a known name by two loads. HEDDLE_FIELD_OTHER decides nothing: it is another name, or malformed, or there
- * are too few bytes.
+ * Recognizes a known name with two loads. HEDDLE_FIELD_OTHER means only that it is not recognized: the name is unknown
+ * or malformed, or there are too few bytes.
  */
 static inline unsigned find_known_name(const char *name, const char *end, size_t *size)
 {
@@ -37,7 +37,7 @@ static inline unsigned find_known_name(const char *name, const char *end, size_t
 }
 #endif
 
-/* The id and the size of the name at `name`: the token at its start. */
+/* Returns the id and sets the size of the token at `name`. */
 static inline unsigned read_name(const char *name, const char *end, size_t *size)
 {
 #ifdef __SSE2__
@@ -55,7 +55,7 @@ static bool is_dropped(const heddle_field_lines *lines, const heddle_field *fiel
            memchr(lines->bytes + field->name.start, '_', field->name.size);
 }
 
-/* The value without the white space around it; in a folded one, CR and LF are white space. */
+/* The value without the white space around it. In a folded value CR and LF are white space. */
 static inline heddle_slice trim_value(const char *bytes, const char *start, const char *end)
 {
     while (start < end && ((uint8_t)end[-1] <= ' '))

@@ -24,5 +24,5 @@ enum {
     HEDDLE_LINES_TOO_MANY = -2,
 };
 
-/* Reads from the start of a line on. Returns where the body starts, or one of the above. */
+/* Reads from the start of a line on. Returns the offset at which the body starts, or one of the results above. */
 int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start);

@@ -4,7 +4,7 @@
 #include "http/text.h"
 
 enum {
-    /* How far back the start of a line is searched when bytes come. */
+    /* How far back the start of a line is searched when new bytes come. */
     LOOK_BACK = 256,
 };
 
@@ -21,13 +21,13 @@ static bool passes_limits(const char *bytes, uint32_t start, size_t size, size_t
     return !line_end || size - (size_t)(line_end + 1 - bytes) > header_limit;
 }
 
-/* Has a line ended that is one too many? */
+/* Are there more lines than allowed? */
 static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_t size, size_t seen)
 {
     const char *at = lines->bytes + start, *end = lines->bytes + size;
     if (!memchr(lines->bytes + seen - 1, '\n', size - seen + 1))
         return false;
-    for (unsigned count = 0; count <= lines->room + 1; count++) { /* including the first line's */
+    for (unsigned count = 0; count <= lines->room + 1; count++) { /* counts the line end of the first line, too */
         at = memchr(at, '\n', (size_t)(end - at));
         if (!at)
             return false;

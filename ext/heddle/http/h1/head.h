@@ -4,7 +4,7 @@
 
 #include "http/h1/field_lines.h"
 
-/* Beyond this, slices would overflow. */
+/* In a larger head the offsets of slices would overflow. */
 #define HEDDLE_MOST_HEAD_BYTES ((size_t)1 << 28)
 
 static inline size_t heddle_least(size_t a, size_t b)
@@ -23,9 +23,9 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
 }
 
 /*
- * Must the head be read from its start again, or do the bytes behind `seen` only continue a valid line? `start`: of the
- * first line; `lines` as for reading (they are read into, but mean nothing afterwards). A head that comes byte by byte
- * costs O(n): usually only the lines with new bytes are read.
+ * Must the head be read from its start again? No if the bytes behind `seen` only continue a valid line. `start` is the
+ * start of the first line. `lines` is set as for reading; afterwards its content means nothing. A head of n bytes that
+ * comes byte by byte costs O(n), because usually only the lines with new bytes are read.
  */
 bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits);
@@ -35,7 +35,10 @@ typedef struct {
     const char *message;      /* "request" */
 } heddle_head_statuses;
 
-/* Reads the field lines, from `start` up to the limit or `size`. Returns where the head ends, or 0 or -1. */
+/*
+ * Reads the field lines, from `start` up to the limit or `size`. Returns where the head ends, 0 if it is incomplete, or
+ * -1 if it is rejected.
+ */
 int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_t size,
                                 const heddle_http_limits *limits, const heddle_head_statuses *statuses,
                                 heddle_rejection *rejection);

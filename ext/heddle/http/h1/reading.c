@@ -14,8 +14,8 @@ enum {
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Begins an exchange when its head is complete. The result tells whether the request can be queued now, or only after
- * more of its body has come. `more_came`: bytes behind the head were received.
+ * Begins an exchange when its head is complete. Returns whether the request can be queued now, or needs more of its
+ * body first. `more_came`: bytes behind the head were received.
  */
 static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes,
                                                            bool more_came)
@@ -45,15 +45,15 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
 
 static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size);
 
-/* Has the client chosen HTTP/2 by ALPN? Then its session rejects everything but its preface (RFC 9113, 3.4). */
+/* Has ALPN chosen HTTP/2? Then the HTTP/2 session rejects everything but the preface (RFC 9113, 3.4). */
 static bool chose_h2(const heddle_connection *connection)
 {
     return connection->transport.tls && connection->transport.tls->chose_h2;
 }
 
 /*
- * Does the connection begin with the preface of HTTP/2, as far as bytes came? Over TLS it may only where ALPN chose
- * HTTP/2 (RFC 9113, 3.2).
+ * Are the received bytes the preface of HTTP/2, or its beginning? Over TLS that is allowed only where ALPN chose HTTP/2
+ * (RFC 9113, 3.2).
  */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {
@@ -104,8 +104,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
 }
 
 /*
- * `bytes` may be overwritten: chunks of a discarded body are decoded in place. `*used`: how many of them need not be
- * kept.
+ * May overwrite `bytes`: chunks of a discarded body are decoded in place. Sets `*used` to the number of bytes that need
+ * not be kept.
  */
 static HEDDLE_MUST_CHECK heddle_h1_progress parse_bytes(heddle_connection *connection, char *bytes, size_t size,
                                                         size_t *used)
@@ -148,7 +148,7 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_h1_engine(connection);
-    /* shared: handed off, so the process before this one may have answered requests */
+    /* a shared connection was handed off: the process before this one may have answered requests */
     bool silent = !heddle_h1_of(connection)->answered && !connection->shared;
     return silent && engine->head_timeout < engine->idle_timeout ? engine->head_timeout : engine->idle_timeout;
 }
@@ -161,8 +161,8 @@ static void reject_truncated(heddle_connection *connection, const char *what)
 }
 
 /*
- * No more bytes are here now: sets the deadline for the next ones and leaves the connection at rest (net/owner.h), or
- * closes it when the server drains. The caller must not use it afterwards.
+ * Called when all received bytes are parsed: sets the deadline for the next bytes and leaves the connection at rest
+ * (net/owner.h), or closes it when the server drains. The caller must not use it afterwards.
  */
 static void wait_for_more(heddle_connection *connection)
 {
@@ -199,7 +199,7 @@ static void handle_input_end(heddle_connection *connection)
 }
 
 /*
- * Where to receive bytes, so that they need not be moved again: into the body, behind an incomplete head, or into the
+ * Where bytes are received, so that they need not be moved again: into the body, behind an incomplete head, or into the
  * scratch buffer.
  */
 typedef enum {
@@ -226,7 +226,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     return heddle_sockets_scratch(connection->sockets);
 }
 
-/* False: no memory to keep the unused bytes. */
+/* Keeps the unused bytes. Returns false without memory. */
 static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size)
 {
     if (size == 0)

@@ -23,14 +23,14 @@ enum {
     MALFORMED = -1,
 };
 
-/* Reads "HTTP/1.1" and the line's end. Returns its size, or as above. */
+/* Reads "HTTP/1.1" and the line's end. Returns the size, INCOMPLETE or MALFORMED. */
 static int read_version(heddle_request_head *head, const char *at, const char *end)
 {
     static const char expected[] = "HTTP/1.";
     enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
     size_t size = heddle_least((size_t)(end - at), SIZE);
     if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
-        /* The end of the line tells another major version from nonsense. */
+        /* Only a line with an end shows whether this is another major version or not a version at all. */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
                         : i < DIGIT_AT          ? at[i] == expected[i]
@@ -50,7 +50,7 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
     return at[DIGIT_AT + 2] == '\n' ? SIZE : MALFORMED;
 }
 
-/* Reads up to `end`. Returns where the field lines start, or as above. */
+/* Reads up to `end`. Returns where the field lines start, INCOMPLETE or MALFORMED. */
 static int64_t read_request_line(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
 {
     const char *method = bytes + start, *stop = bytes + end;
@@ -98,7 +98,7 @@ static int judge_host(heddle_request_head *head, const char *bytes, const heddle
         bool valid = heddle_target_authority(head, bytes, controls->host) && (head->host.size > 0 || head->minor == 0);
         return valid ? 0 : reject_host(rejection);
     }
-    /* The target's host counts (RFC 9112, 3.2.2), but Host must be valid, too. */
+    /* The host of an absolute target replaces Host (RFC 9112, 3.2.2), but Host must be valid, too. */
     heddle_authority unused;
     const char *host = bytes + controls->host.start;
     return heddle_authority_split(&unused, host, controls->host.size) ? 0 : reject_host(rejection);

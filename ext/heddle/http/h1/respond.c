@@ -1,4 +1,4 @@
-/* A complete response over HTTP/1.1: one write, if the kernel takes all of it. */
+/* Sends a complete response over HTTP/1.1, in one write if the kernel takes all of it. */
 
 #include "http/h1/exchange.h"
 #include "http/response_head_ruby.h"
@@ -18,7 +18,7 @@ static void copy_body(heddle_buffer *out, VALUE body)
     }
 }
 
-/* Queues the rest: `sent` bytes of the head and the content were sent. */
+/* Queues what is left of the head and the content after their first `sent` bytes. */
 static void queue_rest(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
 {
     heddle_output *output = &connection->output;
@@ -30,14 +30,14 @@ static void queue_rest(heddle_connection *connection, const char *head, size_t h
         if (sent < size)
             added = heddle_output_add_string(output, rb_str_new_frozen(string), sent);
         sent = sent > size ? sent - size : 0;
-        heddle_connection_has_output(connection); /* at once: from here on the string is marked */
+        heddle_connection_has_output(connection); /* called now: from here on the collector marks the string */
     }
     if (!added)
         rb_memerror();
     heddle_connection_has_output(connection);
 }
 
-/* Sends once, as much as the kernel takes of the first part. */
+/* Makes one attempt to send the first part (HEDDLE_OUTPUT_PART) of head and content. The kernel may take less. */
 static ssize_t send_now(heddle_connection *connection, const char *head, size_t head_size, VALUE body)
 {
     struct iovec pieces[PIECES] = {{.iov_base = (char *)head, .iov_len = head_size}};
@@ -92,9 +92,13 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
     }
     size_t head_size = out->used - start;
     out->used = start; /* the buffer is not needed after a wait, and send does not wait */
-    handle->status = head->status; /* first: without memory for the rest, no other response is sent */
+    /* set first: if queuing the rest fails for lack of memory, no second response may be sent */
+    handle->status = head->status;
     handle->sent = size;
-    /* Before the client gets the response, because its next request may go to another worker at once. */
+    /*
+     * The spool stops counting before the client gets the response: the client may send its next request to another
+     * worker at once.
+     */
     if (!wait && handle->exchange->spool)
         heddle_body_spool_uncount(handle->exchange->spool);
     send_answer(handle, out->bytes + start, head_size, body, head_size + (NIL_P(body) ? 0 : size));

@@ -18,7 +18,7 @@ static const heddle_head_statuses statuses = {BAD_GATEWAY, BAD_GATEWAY, "respons
 
 /*
  * Reads "HTTP/1.1 200 OK" and the line's end. Servers may leave out the space after the code if there is no reason.
- * Returns where the field lines start, or as above.
+ * Returns where the field lines start, INCOMPLETE or MALFORMED.
  */
 static int64_t read_status_line(heddle_response_head *head, const char *bytes, uint32_t end)
 {
@@ -61,7 +61,10 @@ static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection 
 
 /* -- the meaning of the head -------------------------------------------------------------------------------------- */
 
-/* The number of a list that may repeat it (RFC 9112, 6.3); -1: there is none, or several. */
+/*
+ * Reads a list that repeats one number, such as "5, 5" (RFC 9112, 6.3). Returns -1 if it has no number or different
+ * ones.
+ */
 static int64_t parse_repeated_length(const char *at, const char *end)
 {
     int64_t length = -1;

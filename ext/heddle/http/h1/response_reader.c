@@ -39,10 +39,10 @@ static const bool transitions[STATES][STATES] = {
 typedef struct {
     VALUE connection; /* Net::OutboundConnection */
     heddle_http_limits limits;
-    heddle_field *fields; /* limits.header_count of them */
+    heddle_field *fields; /* room for limits.header_count fields */
     reader_state state;
     bool keep_alive;
-    bool upgraded;      /* no HTTP follows */
+    bool upgraded;      /* the rest of the connection is not HTTP */
     uint64_t remaining; /* bytes left of a sized body */
     size_t seen;        /* bytes of the head that were parsed */
     heddle_chunked chunked;
@@ -130,7 +130,7 @@ static void follow_head(reader *self, const heddle_response_head *head)
     }
 }
 
-/* A ReceivedResponse, a Rejection, or undef: the head is incomplete. */
+/* A Returns a ReceivedResponse, a Rejection, or undef if the head is incomplete. */
 static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method method)
 {
     heddle_response_head head = {.fields = self->fields, .field_room = (uint16_t)self->limits.header_count};
@@ -232,7 +232,10 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
     return result;
 }
 
-/* These functions add the received bytes to `body`. 1: there were some; 0: the body has ended; -EAGAIN; -errno. */
+/*
+ * These functions add received bytes to `body`. They return 1 if there were some, 0 if the body has ended, -EAGAIN if
+ * no bytes are here, or another -errno.
+ */
 static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
     size_t size = self->remaining < most ? (size_t)self->remaining : most;
@@ -268,7 +271,7 @@ static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE
     return 0;
 }
 
-/* Also returns -EPROTO, with the reason in `rejected`. */
+/* Returns -EPROTO if the body is malformed, with the reason in `rejected`. */
 static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *rejected)
 {
     size_t buffered = heddle_outbound_buffered(connection);
@@ -296,7 +299,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
     return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
 }
 
-/* Adds the next bytes of any kind of body to `body`, and waits until there are some. */
+/* Waits for the next bytes of the body, of any kind, and adds them to `body`. */
 static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *rejected)
 {
     for (;;) {
@@ -388,8 +391,8 @@ HEDDLE_DEFINE_METHOD(reader_complete_p, "complete?", reader_of(self)->state == C
 /*
  * call-seq: reusable? -> true or false
  *
- * May the connection be used for another request? Not when the server has forbidden it, and not when there are bytes
- * after the response.
+ * May the connection be used for another request? No if the server has forbidden it, or if there are bytes after the
+ * response.
  */
 static VALUE reader_reusable_p(VALUE object)
 {

@@ -16,7 +16,7 @@ static VALUE to_binary(const char *bytes, size_t size)
 typedef struct {
     heddle_buffer buffer;
     heddle_head_form form;
-    int64_t second; /* of `date`, since 1970 */
+    int64_t second; /* the time of `date`, in seconds since 1970 */
     char date[38];  /* the header line (RFC 9110, 5.6.7), made once a second */
 } response_writer;
 
@@ -82,10 +82,10 @@ static VALUE framing_name(heddle_framing framing)
  * call-seq: head(request, status, headers, length, keep_alive, protocol, until_close) -> ResponseHead
  *
  * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
- * `length`: of the content in bytes, if it is known, or nil: it replaces content-length; `keep_alive`: whether the
- * server would keep the connection open; `protocol`: the one to upgrade to, or nil; `until_close`: the end of the
- * connection ends content of unknown length, and an application's own transfer-encoding is passed on. Raises
- * InvalidResponseError.
+ * `length`: the length of the content in bytes, or nil if it is unknown: a length replaces content-length;
+ * `keep_alive`: whether the server would keep the connection open; `protocol`: the protocol to upgrade to, or nil;
+ * `until_close`: whether the end of the connection ends content of unknown length, and the application's own
+ * transfer-encoding is passed on. Raises InvalidResponseError.
  */
 static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers, VALUE length, VALUE keep_alive,
                          VALUE protocol, VALUE until_close)
@@ -138,7 +138,7 @@ void Init_heddle_http_writer(VALUE http)
 
     VALUE lines = rb_define_class_under(rb_define_module_under(http, "H1"), "ResponseWriter", writer);
     rb_define_alloc_func(lines, line_writer_allocate);
-    /* A whole interim response (RFC 9110, 15.2.1). */
+    /* The whole interim response 100 Continue (RFC 9110, 15.2.1). */
     rb_define_const(lines, "CONTINUE", rb_obj_freeze(to_binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
     VALUE fields = rb_define_class_under(rb_define_module_under(http, "H2"), "ResponseWriter", writer);
     rb_define_alloc_func(fields, field_writer_allocate);

@@ -14,7 +14,7 @@ void heddle_h1_flush(heddle_connection *connection)
         heddle_exchange_raise_gone("the client left before it had the response", -result);
 }
 
-/* False: the client took nothing within the write limit. */
+/* Returns false if the client has taken nothing within `timeout`. */
 static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 {
     switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, heddle_deadline_after(timeout))) {
@@ -31,7 +31,8 @@ static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 static heddle_connection *send_in_turn(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
-    heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM); /* for an event that comes before its turn */
+    /* so that the fiber also gets an event that comes before the turn */
+    heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM);
     heddle_turns_take(connection, HEDDLE_TURN_SENDS);
     return heddle_exchange_writable_connection(handle);
 }
@@ -90,7 +91,7 @@ static void add_string(heddle_connection *connection, VALUE string)
     RB_GC_GUARD(string);
 }
 
-/* The bytes leave at the latest in the loop's next tick. */
+/* The bytes are sent in the loop's next tick at the latest. */
 void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 {
     heddle_connection *connection = check_single_writer(handle);
@@ -109,8 +110,8 @@ void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 /*
  * call-seq: rewrite(old, new) -> true or false
  *
- * Replaces the last bytes that were written, if those are `old` and none of them was passed to the kernel. false:
- * nothing has changed.
+ * Replaces the last bytes that were written, if they are `old` and the kernel has none of them. Otherwise returns false
+ * and changes nothing.
  */
 static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 {
@@ -129,8 +130,8 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 /*
  * call-seq: withdraw(bytes) -> true or false
  *
- * Removes the last bytes that were written, if those are `bytes` and none of them was passed to the kernel. false:
- * nothing has changed.
+ * Removes the last bytes that were written, if they are `bytes` and the kernel has none of them. Otherwise returns
+ * false and changes nothing.
  */
 static VALUE exchange_withdraw(VALUE self, VALUE bytes)
 {

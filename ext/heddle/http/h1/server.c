@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* What a turn counts in which a fiber is woken to send a part of a file, ns. */
+/* ns. The length that is counted for a turn in which a fiber is woken to send a part of a file. */
 static const int64_t FILE_PART = 100000;
 
 static void send_more(heddle_connection *connection)
@@ -40,7 +40,7 @@ static void reject_slow_body(heddle_connection *connection)
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
 
-/* Earlier responses may still be queued while the next request comes. */
+/* Sends earlier responses that are still queued while the next request is received. */
 static bool flush_earlier_output(heddle_connection *connection)
 {
     if (!connection->output.size || !heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
@@ -69,7 +69,7 @@ bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
     return has_client_left(connection);
 }
 
-/* Its owner was the loop for this event. */
+/* Leaves a connection at rest that the loop owned only for this event. */
 static void release_queued(heddle_connection *connection)
 {
     if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
@@ -128,7 +128,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     }
 }
 
-/* Its turn to send. The output may have been dropped meanwhile. */
+/* Called when it is the connection's turn to send. Its output may have been dropped meanwhile. */
 static void take_turn(heddle_connection *connection)
 {
     if (!heddle_connection_acquire(connection))
@@ -144,7 +144,7 @@ static void take_turn(heddle_connection *connection)
         heddle_connection_wake(connection, HEDDLE_HAS_ROOM);
         release_queued(connection);
         break;
-    default: /* the rest of an earlier response */
+    default: /* sends the rest of an earlier response */
         handle_event(connection, HEDDLE_HAS_ROOM);
     }
 }
@@ -160,7 +160,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_BODY:
-        /* a chunked body pauses, but is not too slow as a whole: the application may begin to read it */
+        /* a chunked body pauses, but is not too slow as a whole: calls the application, which may read it */
         if (h1->streams && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else
@@ -204,7 +204,10 @@ static void begin_next_request(heddle_connection *connection)
     heddle_h1_send_rest(connection, HEDDLE_H1_THEN_IDLE);
 }
 
-/* Is there input that will never be read? Its event may not have come yet, so this tries to receive, and discards. */
+/*
+ * Is there input that will never be read? Its event may not have come yet, so this function tries to receive, and
+ * discards the bytes.
+ */
 static bool discard_unread_input(heddle_connection *connection)
 {
     if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
@@ -213,7 +216,7 @@ static bool discard_unread_input(heddle_connection *connection)
     return heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH) > 0;
 }
 
-/* The response is complete or queued. With `reusable` the connection stays open. */
+/* Called when the response is complete or queued. With `reusable` the connection stays open. */
 static void finish_exchange(heddle_connection *connection, bool reusable)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -246,7 +249,7 @@ static int64_t idle_since(const heddle_connection *connection)
     return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
 }
 
-/* Since when the client has neither sent nor read what it must. */
+/* Since when the client has sent and read nothing although it must. */
 static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_h1_engine(connection);
@@ -264,7 +267,10 @@ static bool is_in_transit(const heddle_connection *connection)
     return stage == HEDDLE_H1_IDLE ? !is_idle(connection) : stage != HEDDLE_H1_READY;
 }
 
-/* For a handoff to another process: the bytes that it must parse again. -1: this connection can't be handed off. */
+/*
+ * Collects the bytes that another process must parse again after a handoff. Returns -1 if this connection can't be
+ * handed off.
+ */
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
@@ -274,9 +280,9 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
         return -1; /* the input belongs to a request that this process has answered */
     if (exchange) {
         if (exchange->spool)
-            return -1; /* its file belongs to this process */
+            return -1; /* the body's file belongs to this process */
         if (exchange->head.content_length == HEDDLE_CHUNKED_BODY && !h1->expects && h1->taken)
-            return -1; /* the chunks were decoded */
+            return -1; /* the body's chunks were decoded in place */
         pieces[count++] = (struct iovec){.iov_base = exchange->bytes, .iov_len = exchange->head.size};
         if (exchange->body_size)
             pieces[count++] = (struct iovec){.iov_base = RSTRING_PTR(exchange->body), .iov_len = exchange->body_size};
@@ -334,9 +340,12 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_response(engine, h1->exchange, status);
-    /* Also while the server stops, because the last response has announced that the connection stays open. */
+    /* The connection stays open even if the server has begun to stop: this response has told the client so. */
     reusable = reusable && !connection->error && may_discard_body(engine, h1);
-    /* The next request may be parsed before the runner has released this exchange: its body needs the room. */
+    /*
+     * The next request may be parsed before the runner has released this exchange, and needs this spool's room on the
+     * disk.
+     */
     if (h1->exchange->spool)
         heddle_body_spool_uncount(h1->exchange->spool);
     heddle_exchange_leave_session(h1->exchange);
@@ -360,7 +369,7 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
 
 void heddle_h1_complete_rejection(heddle_connection *connection, int status)
 {
-    heddle_h1_of(connection)->received = false; /* in every state: the client still sends */
+    heddle_h1_of(connection)->received = false; /* in every state the client is still sending */
     heddle_h1_complete_response(connection, false, status);
 }
 
@@ -380,7 +389,7 @@ const heddle_protocol heddle_h1_protocol = {
     .abandon = abandon_session,
 };
 
-/* NULL without memory: then the connection is closed. */
+/* Returns NULL without memory; then the connection is closed. */
 static heddle_h1 *new_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = calloc(1, sizeof(*h1));

@@ -39,7 +39,7 @@ typedef struct {
     bool expects;    /* the client waits for 100 Continue */
     bool streams;    /* the application reads the body while it is received */
     uint32_t seen;   /* bytes of an incomplete head that were parsed */
-    int64_t head_began; /* when the first part of an incomplete head came */
+    int64_t head_began; /* when the first bytes of an incomplete head came */
     int64_t body_deadline; /* see heddle_body_next_deadline; moved later by the time that writing took */
     int64_t body_heard;    /* when the last bytes of the body came; CLOCK_MONOTONIC, ns */
     int64_t writing_since; /* when the writing of a part of the body to its file began */
@@ -63,7 +63,10 @@ extern const heddle_protocol heddle_h1_protocol;
 extern const heddle_exchange_operations heddle_h1_exchange_operations;
 extern const heddle_http_protocol heddle_h1_http_protocol;
 
-/* Queues the response to a rejected request; false: no memory. `retry_after`: a value, or NULL. */
+/*
+ * Queues the response to a rejected request. Returns false without memory. `retry_after`: the value of that field, or
+ * NULL.
+ */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
 /*
@@ -71,15 +74,18 @@ bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejecti
  * rest of the request's body is too large to be read.
  */
 bool heddle_h1_may_persist(const heddle_connection *connection);
-/* The response is complete or queued: the connection leaves its runner. */
+/* Called when the response is complete or queued: the runner releases the connection. */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
- * The head of a response with this status that changes the protocol was written: the connection leaves its runner and
- * changes to this protocol.
+ * Called when a response with this status was written that changes the protocol: the runner releases the connection,
+ * and `protocol` begins on it.
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
                                                void *session, int status);
-/* As heddle_h1_complete_response; then the connection lingers, so that a client that still sends gets the response. */
+/*
+ * Like heddle_h1_complete_response, but then the connection lingers, so that a client that is still sending gets the
+ * response.
+ */
 HEDDLE_LAST_USE void heddle_h1_complete_rejection(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange);

@@ -1,6 +1,6 @@
 /*
- * Steps of an HTTP/1.1 session that reading, bodies and events share: a request is queued, a response is sent to its
- * end, a request is rejected, the connection lingers and is closed.
+ * Steps of an HTTP/1.1 session that reading.c, body.c and server.c share: queue a request, send the rest of a response,
+ * reject a request, linger, close.
  */
 
 #include "http/h1/states.h"
@@ -41,12 +41,15 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     h1->exchange->queued = since;
     heddle_connection_set_deadline(connection, heddle_admission_deadline(sockets, &h1->exchange->work, since));
     heddle_h1_enter(h1, HEDDLE_H1_READY);
-    /* The requests before it count, too: else the end of a pipeline would shorten the turns of all connections. */
+    /*
+     * Counts the requests before this one, too: otherwise the end of a pipeline would shorten the turns of all
+     * connections.
+     */
     if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
     /*
-     * For a pipelined request that the previous request's runner did not take at once: it comes first while the
-     * connection's turn lasts, and otherwise waits for the next round.
+     * A pipelined request that the previous request's runner did not take at once is served first while the
+     * connection's turn lasts. Otherwise it waits for the next round.
      */
     if (h1->pipelined && !at_front)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
@@ -78,7 +81,7 @@ void heddle_h1_linger(heddle_connection *connection)
 
 /*
  * A socket that is closed with unread input resets the connection, and the reset can overtake the response (RFC 9112,
- * 9.6). So this ends the output, and reads on for a while.
+ * 9.6). So this function ends the output, and continues to read for a while.
  */
 static void begin_linger(heddle_connection *connection)
 {

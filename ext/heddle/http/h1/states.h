@@ -13,7 +13,7 @@
 #include "net/fate.h"
 #include "selector/assert.h"
 
-/* One row for each state, one bit for each that may follow. A session may end in any state. */
+/* One row for each state, one bit for each state that may follow. A session may end in any state. */
 static inline bool heddle_h1_may_enter(uint8_t from, uint8_t to)
 {
     enum {
@@ -66,7 +66,7 @@ HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
 void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration);
 /* Sends the rest of the output. As soon as all of it is sent, the session continues with `next`. */
 HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
-/* All output was sent: the session continues with h1->after_sending. */
+/* Called when all output was sent: the session continues with h1->after_sending. */
 HEDDLE_LAST_USE void heddle_h1_proceed(heddle_connection *connection);
 /* Discards input after the last response, until the client leaves or has sent linger_limit bytes. */
 HEDDLE_LAST_USE void heddle_h1_linger(heddle_connection *connection);
@@ -80,28 +80,31 @@ HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddl
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *bytes, size_t size,
                                                           size_t *used);
-/* Where the next bytes of a body of known length are received, `*size` of them; NULL: no memory. */
+/*
+ * Returns where to receive the next bytes of a body of known length, and sets `*size` to the room there. NULL without
+ * memory.
+ */
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
-/* No bytes of the body are here now: sets the deadline for the next ones. */
+/* Called when no bytes of the body are here now: sets the deadline for the next bytes. */
 void heddle_h1_await_body(heddle_connection *connection);
 
 /* -- h1/reading.c ----------------------------------------------------------------------------------------------- */
 
 /* Receives bytes and parses them until a request is complete, or no more bytes are here. */
 HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
-/* Parses the bytes that were received earlier, then does the same. */
+/* Parses the bytes that were received earlier, then continues like heddle_h1_read_input. */
 HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
 /*
  * Parses the next pipelined request and queues it before all other items, as long as the connection's turn lasts; the
- * responses of a turn are sent together. True: it is queued, or the connection may be gone. False: none is queued.
- * Either none was parsed, because there is no input, the turn has ended, much output waits or admission is contended;
- * then the stage is unchanged. Or none is complete; then the stage is IDLE, BODY or SPOOLING, and the caller continues
- * with a body.
+ * responses of a turn are sent together. Returns true if the request is queued, or the connection may be gone. Returns
+ * false in two cases. No request was parsed, because there is no input, the turn has ended, much output waits or
+ * admission is contended: then the stage is unchanged. Or a request is incomplete: then the stage is IDLE, BODY or
+ * SPOOLING, and the caller continues with a body.
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
- * How long a connection may wait for a request. One that has never sent a byte has the time of a head: it may be one of
- * many that only take up room.
+ * How long a connection may wait for a request. A connection that has never sent a byte gets only the time of a head: a
+ * client may open many such connections only to take up room.
  */
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
 /* Has a head begun? Empty lines before a request are ignored. */

@@ -1,6 +1,9 @@
 #pragma once
 
-/* A header block that is being made into a request or a response: first each field is checked, then all together. */
+/*
+ * A header block that is being made into a request or a response: first each field is checked alone, then all fields
+ * together.
+ */
 
 #include "http/control_fields.h"
 #include "http/h2/session_state.h"
@@ -11,7 +14,7 @@ typedef enum {
     HEDDLE_H2_AUTHORITY,
     HEDDLE_H2_PATH,
     HEDDLE_H2_PROTOCOL,
-    HEDDLE_H2_STATUS, /* the only one of a response */
+    HEDDLE_H2_STATUS, /* the only pseudo-header field of a response */
     HEDDLE_H2_PSEUDO_FIELDS,
 } heddle_h2_pseudo;
 
@@ -22,7 +25,7 @@ struct heddle_h2_block {
     uint32_t field_count, line_count, crumbs;
     uint64_t list_size;    /* as counted by RFC 9113, 6.5.2 */
     bool response;         /* a response's block, otherwise a request's */
-    bool trailers;         /* of a request's trailers no field is kept */
+    bool trailers;         /* the fields of a request's trailers are not kept */
     bool malformed, too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];
@@ -35,7 +38,7 @@ void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *fie
 
 typedef enum {
     HEDDLE_H2_ACCEPTED,
-    HEDDLE_H2_REJECTED,   /* the response has the rejection's status */
+    HEDDLE_H2_REJECTED,   /* a response with the rejection's status is due */
     HEDDLE_H2_MALFORMED, /* a stream error */
 } heddle_h2_block_result;
 

@@ -55,7 +55,7 @@ static bool same_host(const heddle_h2_block *block, heddle_slice a, heddle_slice
     return true;
 }
 
-/* :authority and Host must be equal, or one of them is missing; the application gets Host in any case. */
+/* :authority and Host must be equal if a request has both. The application gets Host in any case. */
 static bool judge_authority(heddle_h2_block *block, heddle_request_head *head)
 {
     const heddle_control_fields *controls = &block->controls;
@@ -87,7 +87,7 @@ static bool judge_target(const heddle_h2_block *block, heddle_request_head *head
         return false;
     head->target = target;
     heddle_method method = head->method_id;
-    if (has_path && method == HEDDLE_CONNECT) /* an extended CONNECT, which has a URL as any other request */
+    if (has_path && method == HEDDLE_CONNECT) /* this is an extended CONNECT, which has a URL like any other request */
         head->method_id = HEDDLE_GET;
     heddle_rejection unused;
     bool fits = heddle_target_split(head, block->bytes->bytes, &unused) == 0;
@@ -116,7 +116,7 @@ static void join_crumbs(heddle_h2_block *block)
     heddle_field *first = NULL;
     if (block->crumbs < 2)
         return;
-    /* The crumbs are slices of these bytes, which so stay in place while they are copied. */
+    /* The crumbs are slices of these bytes: reserving room now keeps the bytes in place while they are copied. */
     if (!heddle_bytes_reserve(block->bytes, block->bytes->size + block->crumbs * 2)) {
         block->no_memory = true;
         return;

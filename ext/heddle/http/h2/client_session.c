@@ -9,7 +9,7 @@ enum {
     FIRST_FINAL_STATUS = 200,
     NO_CONTENT = 204,
     NOT_MODIFIED = 304,
-    INTERIM_LIMIT = 32, /* interim heads before the final one */
+    INTERIM_LIMIT = 32, /* the most interim heads before the final head */
 };
 
 heddle_h2_limits heddle_h2_client_limits(void)
@@ -17,14 +17,17 @@ heddle_h2_limits heddle_h2_client_limits(void)
     heddle_h2_limits limits = heddle_h2_default_limits();
     limits.max_streams = 128;
     limits.stream_window = 512 << 10;
-    /* The connection's window is so large that unread streams never block others: each stream has its own window. */
+    /*
+     * The connection's window is large enough for the windows of all streams: so streams that are not read never block
+     * others.
+     */
     limits.connection_window = 128 * (512 << 10);
     limits.header_limit = 65536;
     limits.header_count = 256;
     limits.crumb_count = 0;
     limits.keep_underscores = true;
     limits.continuations = 8;
-    limits.fields_a_feed = UINT32_MAX; /* there are no other connections that need a turn */
+    limits.fields_a_feed = UINT32_MAX; /* no other connection waits for a turn */
     limits.reset_burst = 1000;
     limits.reset_rate = 100;
     limits.stream_output = 128 << 10;
@@ -122,7 +125,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
 
 /* -- answers ------------------------------------------------------------------------------------------------------- */
 
-/* -1: it is no status. */
+/* Returns -1 if the value is not a status. */
 static int read_status(const heddle_h2_block *block)
 {
     heddle_slice text = block->pseudo[HEDDLE_H2_STATUS];
@@ -138,7 +141,10 @@ static int read_status(const heddle_h2_block *block)
     return status >= 100 && status != SWITCHING_PROTOCOLS ? status : -1;
 }
 
-/* How many bytes of DATA may follow; -1: unknown, -2: the fields contradict each other or the end of the stream. */
+/*
+ * How many bytes of DATA may follow. -1 if that is unknown, -2 if the fields contradict each other or the end of the
+ * stream.
+ */
 static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
     const heddle_control_fields *controls = &block->controls;
@@ -150,7 +156,7 @@ static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block
     return controls->content_length.differs || length < 0 || (ended && length > 0) ? -2 : length;
 }
 
-/* Checks a head and returns the violation; NULL: none. */
+/* Checks a head. Returns the violation, or NULL. */
 static const char *judge_head(heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
     if (status < 0)

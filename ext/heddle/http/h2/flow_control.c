@@ -32,7 +32,10 @@ void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint3
     }
 }
 
-/* Announces credit when it is half of the full window: fewer WINDOW_UPDATEs than one for each DATA frame. */
+/*
+ * Announces the credit as soon as it is half of the full window, to send fewer WINDOW_UPDATEs than one for each DATA
+ * frame.
+ */
 static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *credit, int64_t *window, uint32_t full)
 {
     if (*credit < full / 2 || *credit == 0)
@@ -73,8 +76,8 @@ static uint32_t cut_size(size_t size, uint32_t most)
 }
 
 /*
- * The application has not read these bytes yet. The connection's window gets them back now, so that other streams
- * continue; the stream's own window gets them when they are consumed.
+ * Called for bytes that the application has not read yet. The connection's window gets them back now, so that other
+ * streams continue; the stream's own window gets them when they are consumed.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size)
 {

@@ -76,12 +76,15 @@ typedef struct {
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
-/* Reads frames from bytes that come in pieces of any size. All zero before the first frame. Keeps no payload. */
+/*
+ * Reads frames from bytes that come in pieces of any size. The record is all zero before the first frame, and keeps no
+ * payload.
+ */
 typedef struct {
     heddle_h2_frame frame;
     uint32_t left;                         /* bytes of the payload that are still to come */
     uint8_t header[HEDDLE_H2_HEADER_SIZE];
-    /* bytes of the frame's header that came; if all, the payload is being read */
+    /* how many bytes of the frame's header came; when all have come, the payload is being read */
     uint8_t header_size;
 } heddle_h2_reader;
 
@@ -97,7 +100,7 @@ typedef struct {
     uint32_t size;
 } heddle_h2_piece;
 
-/* Reads bytes from `*at` on. Each frame is one BEGIN, any number of PIECEs, and one LAST_PIECE. */
+/* Reads bytes from `*at` on. For each frame it returns one BEGIN, any number of PIECEs, and one LAST_PIECE. */
 heddle_h2_reading heddle_h2_read(heddle_h2_reader *reader, const uint8_t **at, const uint8_t *end,
                                  heddle_h2_piece *piece);
 
@@ -106,7 +109,7 @@ static inline uint32_t heddle_h2_get_32(const uint8_t *at)
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-/* Without the reserved bit. */
+/* Reads 31 bits, without the reserved bit. */
 static inline uint32_t heddle_h2_get_31(const uint8_t *at)
 {
     return heddle_h2_get_32(at) & INT32_MAX;
@@ -117,7 +120,7 @@ static inline uint32_t heddle_h2_get_31(const uint8_t *at)
 /* Writes a frame's header; returns its end. */
 uint8_t *heddle_h2_put_header(uint8_t *to, uint32_t length, heddle_h2_type type, uint8_t flags, uint32_t stream);
 
-/* These functions add a frame to `to`. False: no memory, and nothing was added. */
+/* These functions add a frame to `to`. Without memory they return false and add nothing. */
 bool heddle_h2_write_goaway(heddle_bytes *to, uint32_t last_stream, heddle_h2_error error, const char *reason);
 bool heddle_h2_write_rst_stream(heddle_bytes *to, uint32_t stream, heddle_h2_error error);
 bool heddle_h2_write_window_update(heddle_bytes *to, uint32_t stream, uint32_t increment);
@@ -130,6 +133,6 @@ typedef struct {
 
 bool heddle_h2_write_settings(heddle_bytes *to, uint8_t flags, const heddle_h2_setting_value *settings,
                               unsigned count);
-/* A header block in HEADERS and, if it is longer than a frame may be, CONTINUATION frames. */
+/* Adds a header block: a HEADERS frame, and CONTINUATION frames if one frame is too small for the block. */
 bool heddle_h2_write_headers(heddle_bytes *to, uint32_t stream, bool end_stream, const char *block, size_t size,
                              uint32_t frame_size);

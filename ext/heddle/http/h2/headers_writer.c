@@ -139,7 +139,7 @@ static const char *next_text(const char **at, uint32_t *size)
     return text;
 }
 
-/* HPACK's table depends on the order in which blocks are sent, so trailers are encoded when the body was sent. */
+/* HPACK's table depends on the order in which blocks are sent, so trailers are encoded only after the body was sent. */
 static bool encode_trailers(heddle_h2_session *session, const heddle_h2_stream *stream)
 {
     const char *at = stream->trailers.bytes, *end = at + stream->trailers.size;

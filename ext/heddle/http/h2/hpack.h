@@ -1,15 +1,16 @@
 #pragma once
 
 /*
- * HPACK (RFC 7541), for servers and clients. Uses no Ruby. Start a decoder or encoder, which must be all zero, with its
- * limit. An empty dynamic table takes no memory.
+ * HPACK (RFC 7541), for servers and clients. Uses no Ruby. A decoder or encoder must be all zero; then call
+ * heddle_hpack_decoder_limit or heddle_hpack_encoder_limit. An empty dynamic table takes no memory.
  */
 
 #include "selector/bytes.h"
 
 enum {
     HEDDLE_HPACK_DEFAULT_SIZE = 4096, /* bytes of a dynamic table (RFC 9113, 6.5.2) */
-    HEDDLE_HPACK_OVERHEAD = 32,       /* octets that a field counts besides its name and value (RFC 7541, 4.1) */
+    /* octets that are counted for a field in addition to its name and value (RFC 7541, 4.1) */
+    HEDDLE_HPACK_OVERHEAD = 32,
     HEDDLE_HPACK_SEEN = 16,
 };
 
@@ -24,7 +25,7 @@ static inline size_t heddle_huffman_room(size_t size)
 {
     return size * 8 / 5 + 1;
 }
-/* The size of the text, or -1: the bytes violate RFC 7541, 5.2. */
+/* Returns the size of the text, or -1 if the bytes violate RFC 7541, 5.2. */
 int64_t heddle_huffman_decode(const uint8_t *bytes, size_t size, char *to);
 
 /* -- dynamic table ------------------------------------------------------------------------------------------------- */
@@ -47,7 +48,10 @@ static inline heddle_hpack_entry *heddle_hpack_table_at(const heddle_hpack_table
     return table->entries[(table->newest - distance) & (table->room - 1)];
 }
 
-/* Evicts entries for which there is no room; an entry larger than the table empties it. False: no memory. */
+/*
+ * Inserts an entry, and evicts old entries until there is room; an entry larger than the table empties it. Returns
+ * false without memory.
+ */
 bool heddle_hpack_table_insert(heddle_hpack_table *table, const char *name, size_t name_size, const char *value,
                                size_t value_size, uint32_t hash);
 void heddle_hpack_table_resize(heddle_hpack_table *table, uint32_t limit);
@@ -69,7 +73,7 @@ void heddle_hpack_decoder_limit(heddle_hpack_decoder *decoder, uint32_t limit);
 typedef struct {
     const char *name, *value;
     uint32_t name_size, value_size;
-    bool never_indexed; /* must not be indexed when it is sent on */
+    bool never_indexed; /* a proxy must not index it either */
 } heddle_hpack_field;
 
 /* A complete header block (RFC 9113, 4.3) that is being decoded. */
@@ -95,20 +99,24 @@ heddle_hpack_result heddle_hpack_block_next(heddle_hpack_block *block, heddle_hp
 
 typedef struct {
     heddle_hpack_table table;
-    uint32_t limit;        /* from the next block on */
-    uint32_t lowest_limit; /* the lowest limit since the last block, which the next one announces (RFC 7541, 4.2) */
+    uint32_t limit;        /* applies from the next block on */
+    uint32_t lowest_limit; /* the lowest limit since the last block; the next block announces it (RFC 7541, 4.2) */
     bool limit_changed;
     uint8_t seen_next;
-    uint32_t seen[HEDDLE_HPACK_SEEN]; /* hashes of fields that were sent in full: a field that comes again is indexed */
+    /* hashes of fields that were sent in full: when such a field is sent again, it is indexed */
+    uint32_t seen[HEDDLE_HPACK_SEEN];
 } heddle_hpack_encoder;
 
 void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder);
-/* The peer's SETTINGS_HEADER_TABLE_SIZE; more than the default is not used. */
+/* Called with the peer's SETTINGS_HEADER_TABLE_SIZE. The encoder never uses more than the default. */
 void heddle_hpack_encoder_limit(heddle_hpack_encoder *encoder, uint32_t limit);
 /* Frees the table of an idle connection; the next block announces that. */
 void heddle_hpack_encoder_rest(heddle_hpack_encoder *encoder);
 
-/* Called before the first field of a block. False, here and below: no memory, and the connection must end. */
+/*
+ * Called before the first field of a block. Returns false without memory, as heddle_hpack_encode does: then the
+ * connection must end.
+ */
 bool heddle_hpack_encode_start(heddle_hpack_encoder *encoder, heddle_bytes *to);
 /* The name must be in lower case. Values of `set-cookie`, `authorization` and the like are never indexed. */
 bool heddle_hpack_encode(heddle_hpack_encoder *encoder, heddle_bytes *to, const char *name, size_t name_size,

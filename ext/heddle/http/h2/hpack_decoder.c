@@ -114,9 +114,7 @@ static heddle_hpack_result read_literal(heddle_hpack_block *block, uint8_t first
     if (index > 0 && !find_indexed(block, index, field))
         return HEDDLE_HPACK_MALFORMED;
 
-    /*
-     * Reserves room for both strings and a copy of the name, so that the first does not move when the second is read.
-     */
+    /* Reserves room for both strings and a copy of the name, so that the name does not move when the value is read. */
     block->scratch->size = 0;
     size_t name_room = index > HEDDLE_HPACK_STATIC_COUNT ? field->name_size : 0;
     if (!heddle_bytes_reserve(block->scratch, name_room + heddle_huffman_room((size_t)(block->end - block->at)) + 1))

@@ -11,7 +11,7 @@ enum {
     NEVER_INDEXED = 0x10,
     HUFFMAN = 0x80,
     LONGEST_INTEGER = 10,
-    LARGEST_INDEXED = 128, /* bytes of a value that is indexed */
+    LARGEST_INDEXED = 128, /* bytes of the longest value that is indexed */
 };
 
 void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder)
@@ -90,7 +90,7 @@ static uint64_t mix_word(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Eight bytes at a time; the last ones may overlap those before them. */
+/* Hashes eight bytes at a time; the last eight may overlap the eight before them. */
 static uint64_t hash_bytes(uint64_t hash, const char *text, size_t size)
 {
     hash = mix_word(hash, size);
@@ -119,7 +119,7 @@ static uint32_t find_static_name(const char *name, size_t size)
     return 0;
 }
 
-/* The index of name and value, given the lowest one with the name; or 0. */
+/* The index of name and value, or 0. `first`: the lowest index with the name. */
 static uint32_t find_static_value(uint32_t first, const char *value, size_t size)
 {
     const heddle_hpack_static_entry *entry = &heddle_hpack_static_table[first];
@@ -146,7 +146,7 @@ static uint32_t find_dynamic(const heddle_hpack_table *table, uint32_t hash, con
     return 0;
 }
 
-/* Notes a field that is sent in full. True: it was sent lately, too, and is worth an entry. */
+/* Notes a field that is sent in full. Returns true if it was already sent lately: then it is worth an entry. */
 static bool note_seen(heddle_hpack_encoder *encoder, uint32_t hash)
 {
     for (unsigned i = 0; i < HEDDLE_HPACK_SEEN; i++) {
@@ -158,8 +158,8 @@ static bool note_seen(heddle_hpack_encoder *encoder, uint32_t hash)
 }
 
 /*
- * If such a value were indexed, the size of later blocks would tell an attacker whether a guess is right (RFC 7541,
- * 7.1).
+ * Is the value secret? If it were indexed, the size of later blocks would tell an attacker whether a guess is right
+ * (RFC 7541, 7.1).
  */
 static bool is_sensitive(const char *name, size_t size)
 {

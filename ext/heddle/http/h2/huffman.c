@@ -8,8 +8,9 @@ enum {
 };
 
 /*
- * The bits of each symbol's code. The code is canonical: codes of one size count up in the order of their symbols. So
- * the sizes determine all codes, and the tables below are computed from them when the library is loaded.
+ * The number of bits of each symbol's code. The code is canonical: codes of the same size increase in the order of
+ * their symbols. So the sizes determine all codes, and the tables below are computed from the sizes when the library is
+ * loaded.
  */
 static const uint8_t code_bits[END_OF_STRING + 1] = {
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
@@ -32,7 +33,10 @@ typedef struct {
 
 static huffman_code codes[END_OF_STRING + 1];
 
-/* The result of four bits in a node of the code's tree: the next node in the lowest byte, a symbol in the second. */
+/*
+ * The result of reading four bits at a node of the code's tree. The lowest byte is the next node, the second byte a
+ * symbol.
+ */
 enum {
     STEP_EMIT = 0x10000,   /* the symbol is complete */
     STEP_ACCEPT = 0x20000, /* the string may end here */
@@ -65,7 +69,7 @@ static uint32_t find_step(tree nodes, const bool *accepting, unsigned node, unsi
         if (node == LEAF + END_OF_STRING)
             return STEP_FAIL;
         if (node >= LEAF) {
-            emitted = (node - LEAF) << 8 | STEP_EMIT; /* one at most: no code has fewer than five bits */
+            emitted = (node - LEAF) << 8 | STEP_EMIT; /* at most one symbol: no code has fewer than five bits */
             node = 0;
         }
     }
@@ -85,7 +89,7 @@ __attribute__((constructor)) static void make_tables(void)
             add_code(nodes, &count, symbol);
         }
     }
-    /* A string may end behind at most seven bits that began no symbol, all of them 1. */
+    /* A string may end with padding: at most seven bits, all of them 1. */
     bool accepting[256] = {true};
     for (unsigned i = 0, node = 0; i < 7; i++)
         accepting[node = nodes[node][1]] = true;
@@ -103,7 +107,7 @@ size_t heddle_huffman_size(const char *text, size_t size)
 
 void heddle_huffman_encode(const char *text, size_t size, uint8_t *to)
 {
-    uint64_t pending = 0; /* its lowest `count` bits are pending, fewer than 8 between symbols */
+    uint64_t pending = 0; /* its lowest `count` bits are not written yet; fewer than 8 between symbols */
     unsigned count = 0;
     for (size_t i = 0; i < size; i++) {
         huffman_code code = codes[(uint8_t)text[i]];
@@ -114,7 +118,7 @@ void heddle_huffman_encode(const char *text, size_t size, uint8_t *to)
             *to++ = (uint8_t)(pending >> count);
         }
     }
-    if (count > 0) /* filled with the first bits of the end-of-string symbol: ones */
+    if (count > 0) /* fills the last byte with the first bits of the end-of-string symbol, which are ones */
         *to = (uint8_t)(pending << (8 - count) | 0xFF >> count);
 }
 

@@ -1,6 +1,6 @@
 #include "http/h2/session_state.h"
 
-/* The limits of a session: their defaults, and the rates and times that a client must keep to. */
+/* The default limits of a session, and the checks of rates and times. */
 
 enum {
     SECOND = 1000000000,
@@ -11,25 +11,26 @@ enum {
 };
 
 /*
- * Browsers and proxies stay far below these limits, and an application does not change what a client sends, so only
- * max_streams is an option. Bursts are counts, refilled at a third a second.
+ * Browsers and proxies stay far below these limits, whatever the application does. So only max_streams is an option. A
+ * burst is a number of tokens; a third of it is refilled each second.
  */
 heddle_h2_limits heddle_h2_default_limits(void)
 {
     return (heddle_h2_limits){
         .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
         .header_limit = 32768, .header_count = 100, .body_limit = UINT64_MAX,
-        .crumb_count = 50,            /* browsers send each cookie in a field, and keep 50 of a site at least */
+        .crumb_count = 50, /* browsers send each cookie in a field of its own, and keep at least 50 cookies of a site */
         .connection_window = 1 << 20, /* bytes: 80 Mbit/s at a round trip of 100 ms */
         .streams_a_feed = 100, .fields_a_feed = 1000,
-        .refused_burst = 100,         /* a client may open a hundred streams at once before it knows max_streams */
-        .reset_burst = 100, .reset_rate = 33, /* a page that a browser leaves resets max_streams at once */
+        .refused_burst = 100,         /* clients may open a hundred streams before they know max_streams */
+        /* when a user leaves a page, the browser resets up to max_streams at once */
+        .reset_burst = 100, .reset_rate = 33,
         .control_burst = 1000, .control_rate = 330,
         .overhead = 1 << 20,          /* bytes */
         .control_answers = 100,       /* each is kept until the client reads it */
         .updates = 100,
         .settings_entries = 32,       /* RFC 9113 and its extensions define 9 */
-        .continuations = 4,           /* with HEADERS 80 KiB, more than header_limit by default */
+        .continuations = 4,           /* together with HEADERS 80 KiB, more than the default of header_limit */
         .stream_output = 256 << 10,   /* bytes that are kept for a slow reader */
         .connection_output = 1 << 20, /* bytes, for all streams of a connection */
         .write_rate = 1000,           /* bytes a second: less than any mobile network carries */
@@ -94,7 +95,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
     case HEDDLE_H2_DATA:
         return frame->length > 0 || frame->flags & HEDDLE_H2_END_STREAM || heddle_h2_count_control(session);
     case HEDDLE_H2_HEADERS:
-    case HEDDLE_H2_CONTINUATION: /* these have limits of their own */
+    case HEDDLE_H2_CONTINUATION: /* these frames have their own limits */
     case HEDDLE_H2_RST_STREAM:
         return true;
     case HEDDLE_H2_PRIORITY:
@@ -142,7 +143,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
 }
 
 /*
- * Was less output sent in the last write_timeout than the rate demands? Begins a new time span when this one is over.
+ * Was less output sent in the last write_timeout than write_rate demands? Begins a new time span when the current one
+ * is over.
  */
 static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
 {
@@ -157,7 +159,8 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 
 /*
  * A client that takes output too slowly is judged by the bytes that were sent, not by its last WINDOW_UPDATE: a byte
- * now and then is not enough. A stream that waits for its turn has not stalled; then the connection's limit applies.
+ * now and then is not enough. A stream that waits for its turn has not stalled: the limit of the connection applies to
+ * it.
  */
 static void check_progress(heddle_h2_session *session)
 {

@@ -8,8 +8,9 @@
  */
 
 enum {
-    CROWDED = 1000000000, /* ns, before streams are held to their shares: a client may be about to read */
-    SMALLEST_PIECE = 1024, /* a frame is not cut to less, unless that is all there is */
+    /* ns. Only after this long streams are limited to their shares: the client may be about to read */
+    CROWDED = 1000000000,
+    SMALLEST_PIECE = 1024, /* no frame is cut to fewer bytes, unless the body has no more */
 };
 
 void heddle_h2_note_output(heddle_h2_session *session)
@@ -29,7 +30,10 @@ static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_strea
     return (stream->incremental ? schedule->incremental : schedule->sequential) + stream->urgency;
 }
 
-/* Streams that are sent one after another are listed by id; incremental ones in the order of their turns. */
+/*
+ * Incremental streams are listed in the order of their turns, all others by id, because they are sent one after
+ * another.
+ */
 static void link_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_list *list = list_of(session, stream);
@@ -61,12 +65,13 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     } else {
         unlink_stream(session, stream);
         session->listed_count--;
-        stream->progress.since += session->now - stream->listed_at; /* waiting for other streams is no stall */
+        /* waiting for other streams does not count as a stall */
+        stream->progress.since += session->now - stream->listed_at;
     }
     stream->listed = can_send;
 }
 
-/* The stream to send now: of the most urgent ones, an incremental and another one in turn. */
+/* The stream to send now: one of the most urgent. Incremental and other streams take turns. */
 static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 {
     heddle_h2_schedule *schedule = session->schedule;
@@ -118,7 +123,8 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
     size_t kept = count_kept(session);
     size_t shared = kept < limits->connection_output ? limits->connection_output - kept : 0;
     /*
-     * A stream without queued bytes may always queue a frame's worth: otherwise waiting streams could block each other.
+     * A stream without queued bytes may always queue the bytes of one frame: otherwise waiting streams could block each
+     * other.
      */
     if (shared < HEDDLE_H2_FRAME_SIZE && stream->queued == 0)
         shared = HEDDLE_H2_FRAME_SIZE;
@@ -248,7 +254,7 @@ static size_t pick_least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Writes one DATA frame; 0: the room is too small to cut a frame for it. */
+/* Writes one DATA frame. Returns 0 if the room is too small for a frame. */
 static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t *to, size_t room)
 {
     size_t wanted = pick_least(pick_least(stream->queued, HEDDLE_H2_FRAME_SIZE),
@@ -267,7 +273,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
     session->data_frames++;
     session->payload += size;
     stream->progress.bytes += size;
-    if (stream->incremental) { /* to the end of the incremental streams */
+    if (stream->incremental) { /* moves it to the end of the incremental streams */
         unlink_stream(session, stream);
         link_stream(session, stream);
     }

@@ -28,7 +28,7 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
 {
     heddle_h2_enter(session);
     bool listed = stream->listed;
-    if (listed) { /* moved to the end of its new list */
+    if (listed) { /* moves it to the end of its new list */
         int64_t window = stream->send_window;
         stream->send_window = 0;
         heddle_h2_list_stream(session, stream);
@@ -43,7 +43,10 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
 
 /* -- frames -------------------------------------------------------------------------------------------------------- */
 
-/* RFC 9113, 5.3.2: the priorities of RFC 7540 are ignored. Of its rules one is checked: no stream depends on itself. */
+/*
+ * RFC 9113, 5.3.2: the priorities of RFC 7540 are ignored. Only one of their rules is checked: no stream may depend on
+ * itself.
+ */
 void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload)
 {
     if (heddle_h2_get_31(payload) != id)

@@ -1,7 +1,7 @@
 #include "http/h2/block.h"
 
 /*
- * Makes requests, responses or trailers of header blocks. Each block is decoded to its end, because the next one
+ * Turns header blocks into requests, responses or trailers. Each block is decoded to its end, because the next block
  * depends on it.
  */
 
@@ -22,7 +22,7 @@ static bool prepare_fields(heddle_h2_workspace *workspace, const heddle_h2_limit
     return true;
 }
 
-/* False: the connection has failed. */
+/* Returns false if the connection has failed. */
 static bool decode_block(heddle_h2_session *session, heddle_h2_block *block, const uint8_t *bytes, size_t size)
 {
     heddle_hpack_block coded = heddle_hpack_block_start(&session->decoder, &session->workspace->scratch, bytes, size);

@@ -1,6 +1,6 @@
 #include "http/h2/session_state.h"
 
-/* Reads frames: checks which may come where (RFC 9113, 4 to 6), and handles their payload. */
+/* Reads frames: checks which frame may come on which stream and when (RFC 9113, 4 to 6), and handles their payload. */
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ bool heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
     session->reason = reason;
     heddle_h2_note_output(session);
     heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
-    /* Backwards, because streams may be removed from the array meanwhile: those before them keep their places. */
+    /* Goes backwards: when a stream is removed from the array meanwhile, the streams before it keep their places. */
     for (uint32_t i = session->stream_count; i > 0; i--) {
         if (i > session->stream_count)
             continue;
@@ -131,7 +131,10 @@ static void begin_data(heddle_h2_session *session, const heddle_h2_frame *frame)
     session->data_left = frame->length;
 }
 
-/* RFC 9113, 6.1: the first byte is the size of the padding at the end, which counts as DATA and as consumed. */
+/*
+ * RFC 9113, 6.1: the first byte is the size of the padding at the end. The padding counts against the windows, and as
+ * consumed.
+ */
 static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_piece *piece)
 {
     if (session->padding_known || piece->size == 0)
@@ -271,7 +274,7 @@ typedef enum {
     ANYWHERE,
 } frame_place;
 
-/* The known types: on which streams they may come, and their sizes. */
+/* The known types of frames: their sizes, and the streams on which they may come. */
 static const struct {
     uint8_t place;
     bool stream_error; /* a wrong size is a stream error (RFC 9113, 6.3) */
@@ -290,7 +293,7 @@ static const struct {
     [HEDDLE_H2_PRIORITY_UPDATE] = {ON_CONNECTION, false, 4, HEDDLE_H2_FRAME_SIZE},
 };
 
-/* False: the frame is an error, or its payload is ignored. */
+/* Returns false if the frame is an error, or its payload is ignored. */
 static bool check_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
 {
     if (frame->length > HEDDLE_H2_FRAME_SIZE)
@@ -392,7 +395,10 @@ static void take_frame(heddle_h2_session *session, const uint8_t *payload, uint3
     case HEDDLE_H2_GOAWAY:
         if (session->is_client)
             heddle_h2_take_goaway(session, payload);
-        /* A server ignores GOAWAY: its client opens no more streams, and closes when it has its responses. */
+        /*
+         * A server ignores GOAWAY: the client opens no more streams, and closes the connection when it has its
+         * responses.
+         */
         break;
     default:
         break;
@@ -436,7 +442,7 @@ bool heddle_h2_fed_enough(const heddle_h2_session *session)
            session->fed_fields >= session->limits->fields_a_feed;
 }
 
-/* False while the peer does not receive what it was sent, and when other connections should have their turn. */
+/* Returns false while the peer does not read its output, and when other connections should get their turn. */
 static bool wants_more(const heddle_h2_session *session)
 {
     return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&

@@ -1,11 +1,11 @@
 #pragma once
 
 /*
- * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's, or the
+ * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's side, or the
  * client's (at the end of this file). The owner, which is the code that embeds the session (h2/server/server.c,
- * h2/client/client.c), feeds it the peer's bytes, and pulls the bytes to send. It may read the records
- * (session_state.h), and sets in them only a stream's `owner`, and `now` before calls without a time. Times are
- * nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may call these functions.
+ * h2/client/client.c), feeds it the peer's bytes, and pulls the bytes to send. The owner may read the records
+ * (session_state.h). It sets only a stream's `owner`, and `now` before calls that have no parameter for the time. Times
+ * are nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may call these functions.
  */
 
 #include "http/h2/frame.h"
@@ -24,8 +24,8 @@ typedef struct {
     uint32_t max_streams, stream_window, header_table_size;
     bool connect_protocol;        /* extended CONNECT (RFC 8441): the application serves WebSockets on streams */
 
-    uint32_t connection_window;   /* how many bytes of all request bodies are kept at most */
-    uint32_t header_limit;        /* of a request, each field with 32 octets more (RFC 9113, 10.5.1) */
+    uint32_t connection_window;   /* the most bytes of all request bodies that are kept */
+    uint32_t header_limit;        /* bytes of a request's head, plus 32 octets for each field (RFC 9113, 10.5.1) */
     uint32_t header_count;
     uint32_t crumb_count;         /* cookie fields that `header_count` does not count */
     uint64_t body_limit;
@@ -33,38 +33,40 @@ typedef struct {
 
     uint32_t streams_a_feed;      /* requests that begin in one feed, before other connections get their turn */
     uint32_t fields_a_feed;       /* decoded fields in one feed; the block that exceeds it is completed */
-    uint32_t refused_burst;       /* refused streams, those beyond max_streams; refilled at reset_rate */
+    uint32_t refused_burst;       /* streams beyond max_streams, which are refused; refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
-    uint32_t overhead;            /* bytes by which an eighth of all received bytes may exceed the payload both ways */
-    uint32_t control_answers;     /* answers to SETTINGS and PING that were not pulled yet */
-    uint32_t updates;             /* WINDOW_UPDATE, and likewise PRIORITY frames; each stream and sent DATA adds some */
+    uint32_t overhead; /* an eighth of all received bytes may exceed the payload, received and sent, by so many bytes */
+    uint32_t control_answers;     /* the most answers to SETTINGS and PING that were not pulled yet */
+    /*
+     * the most WINDOW_UPDATE frames, and the most PRIORITY frames; each stream and each DATA frame sent allows some
+     * more
+     */
+    uint32_t updates;
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
     uint32_t continuations;       /* CONTINUATION frames of one header block */
 
-    /* bytes of response bodies that are kept while the client's windows are closed */
+    /* the most bytes of response bodies that are kept while the client's windows are closed */
     uint32_t stream_output, connection_output;
     uint32_t write_rate;          /* bytes a second, measured over write_timeout */
     int64_t write_timeout, head_timeout, idle_timeout;
-    int64_t drain_delay;          /* between the two GOAWAY of a drain */
+    int64_t drain_delay;          /* ns between the two GOAWAY frames of a drain */
 } heddle_h2_limits;
 
-/* The values of docs/http2.md. */
+/* Returns the values that docs/http2.md lists. */
 heddle_h2_limits heddle_h2_default_limits(void);
 
 /* A request with the slices of its header block. Valid during the call that gets it. */
 typedef struct {
-    heddle_request_head head; /* slices of `bytes`; `host` is among the fields even if only :authority was sent */
+    heddle_request_head head; /* slices of `bytes`; has a field `host` even if only :authority was sent */
     const char *bytes;
     size_t size;
     heddle_slice scheme;
-    heddle_slice protocol;    /* of an extended CONNECT; otherwise empty */
-    bool ended;               /* there is no body, and on_end is not called */
+    heddle_slice protocol;    /* the protocol of an extended CONNECT; otherwise empty */
+    bool ended;               /* there is no body: on_end is not called */
 } heddle_h2_request;
 
-/*
- * On the client: the head of a response, perhaps an interim one (1xx), or trailers. Valid during the call that gets it.
- */
+/* On the client: the head of a final or interim (1xx) response, or trailers. Valid during the call that gets it. */
 typedef struct {
     int status;         /* 0: trailers */
     const heddle_field *fields;
@@ -75,30 +77,30 @@ typedef struct {
 } heddle_h2_response;
 
 /*
- * The owner's operations. A stream is valid until the owner releases it, which it may do in each of these. The first
- * call for a stream is either on_request or on_rejection.
+ * The owner's operations. A stream is valid until the owner releases it. Each operation may release it. The first call
+ * for a stream is either on_request or on_rejection.
  */
 typedef struct {
     void (*on_request)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request);
     /*
-     * The request exceeds a limit: the owner sends a response with this status, and without content if the method is
-     * HEAD. Its body, if any, is discarded.
+     * Called when the request exceeds a limit. The owner sends a response with this status, and without content if the
+     * method is HEAD. The session discards the request's body.
      */
     void (*on_rejection)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
                          heddle_method method);
-    /* A part of the request's body. The owner calls heddle_h2_consume when it has used it. */
+    /* Passes a part of the request's body. The owner calls heddle_h2_consume when it has used the bytes. */
     void (*on_data)(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
     void (*on_end)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* The stream has ended early: lent bytes are the owner's again, and nothing more is sent. */
+    /* Called when the stream has ended early: nothing more is sent, and the owner may free the bytes that it lent. */
     void (*on_reset)(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
     /*
-     * There is room for output again, after heddle_h2_write took less than it was given. A loan alone causes no call.
-     * For a tunnel: all of its output was pulled, including its end.
+     * Called when there is room for output again, after heddle_h2_write took less than it was given; heddle_h2_lend
+     * never causes this call. For a tunnel: called when all of its output was pulled, including the end.
      */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* Request and response are complete, and all of the response was pulled. */
+    /* Called when request and response are complete, and all of the response was pulled. */
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* On the client, instead of on_request and on_rejection: heads and trailers of responses. */
+    /* Passes a head or trailers of a response. The client has this instead of on_request and on_rejection. */
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
 } heddle_h2_operations;
 
@@ -114,8 +116,8 @@ void heddle_h2_workspace_free(heddle_h2_workspace *workspace);
 /* -- connection ---------------------------------------------------------------------------------------------------- */
 
 /*
- * NULL: no memory. Limits, operations and workspace must exist longer than the session. A client's session has no
- * times: heddle_h2_deadline, heddle_h2_expire and heddle_h2_drain are for servers.
+ * Returns NULL without memory. Limits, operations and workspace must exist longer than the session. A client's session
+ * has no time limits: heddle_h2_deadline, heddle_h2_expire and heddle_h2_drain are for servers.
  */
 heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                          heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client);
@@ -123,13 +125,16 @@ heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations,
 void heddle_h2_session_free(heddle_h2_session *session);
 
 /*
- * Reads bytes of the peer, the preface first. Returns how many were used: fewer than `size` if the session takes no
- * more now, because much of its output is not pulled yet or because other connections need their turn.
+ * Reads bytes of the peer, the preface first. Returns how many bytes were used. These are fewer than `size` if much of
+ * the session's output is not pulled yet, or if other connections need their turn.
  */
 size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes, size_t size);
 /* Did the last feed reach streams_a_feed or fields_a_feed? Then other connections get their turn first. */
 bool heddle_h2_fed_enough(const heddle_h2_session *session);
-/* Writes whole frames, at most `room` >= HEDDLE_H2_PULL_ROOM bytes. 0: there is nothing to send now. */
+/*
+ * Writes whole frames, at most `room` bytes, where `room` >= HEDDLE_H2_PULL_ROOM. Returns 0 if there is nothing to send
+ * now.
+ */
 size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, size_t room);
 /* Would heddle_h2_pull return bytes? */
 bool heddle_h2_has_output(const heddle_h2_session *session);
@@ -139,8 +144,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session);
 void heddle_h2_expire(heddle_h2_session *session, int64_t now);
 
 /*
- * Ends the connection without losing a request (RFC 9113, 6.8): sends GOAWAY now, and again after drain_delay, with the
- * last stream that is served. When no stream is left after that, heddle_h2_is_open is false.
+ * Ends the connection without losing a request (RFC 9113, 6.8): sends GOAWAY now, and after drain_delay a second GOAWAY
+ * with the last stream that is served. When no stream is left after that, heddle_h2_is_open returns false.
  */
 void heddle_h2_drain(heddle_h2_session *session, int64_t now);
 /* Ends the connection at once: sends GOAWAY, and calls on_reset for each stream. */
@@ -158,52 +163,53 @@ typedef struct {
 
 typedef enum {
     HEDDLE_H2_WRITTEN,
-    HEDDLE_H2_BAD_NAME,  /* no token, or a pseudo-header field */
+    HEDDLE_H2_BAD_NAME,  /* not a token, or a pseudo-header field */
     HEDDLE_H2_BAD_VALUE, /* CR, LF, NUL or another control character */
     HEDDLE_H2_MISPLACED, /* a second head, trailers before a head … */
     HEDDLE_H2_GONE,      /* the stream has ended, or there is no memory: on_reset was called */
 } heddle_h2_write_result;
 
 /*
- * Writes the head of a response, after any number of 1xx. Names are written in lower case; blanks around values and
- * fields about the connection (RFC 9113, 8.2.2) are left out. After an error nothing was written. `end`: there is no
+ * Writes the head of a response; any number of 1xx may precede it. Writes names in lower case, and omits blanks around
+ * values and fields about the connection (RFC 9113, 8.2.2). Writes nothing if it returns an error. `end`: there is no
  * body.
  */
 heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h2_stream *stream, int status,
                                             const heddle_h2_field *fields, size_t count, bool end);
-/* The same check of fields alone: HEDDLE_H2_WRITTEN, or what is wrong with one. */
+/* Checks only the fields, in the same way. Returns HEDDLE_H2_WRITTEN, or what is wrong with a field. */
 heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
 /* Copies a part of the body. Returns how many bytes were taken: the rest may be written after on_window. */
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
  * Sends bytes without a copy. They may outlive the stream and its owner: `end_loan` is called with `loan` when the
- * bytes are no longer needed, even after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not reduce
- * the room of other streams. False: they can't be sent.
+ * bytes are no longer needed. That may be after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not
+ * reduce the room of other streams. Returns false if the bytes can't be sent.
  */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                     void (*end_loan)(void *loan), void *loan);
 /*
- * Makes the stream a tunnel, which carries bytes both ways (RFC 9113, 8.5; RFC 8441): when one direction ends, the
- * other stays open. The head of a successful response was written.
+ * Makes the stream a tunnel, which carries bytes in both directions (RFC 9113, 8.5; RFC 8441). When one direction ends,
+ * the other one stays open. The head of a successful response must have been written.
  */
 void heddle_h2_begin_tunnel(heddle_h2_stream *stream);
 /*
- * Copies all of both pieces; the owner bounds the waiting bytes: see `queued` of the stream. on_window is called when
- * all of it was pulled. False: the stream takes nothing, or there is no memory, and nothing was written.
+ * Copies all of both pieces. The owner must bound the waiting bytes, which are counted in the stream's `queued`.
+ * on_window is called when all bytes were pulled. Returns false, and writes nothing, if the stream takes nothing or
+ * there is no memory.
  */
 bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                            const char *more, size_t more_size);
 /*
- * For owners that use heddle_h2_write_whole: have bodies exceeded connection_output for a second, and does this stream
- * exceed an equal share of it, and a frame's worth?
+ * For owners that use heddle_h2_write_whole: have bodies exceeded connection_output for a second, while this stream has
+ * more than an equal share of it, and more than one frame?
  */
 bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
- * Ends a tunnel, as heddle_h2_reset does but more gently unless `abrupt`: with END_STREAM if the peer has ended it and
- * all is sent; with RST_STREAM and NO_ERROR if only this side has ended it; otherwise with RST_STREAM and CANCEL.
+ * Ends a tunnel. Sends END_STREAM if the peer has ended its direction and all output is sent; RST_STREAM with NO_ERROR
+ * if only this side has ended; otherwise RST_STREAM with CANCEL. With `abrupt`, resets the stream like heddle_h2_reset.
  */
 void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt);
-/* Ends the response when all of the body was pulled. The trailers are checked as a head's fields. */
+/* Ends the response as soon as all of the body was pulled. The trailers are checked like the fields of a head. */
 heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream,
                                         const heddle_h2_field *trailers, size_t count);
 /* Has the response begun and not ended? Otherwise heddle_h2_write takes nothing, and on_window is not called. */
@@ -211,18 +217,17 @@ bool heddle_h2_may_write(const heddle_h2_stream *stream);
 /* How many bytes heddle_h2_write would take now. */
 size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
- * Ends the stream at once, without on_reset. On a server that counts in reset_burst, unless the error is NO_ERROR: when
- * that is exceeded the connection fails, and on_reset is called for all streams, this one too.
+ * Ends the stream at once, without on_reset. On a server this counts against reset_burst, unless the error is NO_ERROR.
+ * When reset_burst is exceeded, the connection fails, and on_reset is called for all streams, including this one.
  */
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* To be called when `size` bytes from on_data were used: the client may send more. */
+/* Call this when `size` bytes from on_data were used: the client may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * To be called when `size` bytes from on_data wait, but are to block this stream alone: the client may send more on
- * others.
+ * Call this when `size` bytes from on_data must wait: the client may send more on other streams, but not on this one.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
-/* To be called when the owner no longer uses the stream; an incomplete response is still sent. */
+/* Call this when the owner no longer uses the stream. The session still sends what was written. */
 void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 
 /* -- the client's side --------------------------------------------------------------------------------------------- */
@@ -232,12 +237,12 @@ heddle_h2_limits heddle_h2_client_limits(void);
 bool heddle_h2_may_open(const heddle_h2_session *session);
 /* How many requests may be in progress, by the server's and our limits. */
 uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);
-/* Can no request ever begin again: after GOAWAY, without stream ids left, or at the end? */
+/* Can no request begin any more: after GOAWAY, when no stream ids are left, or when the session has ended? */
 bool heddle_h2_is_leaving(const heddle_h2_session *session);
 /*
- * Begins a request: its pseudo-header fields come first, in lower case. `end`: it has no body; otherwise
- * heddle_h2_write and heddle_h2_finish follow. `expects_body` is false for HEAD. The owner must release the stream.
- * Only after heddle_h2_may_open has returned true.
+ * Begins a request. Its pseudo-header fields come first; all names are in lower case. `end`: the request has no body;
+ * otherwise heddle_h2_write and heddle_h2_finish follow. `expects_body` is false for HEAD. The owner must release the
+ * stream. Call this only after heddle_h2_may_open has returned true.
  */
 heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const heddle_h2_field *fields, size_t count,
                                              bool end, bool expects_body, heddle_h2_stream **stream);

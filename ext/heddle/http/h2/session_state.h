@@ -1,6 +1,6 @@
 #pragma once
 
-/* The records, which the owner may read, and declarations that the files of the session share. */
+/* The records of a session, which the owner may read, and declarations that only the session's files use. */
 
 #include "http/h2/hpack.h"
 #include "http/h2/session.h"
@@ -19,8 +19,8 @@ typedef enum {
     HEDDLE_H2_HALF_CLOSED_REMOTE, /* the request is complete */
     HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
-    HEDDLE_H2_RESET_BY_PEER,      /* or excluded by the server's GOAWAY */
-    HEDDLE_H2_FORGOTTEN,          /* closed so long ago that the way is unknown, or never used */
+    HEDDLE_H2_RESET_BY_PEER,      /* or excluded from service by the server's GOAWAY */
+    HEDDLE_H2_FORGOTTEN,          /* closed so long ago that the session does not know how, or never used */
     HEDDLE_H2_STATES,
 } heddle_h2_state;
 
@@ -29,15 +29,15 @@ typedef enum {
     HEDDLE_H2_GOT_DATA,
     HEDDLE_H2_GOT_WINDOW,
     HEDDLE_H2_GOT_RESET,
-    HEDDLE_H2_GOT_END,  /* with HEADERS or DATA */
+    HEDDLE_H2_GOT_END,  /* END_STREAM came with HEADERS or DATA */
     HEDDLE_H2_SENT_END,
     HEDDLE_H2_SENT_RESET,
     HEDDLE_H2_EVENTS,
 } heddle_h2_event;
 
-enum { HEDDLE_H2_PROGRESS_CHECKS = 4 }; /* checks of the output's progress in each write_timeout */
+enum { HEDDLE_H2_PROGRESS_CHECKS = 4 }; /* how often the output's progress is checked in each write_timeout */
 
-/* An entry of the table of transitions is the next state, if it is below HEDDLE_H2_STATES, or one of these. */
+/* An entry of the table of transitions is the next state (less than HEDDLE_H2_STATES), or one of these values. */
 enum {
     HEDDLE_H2_IGNORE = 0x10,
     HEDDLE_H2_CLOSED_STREAM,     /* a stream error STREAM_CLOSED */
@@ -70,10 +70,10 @@ typedef struct heddle_h2_block heddle_h2_block;
 enum {
     HEDDLE_H2_URGENCIES = 8,
     HEDDLE_H2_DEFAULT_URGENCY = 3,
-    HEDDLE_H2_REMEMBERED = 64, /* closed streams that are remembered, at most */
+    HEDDLE_H2_REMEMBERED = 64, /* the most closed streams that are remembered */
     HEDDLE_H2_FIRST_REMEMBERED = 8,
     HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that came before their streams */
-    HEDDLE_H2_PAUSE_OUTPUT = 65536, /* with more bytes than this in heads and control frames, nothing more is read */
+    HEDDLE_H2_PAUSE_OUTPUT = 65536, /* when more bytes of heads and control frames are queued, nothing more is read */
 };
 
 /* A token bucket. */
@@ -82,7 +82,7 @@ typedef struct {
     uint32_t used;
 } heddle_h2_bucket;
 
-/* How many bytes of some output were sent since a time. */
+/* How many bytes of an output were sent since a point in time. */
 typedef struct {
     int64_t since;
     uint64_t bytes;
@@ -93,7 +93,7 @@ typedef struct heddle_h2_segment {
     struct heddle_h2_segment *next;
     const char *bytes; /* `own`, or the lent bytes */
     size_t size;
-    void (*end_loan)(void *loan); /* NULL: nothing needs the end of the loan */
+    void (*end_loan)(void *loan); /* NULL: nothing to call */
     void *loan;
     char own[];
 } heddle_h2_segment;
@@ -123,7 +123,7 @@ struct heddle_h2_stream {
     bool head_written, finished; /* set by the owner */
     bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
     bool answered;       /* on the client: the final head has come */
-    bool expects_body;   /* on the client: not for HEAD */
+    bool expects_body;   /* on the client: false for HEAD */
     uint8_t interims;    /* on the client: the number of heads before the final one */
     bool has_trailers;
     bool tunnel;         /* see heddle_h2_begin_tunnel */
@@ -131,8 +131,8 @@ struct heddle_h2_stream {
     uint32_t credit;     /* consumed, and not announced by WINDOW_UPDATE yet */
     uint32_t unconsumed; /* delivered, and not consumed */
     uint32_t kept;       /* the part of `unconsumed` that was credited to the connection's window */
-    int64_t body_left;   /* of what content-length says; -1: there is none */
-    uint64_t body_size;  /* so far */
+    int64_t body_left;   /* bytes of the body still to come by content-length; -1: there is no content-length */
+    uint64_t body_size;  /* bytes of the body that came */
     heddle_h2_segment *first, *last;
     size_t queued;       /* bytes of the segments, which is the part of the body that was not pulled yet */
     heddle_bytes trailers; /* name, value, name … each after its size */
@@ -150,10 +150,10 @@ typedef enum {
 typedef enum {
     HEDDLE_H2_NOT_DRAINING,
     HEDDLE_H2_DRAIN_ANNOUNCED, /* the first GOAWAY was sent: new streams still count */
-    HEDDLE_H2_DRAINING,        /* the second was sent */
+    HEDDLE_H2_DRAINING,        /* the second GOAWAY was sent */
 } heddle_h2_drain_stage;
 
-/* The order in which streams are sent (RFC 9218). A connection has one while it has streams. */
+/* The order in which streams are sent (RFC 9218). Exists while the connection has streams. */
 typedef struct {
     heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
     uint8_t incremental_turn; /* a bit for each urgency: is an incremental stream next? */
@@ -173,7 +173,7 @@ struct heddle_h2_session {
     const heddle_h2_limits *limits;
     heddle_h2_workspace *workspace;
     void *owner;
-    int64_t now; /* the time of the current or last call: when bytes came or left, or were checked */
+    int64_t now; /* the time of the current or last call */
 
     heddle_h2_reader reader;
     uint8_t stage, drain_stage;
@@ -182,7 +182,7 @@ struct heddle_h2_session {
     bool is_client;
     bool goaway;          /* on the client: the server takes no further request */
     uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
-    const char *reason;   /* of the last failure of the session or a stream that had one; NULL: there was none */
+    const char *reason;   /* the reason of the last failure, of the session or of a stream; NULL: none */
     uint8_t depth;        /* nested calls into the session: dead streams are freed at the end of the outermost */
 
     /* The frame that is being read. */
@@ -195,7 +195,7 @@ struct heddle_h2_session {
     heddle_bytes block;
     uint32_t block_stream; /* 0: none */
     bool block_ends_stream;
-    uint8_t block_verdict; /* how it is handled: HEDDLE_H2_OPEN …, or IGNORE, or CLOSED_STREAM */
+    uint8_t block_verdict; /* how the block is handled: HEDDLE_H2_OPEN …, or IGNORE, or CLOSED_STREAM */
     bool block_self_dependent;
     uint32_t block_continuations;
     int64_t block_since;
@@ -203,11 +203,11 @@ struct heddle_h2_session {
     heddle_hpack_decoder decoder;
     heddle_hpack_encoder encoder;
 
-    heddle_h2_stream **streams; /* by id */
-    uint32_t stream_count, stream_room; /* those in progress or not released */
+    heddle_h2_stream **streams; /* sorted by id */
+    uint32_t stream_count, stream_room; /* the number and the room of streams in progress or not released */
     heddle_h2_stream *dead;
-    uint32_t last_stream;    /* the highest one that the client has opened */
-    uint32_t last_processed; /* the highest one that the owner has seen */
+    uint32_t last_stream;    /* the highest id that the client has opened */
+    uint32_t last_processed; /* the highest id that the owner has seen */
     uint32_t fed_streams, fed_fields; /* in the last feed */
     heddle_h2_schedule *schedule;  /* NULL: there are no streams */
     heddle_h2_closed_stream *remembered; /* a ring; NULL: none */
@@ -218,7 +218,7 @@ struct heddle_h2_session {
     uint32_t peer_window; /* SETTINGS_INITIAL_WINDOW_SIZE */
 
     heddle_bytes output; /* whole frames other than DATA, in order */
-    uint32_t answers;    /* how many of them answer PING and SETTINGS */
+    uint32_t answers;    /* how many of these frames answer PING and SETTINGS */
     uint32_t listed_count;
     size_t queued;       /* bytes of all streams' content that were not pulled yet, lent ones included */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
@@ -226,14 +226,14 @@ struct heddle_h2_session {
 
     heddle_h2_bucket resets, refused, controls;
     uint64_t opened, data_frames, window_updates, priorities;
-    uint64_t received, payload; /* bytes of received frames; the payload of them, and of DATA that was sent */
+    uint64_t received, payload; /* bytes of received frames; bytes of their payload and of the DATA that was sent */
 
     heddle_h2_progress progress;
     int64_t check_at, drain_at;
     int64_t idle_since; /* when the last stream ended, or the session began */
 };
 
-/* One row for each stage, one bit for each that may follow. */
+/* One row for each stage, one bit for each stage that may follow. */
 static inline void heddle_h2_enter_stage(heddle_h2_session *session, heddle_h2_stage stage)
 {
     static const uint8_t allowed[] = {
@@ -266,14 +266,14 @@ void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_er
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
 /* Refuses a stream because too many are in progress. The client may send the request again. */
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
-/* Called when the peer has sent all: the request, or on the client the response. */
+/* Called when the peer has sent its whole message: the request, or on the client the response. */
 void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_stream(heddle_h2_stream *stream);
-/* Allocates the schedule before streams are added. False: no memory. */
+/* Allocates the schedule before streams are added. Returns false without memory. */
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
-/* Has it memory that it does not need while it is idle? */
+/* Has the session memory that it does not need while it is idle? */
 bool heddle_h2_can_rest(const heddle_h2_session *session);
-/* Frees that memory. How streams were closed is forgotten. */
+/* Frees that memory. The session then no longer knows how streams were closed. */
 void heddle_h2_rest(heddle_h2_session *session);
 
 /* Surrounds every function that the owner calls. */
@@ -296,7 +296,7 @@ static inline void heddle_h2_fail_without_memory(heddle_h2_session *session)
     heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
 }
 
-/* False: the session reads no more, and the connection must be closed when it has no output. */
+/* If it returns false, the session reads no more, and the connection must be closed as soon as it has no output. */
 static inline bool heddle_h2_is_open(const heddle_h2_session *session)
 {
     return session->stage != HEDDLE_H2_AT_END;
@@ -313,16 +313,16 @@ void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *fram
 
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
 /*
- * Gives `size` consumed bytes back to the windows, so that the peer may send them again; a WINDOW_UPDATE tells it so.
- * Without a stream they count for the connection alone. Bytes that are discarded count as consumed.
+ * Gives `size` consumed bytes back to the windows, so that the peer may send them again; the peer learns that by
+ * WINDOW_UPDATE. Without a stream the bytes count only for the connection. Bytes that are discarded count as consumed.
  */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
 /* -- request.c ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Up to how many bytes a header block is decoded. Above its limit, so that a request with a little too much is answered
- * with 431 on its stream; beyond this the connection ends.
+ * The most bytes of a header block that are decoded. This exceeds the limit of a head: a request whose head is a little
+ * too large gets 431 on its stream. A larger block ends the connection.
  */
 static inline uint64_t heddle_h2_decode_limit(const heddle_h2_limits *limits)
 {
@@ -336,7 +336,7 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
 /* Handles a response's head, or its trailers. */
 void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload);
-/* As heddle_h2_fail_stream, with a reason for the owner. */
+/* Like heddle_h2_fail_stream, with a reason for the owner. */
 void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 
 /* -- priority.c ---------------------------------------------------------------------------------------------------- */
@@ -348,7 +348,7 @@ void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *p
 
 /* -- output.c ------------------------------------------------------------------------------------------------------ */
 
-/* Must be called before something is added to `output`. */
+/* Call this before anything is added to `output`. */
 void heddle_h2_note_output(heddle_h2_session *session);
 /* Lists or unlists the stream, according to its window and its queue. */
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);
@@ -357,7 +357,7 @@ void heddle_h2_free_segment(heddle_h2_segment *segment);
 
 /* -- headers_writer.c ---------------------------------------------------------------------------------------------- */
 
-/* A header block is put together in the workspace between these two calls. False: no memory. */
+/* Between these two calls a header block is put together in the workspace. Both return false without memory. */
 bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field);
@@ -369,7 +369,7 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
 
 /* -- limits.c: limits over time ------------------------------------------------------------------------------------ */
 
-/* Takes a token. False: there is none. */
+/* Takes a token. Returns false if there is none. */
 bool heddle_h2_spend(heddle_h2_bucket *bucket, int64_t now, uint32_t burst, uint32_t rate);
 /* These functions fail the connection when they detect a flood. */
 bool heddle_h2_count_reset(heddle_h2_session *session);
@@ -380,5 +380,5 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
 
 /* Sends GOAWAY without an error. */
 void heddle_h2_send_goaway(heddle_h2_session *session, uint32_t last_stream, const char *reason);
-/* Sends the second GOAWAY when it is time, and ends the connection when no stream is left. */
+/* Sends the second GOAWAY when drain_delay has passed, and ends the connection when no stream is left. */
 void heddle_h2_finish_drain(heddle_h2_session *session);

@@ -13,7 +13,7 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
         {HEDDLE_H2_SET_MAX_HEADER_LIST_SIZE, limits->header_limit},
         {HEDDLE_H2_SET_HEADER_TABLE_SIZE, limits->header_table_size},
         {HEDDLE_H2_SET_NO_RFC7540_PRIORITIES, 1},
-        {HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL, 1}, /* the last one, which is optional */
+        {HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL, 1}, /* the last entry, which is optional */
     };
     unsigned count = sizeof(settings) / sizeof(*settings) - !limits->connect_protocol;
     const heddle_h2_setting_value of_client[] = {
@@ -33,7 +33,7 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
     return more == 0 || heddle_h2_write_window_update(&session->output, 0, more);
 }
 
-/* RFC 9113, 6.9.2: windows in use change by the difference, and may become negative. */
+/* RFC 9113, 6.9.2: the windows of open streams change by the difference, and may become negative. */
 static bool change_windows(heddle_h2_session *session, uint32_t window)
 {
     int64_t difference = (int64_t)window - session->peer_window;

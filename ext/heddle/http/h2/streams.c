@@ -29,7 +29,7 @@ const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS] = {
 
 /* -- finding ------------------------------------------------------------------------------------------------------- */
 
-/* The index of the first stream whose id is not less. */
+/* The index of the first stream whose id is at least this id. */
 static uint32_t find_index(const heddle_h2_session *session, uint32_t id)
 {
     uint32_t low = 0, high = session->stream_count;
@@ -49,7 +49,7 @@ heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32
     return index < session->stream_count && session->streams[index]->id == id ? session->streams[index] : NULL;
 }
 
-/* Without memory the oldest stream is forgotten earlier. */
+/* Without memory the ring stays smaller: the oldest stream is forgotten earlier. */
 static void grow_memory(heddle_h2_session *session)
 {
     unsigned room = session->remembered_room ? session->remembered_room * 2 : HEDDLE_H2_FIRST_REMEMBERED;
@@ -102,7 +102,7 @@ bool heddle_h2_allocate_schedule(heddle_h2_session *session)
     return session->schedule != NULL;
 }
 
-/* Keeps it while it has the priority of a stream that has not begun (PRIORITY_UPDATE came first). */
+/* Keeps the schedule while it has the priority of a stream that has not begun (PRIORITY_UPDATE came first). */
 static void free_schedule(heddle_h2_session *session)
 {
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
@@ -245,7 +245,7 @@ static void send_reset(heddle_h2_session *session, uint32_t id, heddle_h2_error 
 static void reset_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     send_reset(session, stream->id, error);
-    if (!heddle_h2_state_is_closed(stream->state)) /* without memory for the frame all streams have ended */
+    if (!heddle_h2_state_is_closed(stream->state)) /* if there was no memory for the frame, all streams have ended */
         heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_RESET);
 }
 
@@ -341,7 +341,7 @@ void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, 
 {
     if (heddle_h2_state_is_closed(stream->state))
         return;
-    /* After RST_STREAM with an error at the end of a close handshake, browsers use HTTP/1.1 from then on. */
+    /* A browser that gets RST_STREAM with an error at the end of a close handshake uses only HTTP/1.1 from then on. */
     if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL)
         heddle_h2_reset(session, stream, HEDDLE_H2_NO_ERROR);
     else if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_REMOTE && stream->queued == 0 && !stream->finished)

@@ -14,9 +14,12 @@ typedef struct {
     uint8_t name_size, value_size;
 } heddle_hpack_static_entry;
 
-/* From index 1 on; entries with the same name follow each other. */
+/* The entries begin at index 1; entries with the same name follow each other. */
 extern const heddle_hpack_static_entry heddle_hpack_static_table[HEDDLE_HPACK_STATIC_COUNT + 1];
 
-/* The first index of each name, ordered by the size of the name, and where the names of each size start in it. */
+/*
+ * The first index of each name, ordered by the size of the name. The second table has the position at which the names
+ * of each size start.
+ */
 extern const uint8_t heddle_hpack_static_names[];
 extern const uint8_t heddle_hpack_static_name_starts[HEDDLE_HPACK_LONGEST_STATIC_NAME + 2];

@@ -10,7 +10,7 @@ enum {
     TEXT,     /* for people */
     JSON,
     COMMON,   /* Apache's common log format */
-    COMBINED, /* the same, with the fields Referer and User-Agent */
+    COMBINED, /* the common log format with the fields Referer and User-Agent */
 };
 
 size_t heddle_log_measure_utf8(const uint8_t *at, size_t left)
@@ -118,8 +118,9 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
 /*
  * call-seq: AccessLog.line(format, time, exchange, id, status, sent, remark) -> String
  *
- * The line with its line end. `time`: now, in the form that the format needs (JSON has its own); `id`: of the request,
- * or nil; `status`: an Integer, or nil for none; `sent`: bytes of content; `remark`: a text that is added, or nil.
+ * The line with its line end. `time`: the current time in the form that the format needs (ignored for JSON); `id`: the
+ * request's id, or nil; `status`: an Integer, or nil if there is none; `sent`: bytes of content; `remark`: a text to
+ * add, or nil.
  */
 static VALUE access_log_line(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id, VALUE status, VALUE sent,
                              VALUE remark)
@@ -130,7 +131,7 @@ static VALUE access_log_line(VALUE self, VALUE format, VALUE time, VALUE object,
 /*
  * call-seq: AccessLog.of_plain(format, time, exchange, id) -> String or nil
  *
- * The same for a response that C has sent completely; nil for other responses.
+ * The line of a response that the extension has sent completely; nil for other responses.
  */
 static VALUE access_log_of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
 {

@@ -7,7 +7,7 @@
 
 /* Bytes. Longer texts are cut. */
 enum {
-    HEDDLE_LOG_TARGET = 4096, /* in formats for programs */
+    HEDDLE_LOG_TARGET = 4096, /* of a target, in formats for programs */
     HEDDLE_LOG_VALUE = 1024,  /* of a field's value */
     HEDDLE_LOG_METHOD = 32,
     HEDDLE_LOG_REQUEST_ID = 256,
@@ -28,7 +28,7 @@ typedef struct {
     VALUE remark, id;   /* Strings or nil */
 } heddle_log_entry;
 
-/* Written into a String whose room was computed beforehand. */
+/* A line that is being written into a String whose size was computed beforehand. */
 typedef struct {
     VALUE string;
     char *at, *end;
@@ -51,12 +51,12 @@ static inline uint32_t heddle_log_cut_size(uint32_t size, uint32_t most)
     return size < most ? size : most;
 }
 
-/* The size of the well-formed UTF-8 sequence at this place (RFC 3629, 4); 0: there is none. */
+/* The size of the well-formed UTF-8 sequence at `at` (RFC 3629, 4); 0 if there is none. */
 size_t heddle_log_measure_utf8(const uint8_t *at, size_t left);
 /* The request's field, or NULL. */
 const heddle_field *heddle_log_find_field(const heddle_exchange *exchange, heddle_field_id id);
 size_t heddle_log_field_size(const heddle_exchange *exchange, heddle_field_id id);
-/* As SERVER_PROTOCOL names it. */
+/* The version of HTTP, as in SERVER_PROTOCOL. */
 const char *heddle_log_protocol(const heddle_exchange *exchange);
 
 VALUE heddle_log_make_text(const heddle_log_entry *entry);

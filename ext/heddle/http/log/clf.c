@@ -5,7 +5,8 @@
 enum { CLF_GROWTH = 4 }; /* \xhh */
 
 /*
- * As Apache's mod_log_config: quotes and backslashes get a backslash, other bytes that are not printable become \xhh.
+ * Escapes like Apache's mod_log_config: quotes and backslashes get a backslash, other bytes that are not printable
+ * become \xhh.
  */
 static void put_clf(heddle_log_line *line, const char *bytes, size_t size)
 {

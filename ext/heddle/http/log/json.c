@@ -54,7 +54,7 @@ static void put_now(heddle_log_line *line)
     heddle_log_put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
-/* Seconds with six decimals, by hand: vsnprintf takes longer than the rest of the line. */
+/* Writes seconds with six decimals. Does not use vsnprintf, which takes longer than the rest of the line. */
 static void put_seconds(heddle_log_line *line, int64_t ns)
 {
     char text[24], *at = text + sizeof(text);
@@ -76,7 +76,7 @@ static void put_part(heddle_log_line *line, const char *name, int64_t ns)
     heddle_log_put_bytes(line, ",", 1);
 }
 
-/* Parts below a microsecond are left out. False: there is none. */
+/* Omits parts below a microsecond. Returns false if it has written none. */
 static bool put_parts(heddle_log_line *line, const char *name, const int64_t parts[HEDDLE_SPENT_PARTS])
 {
     bool any = false;

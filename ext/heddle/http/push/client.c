@@ -89,7 +89,7 @@ void heddle_push_drop_client(heddle_push_session *socket, bool abandoned)
         socket->handle->session = NULL;
     socket->handle = NULL;
     bool listed = heddle_push_has_client(socket) && socket->engine->marked;
-    if (listed && !abandoned) /* else the list is gone, or its process is */
+    if (listed && !abandoned) /* otherwise the list is gone, or this is a forked child */
         unlist_client(&socket->engine->websockets, socket->slot);
 }
 
@@ -126,7 +126,7 @@ VALUE heddle_push_call(heddle_push_session *socket, VALUE client, uint8_t callba
     VALUE data = message ? heddle_websocket_message_string(message) : Qnil;
     if (callback == HEDDLE_PUSH_ON_RESET)
         data = heddle_push_take_reset(socket);
-    if (callback == HEDDLE_PUSH_ON_RESET && NIL_P(data)) /* the subscription is gone by now */
+    if (callback == HEDDLE_PUSH_ON_RESET && NIL_P(data)) /* the subscription has ended meanwhile */
         return Qnil;
     if (callback == HEDDLE_PUSH_ON_CLOSE) {
         heddle_push_keep_end(socket, client);
@@ -213,8 +213,8 @@ const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *
 /*
  * call-seq: open_websocket(handler, caller, logged, early, kind) -> Heddle::WebSocket::ServerSocket
  *
- * Called when the head of the response was written, with the status 101, or 200 over HTTP/2: makes the connection or
- * the stream a WebSocket. `kind`: :plain; :deflated: permessage-deflate was negotiated; :events: the response has the
+ * Makes the connection or the stream a WebSocket. Called when the head of the response was written, with the status
+ * 101, or 200 over HTTP/2. `kind`: :plain; :deflated: permessage-deflate was negotiated; :events: the response has the
  * status 200 and is a stream of server-sent events. `caller` is called with the handler, the name of a callback, the
  * client and the message or nil; if it is `logged`, `caller.ended` is called once with the facts for the log, see
  * summarize_socket. `early`: frames that came with the request over HTTP/2, a String or nil.
@@ -224,7 +224,7 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_exchange_writable_connection(exchange);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
-    carrier->is_free(exchange); /* it raises where the client has left; more of its input may have come */
+    carrier->is_free(exchange); /* raises if the client has left; input may have come meanwhile */
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;

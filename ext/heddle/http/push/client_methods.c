@@ -9,13 +9,13 @@
 
 static ID slow_ids[3]; /* index: heddle_slow_policy */
 
-/* NULL: it is closed, or this is a forked child. */
+/* Returns NULL if the socket is closed, or in a forked child. */
 static heddle_push_session *session_of(VALUE self)
 {
     return heddle_push_handle_of(self)->session;
 }
 
-/* NULL for a closed socket, and in a forked child, which must not write to its parent's sockets. */
+/* Returns NULL if the socket is not open, and in a forked child, which must not write to its parent's sockets. */
 static heddle_push_session *open_session(VALUE self)
 {
     heddle_push_session *socket = session_of(self);
@@ -25,9 +25,10 @@ static heddle_push_session *open_session(VALUE self)
 /*
  * call-seq: write(data) -> true or false
  *
- * Sends a message: text, or binary if the String's encoding is BINARY. It never waits: bytes that the client has not
- * taken yet count in #pending, and when that is more than websocket_output_limit, the socket is closed with 1008.
- * false: the socket is closed. From any thread. To an event stream it is the data of an event, which has to be text.
+ * Sends a message: text, or binary if the String's encoding is BINARY. Never waits: #pending counts the bytes that the
+ * client has not taken yet. When that is more than websocket_output_limit, the socket is closed with 1008. Returns
+ * false if the socket is closed. May be called on any thread. On an event stream +data+ must be text, and is sent as
+ * the data of an event.
  */
 static VALUE client_write(VALUE self, VALUE data)
 {
@@ -50,9 +51,9 @@ static VALUE client_write(VALUE self, VALUE data)
 /*
  * call-seq: close(code = 1000, reason = "") -> nil
  *
- * Begins the close handshake: queued messages are sent first, and no message is received any more. Idempotent. From any
- * thread. Raises ArgumentError for a code that RFC 6455 (section 7.4) does not allow to send, and a reason above 123
- * bytes.
+ * Begins the close handshake: queued messages are sent first, and no more messages are received. Idempotent. May be
+ * called on any thread. Raises ArgumentError for a code that must not be sent (RFC 6455, section 7.4), and for a reason
+ * of more than 123 bytes.
  */
 static VALUE client_close(int argc, VALUE *argv, VALUE self)
 {
@@ -80,8 +81,8 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: close_code -> Integer or nil
  *
- * From on_close on, the code with which the socket has ended: the client's, or ours if it sent none; 1005: its close
- * frame had no code; 1006: it left without a close frame.
+ * When on_close is called, the code with which the socket has ended: the client's code, or ours if the client sent
+ * none. 1005: the client's close frame had no code; 1006: the client left without a close frame.
  */
 static VALUE client_close_code(VALUE self)
 {
@@ -92,7 +93,7 @@ static VALUE client_close_code(VALUE self)
 #define METHODS(X)                                                                                                     \
     /* Can messages be written? */                                                                                     \
     X(client_open_p, "open?", open_session(self) ? Qtrue : Qfalse)                                                     \
-    /* The object to which the request was upgraded. */                                                                \
+    /* The handler to which the request was upgraded. */                                                               \
     X(client_handler, "handler", heddle_push_handle_of(self)->handler)                                                 \
     /* call-seq: close_reason -> String or nil */                                                                      \
     X(client_close_reason, "close_reason", heddle_push_handle_of(self)->reason)                                        \
@@ -124,8 +125,8 @@ heddle_slow_policy heddle_push_policy_named(VALUE name)
 }
 
 /*
- * Raises unless it is an interned String. Interned Strings never move, and are one object for all sockets that send the
- * same bytes.
+ * Raises unless the envelope is an interned String. Interned Strings never move, and are one object for all sockets
+ * that send the same bytes.
  */
 static void check_envelope(VALUE envelope, heddle_push_form form)
 {
@@ -138,8 +139,8 @@ static void check_envelope(VALUE envelope, heddle_push_form form)
 /*
  * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
- * See Client#subscribe. Returns the position from which the client continues; false: messages are lost, and the client
- * knows that; nil: the socket is closed.
+ * See Client#subscribe. Returns the position after which the client gets messages, false if messages are lost (the
+ * client was told so), or nil if the socket is closed.
  */
 static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)
 {
@@ -170,7 +171,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
     heddle_push_release_hold(socket);
-    RB_OBJ_WRITTEN(self, Qundef, envelope); /* until the subscription has it, the stack keeps it alive */
+    RB_OBJ_WRITTEN(self, Qundef, envelope); /* the stack keeps it alive until the subscription has it */
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
     if (result == HEDDLE_TOPIC_TOO_LONG)
@@ -197,7 +198,7 @@ static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 /*
  * call-seq: write_frame(frame) -> true or false
  *
- * Sends a frame of Codec.frame without a mask. false: the socket is closed. In the loop.
+ * Sends a frame that Codec.frame has made without a mask. Returns false if the socket is closed. Called in the loop.
  */
 static VALUE client_write_frame(VALUE self, VALUE frame)
 {
@@ -220,8 +221,8 @@ static VALUE client_write_frame(VALUE self, VALUE frame)
 /*
  * call-seq: farewell = frame
  *
- * A frame of Codec.frame without a mask, which is sent before the close frame when the server stops, or its worker is
- * replaced.
+ * Sets a frame, made by Codec.frame without a mask, that is sent before the close frame when the server stops or the
+ * worker is replaced.
  */
 static VALUE client_set_farewell(VALUE self, VALUE frame)
 {
@@ -234,7 +235,7 @@ static VALUE client_set_farewell(VALUE self, VALUE frame)
 /*
  * call-seq: wake -> nil
  *
- * The handler's on_wake is called soon, once, after the messages that came before. In the loop.
+ * Makes the handler's on_wake due, once, after the messages that came before. Called in the loop.
  */
 static VALUE client_wake(VALUE self)
 {
@@ -251,7 +252,7 @@ static VALUE client_wake(VALUE self)
 /*
  * call-seq: prepare(scheduler) -> nil
  *
- * Makes the loop's fan-out, for callbacks on threads other than the loop's, which subscribe to it.
+ * Makes the loop's fan-out, so that callbacks on other threads than the loop's can subscribe to it.
  */
 static VALUE websocket_prepare(VALUE self, VALUE scheduler)
 {
@@ -272,7 +273,7 @@ static heddle_push_session *own_session(VALUE self)
 /*
  * call-seq: receive(timeout) -> String or nil
  *
- * Waits for the next message. nil: the socket is closed. Raises IO::TimeoutError after +timeout+ seconds.
+ * Waits for the next message. Returns nil if the socket is closed. Raises IO::TimeoutError after +timeout+ seconds.
  */
 static VALUE client_receive(VALUE self, VALUE seconds)
 {
@@ -305,7 +306,7 @@ static VALUE client_receive(VALUE self, VALUE seconds)
 /*
  * call-seq: drain(most) -> true or false
  *
- * Waits until at most +most+ bytes are pending. false: the socket is closed.
+ * Waits until at most +most+ bytes are pending. Returns false if the socket is closed.
  */
 static VALUE client_drain(VALUE self, VALUE most)
 {
@@ -323,7 +324,7 @@ static VALUE client_drain(VALUE self, VALUE most)
             heddle_push_release_hold(socket);
             return Qfalse;
         }
-        if (result == 0) { /* this flush replaces the scheduled one, which would have called on_drained */
+        if (result == 0) { /* this flush replaces the scheduled flush, so it must also make on_drained due */
             heddle_push_hold(socket);
             heddle_push_handle_drained(socket);
             heddle_push_release_hold(socket);

@@ -17,19 +17,22 @@ enum {
     HEDDLE_EVENTS_RETRY = 3000, /* ms: when the server stops, clients reconnect within this time */
 };
 
-/* Of streams over HTTP/1.1, which another process can continue. */
+/* The protocol of event streams over HTTP/1.1, which another process can continue. */
 extern const heddle_http_protocol heddle_events_http_protocol;
 
-/* Encode a message: as an event, and as an event in a chunk of HTTP/1.1. */
+/* Encode a message as an event; the second function also puts the event into a chunk of HTTP/1.1. */
 VALUE heddle_event_encode(heddle_message *message, VALUE key, void *context);
 VALUE heddle_event_encode_chunk(heddle_message *message, VALUE key, void *context);
 
 /* An event with this data, a frozen String. */
 VALUE heddle_event_text(VALUE data);
-/* The text as a chunk of HTTP/1.1, a frozen String; empty as it is. */
+/*
+ * The text as a chunk of HTTP/1.1, a frozen String. An empty text stays empty, because an empty chunk would end the
+ * body.
+ */
 VALUE heddle_event_chunk(VALUE text);
 
-/* Writes "id: position\n\n", from which a client continues that has not had an event yet. Returns the size. */
+/* Writes "id: position\n\n": a client that has not got an event yet reconnects with this position. Returns the size. */
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);
 /* Writes "retry: …\n\n" with a random time, so that clients don't reconnect all at once. */
 size_t heddle_events_farewell(char *text, size_t room);

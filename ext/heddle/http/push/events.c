@@ -1,6 +1,6 @@
 /*
- * The framing of event streams, and the streams without a handler, which send the messages of a topic until the client
- * leaves.
+ * The framing of event streams, and event streams without a handler, which send the messages of a topic until the
+ * client leaves.
  */
 
 #include "http/push/event_stream.h"
@@ -11,8 +11,8 @@
 #include <ruby/encoding.h>
 
 enum {
-    DISCARDED = 65536, /* bytes that a client may send, which are discarded */
-    VERSION = 1,       /* of the fields that describe a stream to another process */
+    DISCARDED = 65536, /* bytes that a client may send; they are discarded */
+    VERSION = 1,       /* the version of the fields that describe a stream to another process */
 };
 
 /* -- the framing --------------------------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static size_t discard_input(heddle_push_session *socket, char *bytes, size_t siz
     return size;
 }
 
-/* A BINARY String is taken for UTF-8. */
+/* Treats a BINARY String as UTF-8. */
 static VALUE prepare_event(VALUE data)
 {
     if (rb_enc_get_index(data) == rb_ascii8bit_encindex())
@@ -39,7 +39,7 @@ static bool send_event(heddle_push_session *socket, heddle_websocket_opcode opco
     return socket->carrier->write(socket, NULL, 0, event);
 }
 
-/* Queues a part of the content, as a chunk if need be. */
+/* Queues a part of the content, as a chunk if the stream is chunked. */
 static bool send_text(heddle_push_session *socket, const char *text, size_t size)
 {
     char head[HEDDLE_EVENTS_TEXT];
@@ -54,15 +54,15 @@ static bool send_text(heddle_push_session *socket, const char *text, size_t size
            socket->carrier->write(socket, "\r\n", 2, 0);
 }
 
-/* A comment, which is not an event. */
+/* Sends a comment, which the client does not see as an event. */
 static bool send_comment(heddle_push_session *socket)
 {
     return send_text(socket, ":\n\n", 3);
 }
 
 /*
- * The end of the content ends the stream. When the server stops, clients reconnect after random times. The comment
- * wakes the loop if another thread closes the stream.
+ * Ends the stream by the end of the content. When the server stops, makes clients reconnect after random times.
+ * Otherwise sends a comment, which wakes the loop if another thread closes the stream.
  */
 static bool send_farewell(heddle_push_session *socket, unsigned code, const char *reason, size_t size)
 {
@@ -96,7 +96,7 @@ static void keep_alive(heddle_push_session *socket, int64_t now)
         heddle_push_stop_carrier(socket);
 }
 
-/* The client must see that it has missed events. */
+/* Resets the stream, so that the client sees that it has missed events. */
 static void end_slow(heddle_push_session *socket)
 {
     if (heddle_push_has_client(socket))
@@ -117,7 +117,7 @@ const heddle_push_framing heddle_push_events = {
 
 /* -- streams without a handler ------------------------------------------------------------------------------------- */
 
-/* The only subscription; NULL: it has none. */
+/* The only subscription of the stream, or NULL. */
 static const heddle_push_subscription *subscription_of(const heddle_push_session *socket)
 {
     return socket->subscriptions && socket->subscriptions->subscriber.topic ? socket->subscriptions : NULL;
@@ -166,10 +166,10 @@ static void begin_events(heddle_push_session *socket, heddle_fanout *fanout, hed
  * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
  * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
- * afterwards. `since`: nil: only new messages. `lines` are added before each event, such as "event: price\n";
- * `beginning` is sent first, such as "retry: 1000\n\n". Without `handoff` the client reconnects when this process is
- * replaced; otherwise the next one continues the stream. false: nothing has changed, because a part of the request was
- * not read.
+ * afterwards. If `since` is nil, only new messages are sent. `lines` are added before each event, such as "event:
+ * price\n"; `beginning` is sent first, such as "retry: 1000\n\n". When this process is replaced, the next process
+ * continues the stream; without `handoff` the client reconnects instead. Returns false, and does nothing, if a part of
+ * the request was not read.
  */
 static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 {
@@ -215,7 +215,7 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 
 /* -- between processes --------------------------------------------------------------------------------------------- */
 
-/* Sends what waits. Held. */
+/* Sends the queued output. Held. */
 static void flush_output(heddle_push_session *socket)
 {
     int result = heddle_push_pending(socket) ? socket->carrier->flush(socket) : -EAGAIN;
@@ -264,7 +264,7 @@ typedef struct {
     heddle_position since;
 } stream_words;
 
-/* False: they are of another version of Heddle, or damaged. */
+/* Reads the fields. Returns false if they are damaged, or of another version of Heddle. */
 static bool read_stream(VALUE description, stream_words *into)
 {
     heddle_words_reader words = heddle_words_open(RSTRING_PTR(description), (size_t)RSTRING_LEN(description), VERSION);
@@ -304,7 +304,10 @@ static void resume_stream(heddle_connection *connection, VALUE description)
     RB_GC_GUARD(description);
 }
 
-/* Logs what can't be read; the connection is closed then, and its client reconnects with its last position. */
+/*
+ * Logs a description that can't be read. Then the connection is closed, and the client reconnects with its last
+ * position.
+ */
 static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
 {
     stream_words words;

@@ -1,4 +1,4 @@
-/* The framing of WebSockets: the client's frames, and ours (RFC 6455). */
+/* The framing of WebSockets: reads the client's frames, and writes the server's (RFC 6455). */
 
 #include "http/body_rules.h"
 #include "http/push/session.h"
@@ -17,7 +17,7 @@ static void handle_message(heddle_push_session *socket)
         socket->traffic.received_bytes += message->size;
         heddle_push_deliver(socket, message);
     } else {
-        free(message); /* the handler knows already that it is closed */
+        free(message); /* the handler has been told that the socket is closed */
     }
 }
 
@@ -49,11 +49,11 @@ static void end_unfinished(heddle_push_session *socket, const char *reason)
     socket->engine->websockets.failures++;
     heddle_push_hold(socket);
     heddle_push_fail_session(socket, HEDDLE_WEBSOCKET_POLICY, reason);
-    release_reader(socket); /* its input is discarded from here on */
+    release_reader(socket); /* the socket's input is discarded from here on */
     heddle_push_release_hold(socket);
 }
 
-/* Ends the oldest ones while all together have too many bytes. */
+/* Ends the sockets with the oldest unfinished messages while all unfinished messages together have too many bytes. */
 static void check_budget(heddle_push_session *socket)
 {
     heddle_websockets *all = &socket->engine->websockets;
@@ -61,12 +61,12 @@ static void check_budget(heddle_push_session *socket)
     while (all->unfinished > all->unfinished_limit && (link = heddle_link_first(&socket->engine->receiving))) {
         heddle_push_session *oldest = HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link);
         if (oldest == socket)
-            break; /* it alone keeps to the limit of a message */
+            break; /* the limit of one message bounds this socket alone */
         end_unfinished(oldest, "too many messages are unfinished");
     }
 }
 
-/* Called when all bytes were read that are here: gives an unfinished message its time limit, as a request's body. */
+/* Called when all received bytes were read: gives an unfinished message a time limit, like a request's body. */
 static void track_message(heddle_push_session *socket)
 {
     heddle_websocket_reader *reader = socket->reader;
@@ -121,7 +121,7 @@ static size_t read_frames(heddle_push_session *socket, char *bytes, size_t size)
         heddle_websocket_event event =
             heddle_websocket_read(reader, &socket->engine->websockets.limits, bytes + used, size - used, &step);
         used += step;
-        /* A socket that closes discards its messages. */
+        /* A closing socket discards received messages. */
         if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader->message->compressed &&
             socket->state == HEDDLE_PUSH_OPEN)
             event = heddle_websocket_inflate(&socket->engine->websockets.deflater, reader,
@@ -184,7 +184,7 @@ static VALUE prepare_message(VALUE data)
     return RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED ? rb_str_new_frozen(data) : data;
 }
 
-/* Returns the frame, from malloc; NULL: the message is sent uncompressed. */
+/* Returns the frame, from malloc, or NULL if the message must be sent uncompressed. */
 static char *deflate_message(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE message, size_t *size)
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
@@ -245,7 +245,7 @@ static void send_ping(heddle_push_session *socket, bool full)
 {
     socket->pinged = true;
     socket->pinged_at = heddle_clock_coarse();
-    socket->stalls = full; /* a ping would be queued behind the output, so that has to move instead */
+    socket->stalls = full; /* a ping would wait behind the output, so the output is watched instead */
     if (!full && !heddle_push_send_control(socket, HEDDLE_WEBSOCKET_PING, NULL, 0))
         heddle_push_stop_carrier(socket);
 }
@@ -263,7 +263,8 @@ static void check_client(heddle_push_session *socket, int64_t now)
     size_t pending = heddle_push_pending(socket);
     bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
     bool moved = heddle_push_has_output_moved(socket, pending) && (full || socket->stalls);
-    if (socket->paused || moved) /* paused: unread input says nothing about the client; moved: the client reads */
+    /* if paused, the lack of input says nothing about the client; if output has moved, the client reads */
+    if (socket->paused || moved)
         socket->heard = now;
     if (socket->pinged && socket->heard >= socket->pinged_at)
         socket->pinged = socket->stalls = false;

@@ -4,12 +4,12 @@
 #include "http/push/session.h"
 
 enum {
-    READS = 2, /* reads of the scratch buffer's size in a row: then the socket waits for its turn (turns.h) */
+    READS = 2, /* after so many reads of the scratch buffer's size the socket waits for its turn (turns.h) */
 };
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Feeds received bytes, and keeps those for which the handler's queue has no room. */
+/* Feeds received bytes, and keeps the bytes for which the handler's queue has no room. */
 static void feed_scratch(heddle_push_session *socket, char *bytes, size_t size)
 {
     heddle_connection *connection = socket->work.connection;
@@ -127,8 +127,8 @@ static void wake_writer(heddle_push_session *socket)
 
 /*
  * Reads and discards input after our last frame. A socket that is closed with unread input resets the connection, and
- * the reset can overtake that frame. So the output ends first, and the connection when the client has ended its side,
- * too.
+ * the reset can overtake that frame. So first the output ends, and the connection is closed when the client has ended
+ * its side, too.
  */
 static void discard_input(heddle_push_session *socket)
 {
@@ -287,7 +287,7 @@ static int64_t heard_at(const heddle_connection *connection)
     return busy ? INT64_MAX : socket->heard;
 }
 
-/* The client is told to come back later. */
+/* Closes the socket with a code that tells the client to come back later. */
 static void yield_room(heddle_connection *connection)
 {
     heddle_push_session *socket = heddle_push_session_of(connection);

@@ -21,7 +21,7 @@ static heddle_push_stream *stream_of(const heddle_h2_tunnel *tunnel)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Waiting bytes count in the memory of waiting requests. */
+/* Counts the waiting input in the memory of waiting requests. */
 static void count_input(heddle_push_stream *stream)
 {
     size_t size = heddle_bytes_left(&stream->input);
@@ -128,7 +128,8 @@ static bool write_output(heddle_push_session *socket, const char *bytes, size_t 
 
 static bool send_frame(heddle_push_session *socket, VALUE frame)
 {
-    return write_output(socket, NULL, 0, frame); /* the session sends for all of its streams */
+    /* it is queued: the HTTP/2 session sends the output of all its streams together */
+    return write_output(socket, NULL, 0, frame);
 }
 
 static size_t count_pending(const heddle_push_session *socket)
@@ -164,7 +165,7 @@ static void wake_writer(heddle_push_session *socket)
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
-/* All output was sent: gives the client time to end its side. */
+/* Called when all output was sent: gives the client time to end its side. */
 static void begin_to_linger(heddle_push_session *socket)
 {
     if (socket->stream->ended || socket->engine->linger_timeout == 0) {
@@ -285,7 +286,7 @@ static bool prepare_stream(heddle_push_session *socket)
     return true;
 }
 
-/* Bytes of the client that came already. False: no memory. */
+/* Keeps bytes that the client has sent already. Returns false without memory. */
 static bool keep_early_input(heddle_push_session *socket, heddle_exchange *exchange, VALUE early)
 {
     if (!socket->framing->reads_frames)
@@ -317,7 +318,7 @@ static void begin_on_stream(heddle_push_session *socket, heddle_exchange_handle 
     else if (ended && socket->framing->reads_frames)
         end_input(&stream->tunnel);
     else
-        stream->ended = ended; /* a GET has ended its side before its event stream begins */
+        stream->ended = ended; /* a GET has no body: the client's side has ended before the event stream begins */
     heddle_push_release_hold(socket);
     heddle_h2_end_call(server);
 }

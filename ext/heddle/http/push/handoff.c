@@ -53,7 +53,7 @@ static VALUE client_movable_p(VALUE self)
 /*
  * call-seq: received -> Integer or nil
  *
- * The number of received messages; nil: the socket can't be handed off now.
+ * The number of received messages, or nil if the socket can't be handed off now.
  */
 static VALUE client_received(VALUE self)
 {
@@ -61,7 +61,7 @@ static VALUE client_received(VALUE self)
     return socket && is_at_rest(socket) ? ULL2NUM(socket->traffic.received) : Qnil;
 }
 
-/* An empty field for nil. */
+/* Adds a String, or an empty field for nil. */
 static void add_string(heddle_words_writer *words, VALUE string)
 {
     heddle_words_add(words, NIL_P(string) ? "" : RSTRING_PTR(string), NIL_P(string) ? 0 : (size_t)RSTRING_LEN(string));
@@ -91,9 +91,10 @@ static void add_subscription(heddle_words_writer *words, const heddle_push_subsc
 /*
  * call-seq: hand_off(socket, name, state) -> :done, :full, :busy or :fixed
  *
- * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff: with the name of
- * its handler's class, and the handler's state. No callback is called here any more. :full: the socket has no room now.
- * :busy: input came meanwhile. :fixed: it is not plain TCP, or the description is too long.
+ * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff: The name of the
+ * handler's class and the handler's state go with it. No callback is called in this process any more. Returns :full if
+ * the SEQPACKET socket has no room now, :busy if input came meanwhile, and :fixed if the WebSocket is not on plain TCP
+ * or the description is too long.
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
@@ -163,7 +164,7 @@ static void read_topic(heddle_words_reader *words, topic_words *into)
     words->valid = least ? into->envelope.size >= least : into->envelope.size == 0;
 }
 
-/* Is it a label as label_of in client.c makes it, or empty? */
+/* Is the field empty, or a label as label_of in client.c makes it? */
 static bool is_label(heddle_words_field label)
 {
     unsigned parts = 0;
@@ -190,7 +191,10 @@ static bool read_socket(VALUE description, socket_words *into)
            (heddle_deflate_is_available() || !into->deflates);
 }
 
-/* Calls the loader with the name of the handler's class and its state; without them when it can't be read. */
+/*
+ * Calls the loader with the name of the handler's class and its state, or without them if the description can't be
+ * read.
+ */
 static VALUE call_load(VALUE arguments)
 {
     VALUE description = RARRAY_AREF(arguments, 1), name = Qnil, state = Qnil;
@@ -205,7 +209,7 @@ static VALUE call_load(VALUE arguments)
     return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 2, name, state);
 }
 
-/* Returns handler, caller and description. The handler is nil when the socket is to be closed. May wait. */
+/* Returns handler, caller and description. The handler is nil if the socket must be closed. May wait. */
 VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 {
     if (!engine->marked || !engine->websockets.loader)
@@ -220,7 +224,7 @@ typedef struct {
     socket_words *words;
 } resumption;
 
-/* Subscribes again, each topic after its position, and calls on_resume. */
+/* Subscribes again to each topic after its position, and calls on_resume. */
 static VALUE resume_topics(VALUE data)
 {
     resumption *resumption = (void *)data;

@@ -11,8 +11,8 @@ struct heddle_push_pong {
 };
 
 /*
- * Each ping gets its pong while little waits. Behind much output one pong waits at a time, so a client that sends pings
- * and reads nothing costs this record and no more.
+ * While little output waits, each ping gets its pong. Behind much output only one pong waits at a time. So a client
+ * that sends pings and reads nothing costs only this record.
  */
 bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, size_t size)
 {
@@ -38,7 +38,9 @@ bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, s
 void heddle_push_update_pong(heddle_push_session *socket)
 {
     heddle_push_pong *pong = socket->pong;
-    /* The head of the answer is pending and was not counted: the difference may be below zero. */
+    /*
+     * The head of an HTTP/1.1 response may be pending and is not counted in `written`: the difference may be negative.
+     */
     if (!pong || (int64_t)(socket->written - heddle_push_pending(socket) - pong->end) < 0)
         return;
     socket->pong = NULL;

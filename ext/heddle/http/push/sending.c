@@ -36,7 +36,7 @@ bool heddle_push_check_pace(heddle_push_session *socket)
         heddle_connection_flush_later(socket->work.connection);
         return !far_ahead;
     }
-    int result = socket->carrier->flush(socket); /* the kernel may have room for it */
+    int result = socket->carrier->flush(socket); /* the kernel may have room for the output */
     if (result != 0 && result != -EAGAIN)
         heddle_push_stop_carrier(socket);
     if (!heddle_push_exceeds_output(socket))

@@ -111,10 +111,13 @@ void heddle_push_begin_close(heddle_push_session *socket, unsigned code, const c
     size_t pending = heddle_push_pending(socket);
     socket->left = socket->written - pending;
     socket->stalls = pending >= HEDDLE_OUTPUT_AT_ONCE;
-    /* A paused socket reads on, to find the client's close frame behind messages that the handler no longer gets. */
+    /*
+     * A paused socket must read again, to find the client's close frame behind messages that the handler no longer
+     * gets.
+     */
     socket->defers_reading = socket->paused;
     socket->paused = false;
-    /* Without a close handshake the loop ends the output at once. */
+    /* If there is no close handshake, the loop ends the output at once. */
     bool at_once = socket->defers_reading || !socket->framing->reads_frames;
     heddle_push_set_time_limit(socket, at_once ? 0 : heddle_push_closing_time(socket));
 }
@@ -140,7 +143,7 @@ void heddle_push_fail_session(heddle_push_session *socket, unsigned code, const 
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Input of a socket that closes is discarded. */
+/* A closing socket does not pause: its input is discarded. */
 bool heddle_push_must_pause(const heddle_push_session *socket)
 {
     return socket->state == HEDDLE_PUSH_OPEN && heddle_push_is_full(socket);
@@ -182,11 +185,11 @@ void heddle_push_release_hold(heddle_push_session *socket)
     if (--socket->depth > 0 || socket->running)
         return;
     if (connection && !heddle_push_is_in_loop(socket))
-        return; /* another thread has called this: its output wakes the loop, which does the rest */
+        return; /* called on another thread: the output wakes the loop, which does the rest */
     if (!connection)
         free_session(socket);
     else if (heddle_push_has_work(socket) && !socket->work.list)
-        /* on_close is queued first, however many items wait. */
+        /* on_close is queued before all other items, however many wait. */
         heddle_sockets_queue(connection->sockets, &socket->work, socket->due_callbacks & HEDDLE_PUSH_ON_CLOSE);
     else if (socket->state == HEDDLE_PUSH_OVER && !socket->work.list)
         socket->carrier->close(socket);
@@ -209,7 +212,7 @@ void heddle_push_drop_carrier(heddle_push_session *socket)
     heddle_push_free_subscriptions(socket);
     heddle_push_drop_client(socket, abandoned);
     if (!socket->running && socket->depth == 0)
-        free_session(socket); /* otherwise by the last function that uses it */
+        free_session(socket); /* otherwise the last function that uses it frees it */
 }
 
 void heddle_push_abandon(heddle_push_session *socket)

@@ -2,22 +2,22 @@
 
 /*
  * A push session: a WebSocket of the server (RFC 6455), or a stream of server-sent events (HTML standard, section 9.2).
- * While nothing happens it is this record, without a fiber. Its framing says which of both it is; its carrier is the
- * connection or stream below it. With a handler it is a work item when a message is complete: a runner calls the
- * handler, one callback of a session at a time and in order. An event stream that only sends the messages of a topic
- * has no handler.
+ * While nothing happens it is only this record, without a fiber. Its framing says whether it is a WebSocket or an event
+ * stream; its carrier is the connection or stream below it. A session with a handler becomes a work item when a message
+ * is complete: a runner calls the handler, one callback of a session at a time and in order. An event stream that only
+ * sends the messages of a topic has no handler.
  *
  *   websockets.c      what the sessions of an engine share
- *   session.c         states, life
+ *   session.c         its states, and its end
  *   frames.c          the framing of WebSockets
- *   events.c          the framing of event streams, and those without a handler
+ *   events.c          the framing of event streams, and event streams without a handler
  *   time_limits.c     the next thing to do, and the end when the server stops
- *   sending.c         messages into the carrier's output
+ *   sending.c         writes messages into the carrier's output
  *   pong.c            the answers to pings
- *   work.c            what is due to the handler, and the runner that calls it
+ *   work.c            the callbacks that are due, and the runner that calls them
  *   client.c          Heddle::HTTP::WebSocket::Session, which the handler sees
- *   client_methods.c  what the handler calls of it
- *   carrier.h         what carries it
+ *   client_methods.c  the methods of it that the handler calls
+ *   carrier.h         the operations of its carrier
  *
  * All of it runs with the GVL. A function that may be called on another thread than the loop's says so.
  */
@@ -63,25 +63,25 @@ enum {
 };
 
 /*
- * How the messages of a session are framed, and what its client's bytes mean. All are called while it is held; those
- * that send, on any thread.
+ * How the messages of a session are framed, and what its client's bytes mean. All operations are called while the
+ * session is held (heddle_push_hold). Operations that send may be called on any thread.
  */
 typedef struct {
-    /* The client sends frames, and answers our close frame. Otherwise its bytes are discarded. */
+    /* Does the client send frames, and answer our close frame? Otherwise its bytes are discarded. */
     bool reads_frames;
-    /* The client's bytes, which it may overwrite. Returns how many it has used. */
+    /* Reads the client's bytes, which it may overwrite. Returns how many bytes it has used. */
     size_t (*feed)(heddle_push_session *session, char *bytes, size_t size);
-    /* What `send` takes, of a String that a handler writes. Raises. Not held. */
+    /* Turns a String that a handler writes into the value for `send`. May raise. Not held. */
     VALUE (*prepare)(VALUE data);
-    /* Queues a message. False: no memory, or the carrier is broken. */
+    /* Queues a message. Returns false without memory, or if the carrier is broken. */
     bool (*send)(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message);
-    /* Queues the last bytes before the session ends. False: the same. */
+    /* Queues the last bytes before the session ends. Returns false in the same cases. */
     bool (*send_close)(heddle_push_session *session, unsigned code, const char *reason, size_t size);
     /* When an open session has something to send or to check; < 0: never. */
     int64_t (*next_check)(const heddle_push_session *session);
-    /* That time has come, or another time limit has passed. */
+    /* Called when that time has come, or another time limit has passed. */
     void (*check)(heddle_push_session *session, int64_t now);
-    /* The session is about to be freed. NULL: nothing is to be done. */
+    /* Called when the session is about to be freed. May be NULL. */
     void (*release)(heddle_push_session *session);
     /* Ends a session whose client reads too slowly. */
     void (*end_slow)(heddle_push_session *session);
@@ -110,36 +110,39 @@ struct heddle_push_session {
     bool stays;                 /* an event stream that is never handed off */
     bool running;               /* a runner serves it */
     bool paused;                /* enough messages wait for the handler: nothing is read */
-    bool defers_reading;        /* it was paused when it began to close, and reads on at its deadline */
+    bool defers_reading;        /* it was paused when it began to close, and reads again at its deadline */
     bool pinged;                /* a ping was sent at `pinged_at`, and no input came since */
     bool overflowed;            /* another thread has found too much output: the loop checks it */
     bool overrun;               /* another thread has dropped a message: the loop closes the socket */
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
-    /* no ping could be sent: the output is full, and none of it was taken. CLOSING: output waits for the client */
+    /*
+     * no ping could be sent, because the output is full and the client takes none of it. CLOSING: output waits for the
+     * client
+     */
     bool stalls;
     bool lingers;               /* FINISHING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
     heddle_push_subscription *subscriptions;
-    heddle_push_pong *pong; /* one that waits behind much output, from malloc; else NULL */
+    heddle_push_pong *pong; /* a pong that waits behind much output, from malloc; else NULL */
     uint64_t written;           /* bytes that were ever queued … */
     heddle_push_traffic traffic;
-    uint64_t left;              /* … and the part of them that had left when this was last checked */
+    uint64_t left;              /* … and how many of them had been sent at the last check */
     heddle_push_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
     heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
-    uint32_t slot;              /* of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
+    uint32_t slot;            /* the slot of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
     heddle_wait *wait; /* the fiber that waits for a message */
-    /* when input came last; of an event stream, when output was last taken, or there was none. Coarse clock, ns */
+    /* when input came last; for an event stream, when output was last taken or none was queued. Coarse clock, ns */
     int64_t heard;
-    int64_t pinged_at, retires_at; /* of an event stream, `pinged_at` is the time of the last comment */
+    int64_t pinged_at, retires_at; /* for an event stream, `pinged_at` is the time of the last comment */
     uint64_t lingered;          /* discarded bytes */
     heddle_link receiving_link; /* in the list of sockets with an unfinished message */
     int64_t message_deadline;   /* when the unfinished message must continue: see heddle_body_next_deadline; 0: none */
     size_t message_size;        /* bytes of the unfinished message that came … */
     size_t unfinished;          /* … and the memory that is counted for that message */
-    heddle_websocket_reader reader[]; /* one if the client sends frames */
+    heddle_websocket_reader reader[]; /* one element if the client sends frames */
 };
 
 enum {
@@ -159,7 +162,7 @@ static inline heddle_push_session *heddle_push_session_of_work(const heddle_work
     return HEDDLE_CONTAINER_OF(work, heddle_push_session, work);
 }
 
-/* Has it a handler, which sees a WebSocket::Session? */
+/* Does the session have a handler, and so a WebSocket::Session? */
 static inline bool heddle_push_has_client(const heddle_push_session *socket)
 {
     return socket->slot != HEDDLE_PUSH_NO_CLIENT;
@@ -173,12 +176,13 @@ static inline bool heddle_push_deflates(const heddle_push_session *socket)
 
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
-/* Without a client. NULL without memory. */
+/* Makes a session without a WebSocket::Session. NULL without memory. */
 heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle_push_carrier *carrier,
                                              const heddle_push_framing *framing);
 /*
- * A held record is not freed, and no call closes its connection, until heddle_push_release_hold, which then queues
- * its work, sets its time limit, or closes its connection.
+ * While a session is held, its record is not freed, and no call closes its connection. heddle_push_release_hold then
+ * queues its work, sets its time limit, or closes its connection. A function whose comment says "Held" must be called
+ * on a held session.
  */
 static inline void heddle_push_hold(heddle_push_session *socket)
 {
@@ -195,17 +199,20 @@ void heddle_push_finish_output(heddle_push_session *socket, unsigned code);
 void heddle_push_fail_session(heddle_push_session *socket, unsigned code, const char *reason);
 /* Called when a flush has emptied the output: calls the handler and the subscriptions, and answers a ping. Held. */
 void heddle_push_handle_drained(heddle_push_session *socket);
-/* Called when another process has got it: the connection is about to be detached, and no callback is called. */
+/*
+ * Called when another process has got the socket: the connection is about to be detached, and no more callbacks are
+ * called.
+ */
 void heddle_push_finish_handoff(heddle_push_session *socket);
 /* Ends a socket whose carrier can't be used any more. Held. */
 void heddle_push_stop_carrier(heddle_push_session *socket);
-/* The same, in a way that shows the client that frames are missing. */
+/* Ends it in the same way, but so that the client sees that frames are missing. */
 void heddle_push_reset_carrier(heddle_push_session *socket);
 /* Begins the session on its carrier. */
 HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *socket, heddle_connection *connection);
 /* Called when the carrier has ended: frees the session, unless it is held or served. */
 HEDDLE_LAST_USE void heddle_push_drop_carrier(heddle_push_session *socket);
-/* In a forked child, where its fibers do not exist. */
+/* Called in a forked child, where the session's fibers do not exist. */
 void heddle_push_abandon(heddle_push_session *socket);
 /* Must the handler catch up before more is read? */
 bool heddle_push_must_pause(const heddle_push_session *socket);
@@ -227,38 +234,40 @@ void heddle_push_set_time_limit(heddle_push_session *socket, int64_t duration);
 int64_t heddle_push_closing_time(const heddle_push_session *socket);
 /* Handles the deadline's passing. Held. */
 void heddle_push_handle_deadline(heddle_push_session *socket);
-/* Has the kernel taken output since the last check? A full send buffer means that the client has. */
+/*
+ * Has the kernel taken output since the last check? When the send buffer is full, that means that the client has read.
+ */
 bool heddle_push_has_output_moved(heddle_push_session *socket, size_t pending);
 /*
- * Does the server stop, and is on_shutdown not due yet? Without a handler: is it open? Such a session can be ended at
- * any time, as its client reconnects with the position of the last event.
+ * Does the server stop, and is on_shutdown not due yet? For a session without a handler: is it open? Such a session can
+ * be ended at any time, because its client reconnects with the position of the last event.
  */
 bool heddle_push_has_to_retire(const heddle_push_session *socket);
-/* Schedules the end, some time from now; a session without a handler ends at once. */
+/* Schedules the end of the session; a session without a handler ends at once. */
 HEDDLE_LAST_USE void heddle_push_retire(heddle_push_session *socket);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
 /* The bytes that were not sent yet; 0 when the carrier has ended. */
 size_t heddle_push_pending(const heddle_push_session *socket);
-/* Is that more than the limits allow? */
+/* Are more bytes queued than the limits allow? */
 bool heddle_push_exceeds_output(const heddle_push_session *socket);
-/* Queues a short frame. False: no memory. Held. On any thread. */
+/* Queues a short frame. Returns false without memory. Held. On any thread. */
 bool heddle_push_send_control(heddle_push_session *socket, heddle_websocket_opcode opcode, const char *payload,
                               size_t size);
-/* Closes the socket if too much output waits. False: it was closed. Held. */
+/* Closes the socket if too much output waits; returns false then. Held. */
 bool heddle_push_check_pace(heddle_push_session *socket);
 /*
- * Queues a message as the framing has prepared it. False: the socket is not open, or was just closed because its client
- * is too slow. Held. On any thread.
+ * Queues a message that the framing has prepared. Returns false if the socket is not open, or was just closed because
+ * its client is too slow. Held. On any thread.
  */
 bool heddle_push_send(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE string);
 
 /* Called in the loop: checks the output that another thread has found too large, after a flush. Held. */
 void heddle_push_check_overflow(heddle_push_session *socket);
 /*
- * Sends a frame that is encoded already. `at_once`, in the loop: no other frame follows soon. False: no memory, or the
- * carrier is broken.
+ * Sends a frame that is encoded already. With `at_once`, which is allowed only in the loop, sends it now because no
+ * other frame follows soon. Returns false without memory, or if the carrier is broken.
  */
 bool heddle_push_send_frame(heddle_push_session *socket, VALUE frame, bool at_once);
 /* Ends an open session whose client reads too slowly. Held. */
@@ -266,17 +275,20 @@ void heddle_push_end_slow(heddle_push_session *socket);
 
 /* -- frames.c ------------------------------------------------------------------------------------------------------ */
 
-/* The String in UTF-8; raises ArgumentError if it is none. */
+/* The String in UTF-8; raises ArgumentError if it is not valid text. */
 VALUE heddle_push_text_of(VALUE string);
 
 /* -- pong.c -------------------------------------------------------------------------------------------------------- */
 
 /*
  * Answers a ping, or keeps the payload of the latest one while a pong waits behind much output already (RFC 6455,
- * section 5.5.3). false: no memory, or the carrier is broken. Held, in the loop.
+ * section 5.5.3). Returns false without memory, or if the carrier is broken. Held, in the loop.
  */
 bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, size_t size);
-/* Some output has left: so may have the pong that an unanswered ping waits for. Held, in the loop. */
+/*
+ * Called when some output was sent. If that includes the waiting pong, answers the ping that came after it. Held, in
+ * the loop.
+ */
 void heddle_push_update_pong(heddle_push_session *socket);
 
 /* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
@@ -285,13 +297,13 @@ void heddle_push_update_pong(heddle_push_session *socket);
 void heddle_push_end_subscriptions(heddle_push_session *socket);
 /* The same, and frees the subscriptions. */
 void heddle_push_free_subscriptions(heddle_push_session *socket);
-/* In a forked child. */
+/* Called in a forked child. */
 void heddle_push_abandon_subscriptions(heddle_push_session *socket);
-/* Called when the output is empty: delivers the messages that the client was too slow for. Held. */
+/* Called when the output is empty: delivers the messages that were held back because the client was too slow. Held. */
 void heddle_push_catch_up(heddle_push_session *socket);
 /* The number of topics with lost messages for which on_reset was not called yet. */
 unsigned heddle_push_count_resets(const heddle_push_session *socket);
-/* A topic that lost messages, a String, once; nil: none. */
+/* Removes and returns a topic that lost messages, a String; nil if there is none. */
 VALUE heddle_push_take_reset(heddle_push_session *socket);
 /* Marks the envelopes of the subscriptions. */
 void heddle_push_mark_subscriptions(const heddle_push_session *socket);
@@ -306,7 +318,7 @@ void heddle_push_deliver(heddle_push_session *socket, heddle_websocket_message *
 bool heddle_push_is_full(const heddle_push_session *socket);
 /* Is a callback due? */
 bool heddle_push_has_work(const heddle_push_session *socket);
-/* The next message, which the caller owns; NULL: there is none. Held. */
+/* Removes and returns the next message, which the caller then owns, or NULL. Held. */
 heddle_websocket_message *heddle_push_pop_message(heddle_push_session *socket);
 void heddle_push_drop_messages(heddle_push_session *socket);
 
@@ -315,7 +327,7 @@ void heddle_push_drop_messages(heddle_push_session *socket);
 struct heddle_push_handle {
     heddle_push_session *session; /* NULL: it is closed */
     VALUE handler, caller;
-    VALUE reason; /* the close frame's: a String, or nil */
+    VALUE reason; /* the close frame's reason, a String, or nil */
     VALUE label;  /* for the log: a String, see label_of in client.c; nil: nothing is logged */
     VALUE farewell; /* a frame that is sent before the close frame when the server stops; nil: none */
     uint16_t code;
@@ -324,7 +336,10 @@ struct heddle_push_handle {
 heddle_push_handle *heddle_push_handle_of(VALUE client);
 /* Copies the close code and reason to the WebSocket::Session. */
 void heddle_push_keep_end(heddle_push_session *socket, VALUE client);
-/* Makes a session and its WebSocket::Session; nil, and NULL: no memory. `label`: see WebSocket::Session#label. */
+/*
+ * Makes a session and its WebSocket::Session. Without memory returns nil, and the session is NULL. `label`: see
+ * WebSocket::Session#label.
+ */
 VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *carrier,
                              const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
                              heddle_push_session **session);
@@ -350,6 +365,6 @@ void Init_heddle_push_methods(VALUE module, VALUE session_class);
 /* See heddle_http_protocol. */
 VALUE heddle_push_load(heddle_engine *engine, VALUE words, int *state);
 HEDDLE_LAST_USE void heddle_push_resume(heddle_connection *connection, VALUE loaded);
-/* `describe` of the protocol: for event streams without a handler. */
+/* The protocol's operation `describe`, for event streams without a handler. */
 ssize_t heddle_events_describe(heddle_connection *connection, char *words);
 void Init_heddle_push_handoff(VALUE session_class);

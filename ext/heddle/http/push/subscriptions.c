@@ -48,8 +48,8 @@ static VALUE encode_binary(heddle_message *message, VALUE envelope, void *deflat
 }
 
 /*
- * A string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, as do other characters beyond ASCII
- * near them.
+ * Adds a string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD. So may valid characters beyond
+ * ASCII near them.
  */
 void heddle_push_add_json(VALUE json, const char *bytes, size_t size)
 {
@@ -137,7 +137,7 @@ const heddle_push_form_definition *heddle_push_form_of(unsigned form)
     return forms[form];
 }
 
-/* Short payloads have one frame for all sockets. */
+/* A short payload is encoded once for all sockets. */
 static VALUE encode_message(const heddle_push_subscription *subscription, heddle_message *message)
 {
     heddle_push_session *socket = subscription->socket;
@@ -155,7 +155,7 @@ static heddle_push_subscription *subscription_of(const heddle_subscriber *subscr
     return HEDDLE_CONTAINER_OF(subscriber, heddle_push_subscription, subscriber);
 }
 
-/* Queues the message for the client. False: no memory. */
+/* Queues the message for the handler. Returns false without memory. */
 static bool queue_publication(heddle_push_session *socket, const heddle_message *message)
 {
     size_t payload = (size_t)RSTRING_LEN(message->payload);
@@ -203,7 +203,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         delivered = send_encoded(subscription, message);
     }
     if (!delivered)
-        /* the session has ended, or no memory: a message must not be lost silently */
+        /* the session has ended, or there is no memory: a message must not be lost silently */
         heddle_push_stop_carrier(socket);
     heddle_push_release_hold(socket);
 }
@@ -214,7 +214,7 @@ static bool is_full(const heddle_subscriber *subscriber)
     if (subscription_of(subscriber)->form == HEDDLE_PUSH_TO_HANDLER)
         return socket->waiting_size > socket->engine->websockets.output_limit;
     if (heddle_push_exceeds_output(socket))
-        socket->carrier->flush(socket); /* the kernel may have room; a failure comes as an event */
+        socket->carrier->flush(socket); /* the kernel may have room; a failure is reported by an event */
     return heddle_push_exceeds_output(socket);
 }
 
@@ -320,7 +320,7 @@ void heddle_push_abandon_subscriptions(heddle_push_session *socket)
 
 void heddle_push_catch_up(heddle_push_session *socket)
 {
-    /* Not removed from the list, so that a delivery never frees a subscription. */
+    /* The subscription stays in the list, because a delivery must never free one. */
     for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
         heddle_subscriber_drained(&one->subscriber);
 }

@@ -1,6 +1,9 @@
 #pragma once
 
-/* The topics of a WebSocket: their messages go from the fan-out into its output, encoded once for all sockets. */
+/*
+ * The topics of a WebSocket. Their messages go from the loop's fan-out into the socket's output, encoded once for all
+ * sockets.
+ */
 
 #include "http/push/session.h"
 #include "pubsub/fanout.h"
@@ -9,26 +12,26 @@
 typedef enum {
     HEDDLE_PUSH_AS_TEXT,    /* the payload; a binary frame if it is not UTF-8 */
     HEDDLE_PUSH_AS_BINARY,  /* the payload */
-    HEDDLE_PUSH_AS_JSON,    /* text: an object with topic, position, and data or reset */
-    HEDDLE_PUSH_TO_HANDLER, /* no frame: on_publication is called */
-    HEDDLE_PUSH_AS_EVENT,   /* the only forms of an event stream */
+    HEDDLE_PUSH_AS_JSON,    /* a text frame: an object with topic, position, and data or reset */
+    HEDDLE_PUSH_TO_HANDLER, /* no frame is sent: on_publication is called */
+    HEDDLE_PUSH_AS_EVENT,   /* an event stream has this form or the next one */
     HEDDLE_PUSH_AS_EVENT_CHUNK,
     HEDDLE_PUSH_FORMS,
     HEDDLE_PUSH_MOST_FORMS = HEDDLE_PUSH_FORMS + 2,
 } heddle_push_form;
 
 typedef struct {
-    const char *name; /* of the argument `as`; NULL: applications can't choose it */
+    const char *name; /* the value of the argument `as`; NULL: applications can't choose this form */
     /* the smallest envelope of a subscription, in bytes; encoders get the envelope as key. 0: there are no envelopes */
     size_t least_envelope;
-    bool tells_reset; /* the client gets a reset as a message; otherwise the handler is called */
-    /* as a frame; the context is the deflater, NULL for sockets without permessage-deflate */
+    bool tells_reset; /* a reset is sent to the client as a message; otherwise the handler is called */
+    /* encodes a message as a frame; the context is the deflater, or NULL for sockets without permessage-deflate */
     heddle_message_encoder *encode;
 } heddle_push_form_definition;
 
 /* Called before the first WebSocket exists. The definition is static. */
 void heddle_push_register_form(const heddle_push_form_definition *form);
-/* The number of the form with this name; -1: there is none. */
+/* The number of the form with this name, or -1. */
 int heddle_push_find_form(const char *name, size_t size);
 const heddle_push_form_definition *heddle_push_form_of(unsigned form);
 
@@ -50,10 +53,13 @@ struct heddle_push_subscription {
     VALUE envelope; /* an interned String, marked by the Client; nil: the form has none */
     uint32_t size;
     uint16_t lines_size;
-    char name[]; /* of the topic, and behind it the lines that are sent before each event */
+    char name[]; /* the topic's name, then the lines that are sent before each event */
 };
 
-/* All are called in the loop, or, once the loop has a fan-out, on another thread that has the GVL. Held. */
+/*
+ * All these functions are called in the loop, or, once the loop has a fan-out, on another thread that has the GVL.
+ * Held.
+ */
 
 /* A topic of a socket, and the form of its messages. A socket may have a topic once for each envelope. */
 typedef struct {
@@ -66,7 +72,7 @@ typedef struct {
     heddle_slow_policy policy;
 } heddle_push_topic;
 
-/* NULL: the topic is not subscribed with this envelope. */
+/* Returns NULL if the topic is not subscribed with this envelope. */
 heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *socket, const char *name,
                                                         size_t size, VALUE envelope);
 /* Replaces an earlier subscription of this topic with this envelope. */
@@ -74,5 +80,5 @@ heddle_subscribe_result heddle_push_subscribe(heddle_push_session *socket, heddl
                                               const heddle_push_topic *topic, heddle_position since);
 /* :close, :coalesce or :drop; raises ArgumentError. */
 heddle_slow_policy heddle_push_policy_named(VALUE name);
-/* False: there was no such subscription. */
+/* Returns false if there was no such subscription. */
 bool heddle_push_unsubscribe(heddle_push_session *socket, const char *name, size_t size, VALUE envelope);

@@ -31,7 +31,7 @@ bool heddle_push_has_output_moved(heddle_push_session *socket, size_t pending)
     return moved;
 }
 
-/* Does the client still take what was queued before our close frame? Until then it can't answer that frame. */
+/* Is the client still reading the output before our close frame? Then it can't have answered that frame yet. */
 static bool reads_before_close(heddle_push_session *socket)
 {
     size_t pending = heddle_push_pending(socket);
@@ -88,7 +88,7 @@ bool heddle_push_has_to_retire(const heddle_push_session *socket)
     return ends && socket->state == HEDDLE_PUSH_OPEN && !socket->retires;
 }
 
-/* Clients reconnect at once, so the sockets are closed over some time. */
+/* Clients reconnect at once, so the sockets are closed one after another over some time. */
 void heddle_push_retire(heddle_push_session *socket)
 {
     heddle_websockets *all = &socket->engine->websockets;
@@ -101,7 +101,7 @@ void heddle_push_retire(heddle_push_session *socket)
         heddle_push_release_hold(socket);
         return;
     }
-    /* evenly distributed, in no order */
+    /* spreads the sockets evenly over that time, in no order */
     uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     int64_t wait = (int64_t)((double)share / 4294967296.0 * (double)all->retire_time);
     socket->retires_at = heddle_add_duration(heddle_clock_coarse(), wait);

@@ -1,12 +1,12 @@
-/* State that the WebSockets of an engine share, and their table for the engine. */
+/* The state that the WebSockets of an engine share, and their protocol table for the engine. */
 
 #include "http/push/session.h"
 
 enum {
-    FRAGMENTS = 1000,         /* frames of a message at least that a client may send; browsers send one */
-    BYTES_A_FRAGMENT = 1024,  /* of websocket_message_limit, for each further frame */
+    FRAGMENTS = 1000,         /* the least limit of the frames in a message; browsers send one frame */
+    BYTES_A_FRAGMENT = 1024,  /* bytes of websocket_message_limit that allow one frame each */
     UNFINISHED_BYTES = 16777216, /* the least limit of the bytes of all incomplete messages */
-    UNFINISHED = 4,           /* that limit is at least the size of this number of the longest messages */
+    UNFINISHED = 4,           /* that limit is at least so many times websocket_message_limit */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)

@@ -2,7 +2,8 @@
 
 /*
  * The description of a session that another process continues: its protocol's number and a version, one byte each, then
- * fields that both processes know from the version. A field is its size (32 bits, of this machine) and its bytes.
+ * fields. The version tells the reader which fields they are. A field is its size (32 bits, of this machine) and its
+ * bytes.
  */
 
 #include "system.h"
@@ -14,9 +15,9 @@ typedef struct {
 } heddle_words_writer;
 
 typedef struct {
-    const char *bytes; /* of the fields that were not read yet */
+    const char *bytes; /* the fields that were not read yet */
     size_t size;
-    bool valid; /* false: a field was missing, or of a wrong size */
+    bool valid; /* false: a field was missing, or had a wrong size */
 } heddle_words_reader;
 
 typedef struct {
@@ -50,7 +51,7 @@ static inline heddle_words_writer heddle_words_begin(char *bytes, size_t room, u
     return (heddle_words_writer){.bytes = bytes, .size = 2, .room = room, .fits = true};
 }
 
-/* `bytes` begins behind the protocol's number. Not valid: it is of another version. */
+/* `bytes` begins behind the protocol's number. The reader is not valid if the version differs. */
 static inline heddle_words_reader heddle_words_open(const char *bytes, size_t size, uint8_t version)
 {
     if (size < 1 || (uint8_t)bytes[0] != version)
@@ -58,7 +59,7 @@ static inline heddle_words_reader heddle_words_open(const char *bytes, size_t si
     return (heddle_words_reader){.bytes = bytes + 1, .size = size - 1, .valid = true};
 }
 
-/* An empty field where there is none. */
+/* Reads the next field; empty if there is none. */
 static inline heddle_words_field heddle_words_take(heddle_words_reader *reader)
 {
     uint32_t length;
@@ -76,7 +77,7 @@ invalid:
     return (heddle_words_field){"", 0};
 }
 
-/* The number, which is at most `most`; 0 where there is none. */
+/* Reads a number of at most `most`; 0 if there is none. */
 static inline uint32_t heddle_words_take_number(heddle_words_reader *reader, uint32_t most)
 {
     uint32_t number = 0;

@@ -11,7 +11,7 @@ enum {
 
 void heddle_push_queue_callback(heddle_push_session *socket, uint8_t callback)
 {
-    /* A runner has to end the socket, even if the handler has no on_close. */
+    /* on_close always needs a runner, which ends the socket, even if the handler does not define it. */
     if (socket->wanted & callback || (callback == HEDDLE_PUSH_ON_CLOSE && heddle_push_has_client(socket)))
         socket->due_callbacks |= callback;
 }

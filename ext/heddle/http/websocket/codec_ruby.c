@@ -13,7 +13,7 @@ VALUE heddle_websocket_message_string(heddle_websocket_message *message)
     const char *bytes = message->bytes + message->topic_size;
     long size = (long)(message->size - message->topic_size);
     VALUE string = message->text ? rb_utf8_str_new(bytes, size) : rb_str_new(bytes, size);
-    if (message->text) /* was checked when it came */
+    if (message->text) /* its encoding was checked when it was received */
         ENC_CODERANGE_SET(string, rb_enc_str_asciionly_p(string) ? ENC_CODERANGE_7BIT : ENC_CODERANGE_VALID);
     if (message->published)
         string = rb_assoc_new(rb_utf8_str_new(message->bytes, message->topic_size), string);
@@ -59,7 +59,7 @@ static VALUE control_text(const heddle_websocket_reader *reader, unsigned from)
     return rb_str_new(reader->control + from, reader->control_size - from);
 }
 
-/* The event as an Array; nil: more bytes are needed. */
+/* The event as an Array, or nil if more bytes are needed. */
 static VALUE make_event(codec_record *codec, heddle_websocket_event event)
 {
     heddle_websocket_reader *reader = &codec->reader;
@@ -114,7 +114,8 @@ static VALUE codec_read(VALUE self, VALUE bytes)
 /*
  * call-seq: Codec.frame(opcode, payload, mask) -> String
  *
- * A whole message or control frame. `mask`: four unpredictable bytes (section 5.3); nil: a server's frame.
+ * Makes a frame with a whole message or control payload. `mask`: four unpredictable bytes (section 5.3), or nil for a
+ * server's frame.
  */
 static VALUE codec_frame(VALUE class, VALUE opcode, VALUE payload, VALUE mask)
 {

@@ -44,7 +44,7 @@ void heddle_deflater_free(heddle_deflater *deflater)
     free(deflater);
 }
 
-/* Resets the state for another message; NULL: no memory. */
+/* Resets the state for another message. Returns NULL without memory. */
 static z_stream *reset_inflate(heddle_deflater **shared)
 {
     if (!*shared && !(*shared = calloc(1, sizeof(**shared))))
@@ -93,8 +93,8 @@ static bool make_room(inflated *to)
 }
 
 /*
- * Inflates these bytes. Z_OK: all were used; Z_STREAM_END: all were used, and a final block has just ended;
- * Z_BUF_ERROR: the result is too long.
+ * Inflates these bytes. Returns Z_OK if all were used, Z_STREAM_END if all were used and a final block has just ended,
+ * and Z_BUF_ERROR if the result is too long.
  */
 static int inflate_bytes(z_stream *stream, inflated *to, const char *bytes, size_t size)
 {
@@ -162,7 +162,7 @@ heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, hedd
                                                 const heddle_websocket_limits *limits)
 {
     const heddle_websocket_message *from = reader->message;
-    if (from->size == 0) { /* some libraries send an empty message without its block */
+    if (from->size == 0) { /* some libraries send no block at all for an empty message */
         reader->message->compressed = false;
         return HEDDLE_WEBSOCKET_HAS_MESSAGE;
     }

@@ -10,12 +10,13 @@
 
 enum {
     HEDDLE_DEFLATE_LEAST = 256,    /* bytes: shorter messages are not compressed … */
-    HEDDLE_DEFLATE_MOST = 1 << 20, /* … nor longer ones, which would block the loop */
-    HEDDLE_INFLATE_RATIO = 25,     /* the largest ratio of a message to its compressed bytes … */
-    HEDDLE_INFLATE_FREE = 1 << 18, /* … of messages beyond this: ordinary ones with much repetition have 100 and more */
+    HEDDLE_DEFLATE_MOST = 1 << 20, /* … nor are longer ones, which would block the loop */
+    HEDDLE_INFLATE_RATIO = 25,     /* the largest allowed ratio of a message to its compressed bytes … */
+    /* … for messages above this size: ordinary short messages with much repetition may have a ratio of 100 */
+    HEDDLE_INFLATE_FREE = 1 << 18,
 };
 
-/* From malloc; its states of zlib are made when they are needed. */
+/* From malloc. The states of zlib in it are made when they are needed. */
 typedef struct heddle_deflater heddle_deflater;
 
 /* Was this built with zlib? */
@@ -23,13 +24,14 @@ bool heddle_deflate_is_available(void);
 /* NULL is allowed. */
 void heddle_deflater_free(heddle_deflater *deflater);
 /*
- * Inflates the reader's complete, compressed message. `*deflater`: NULL at first. HAS_MESSAGE: the result has replaced
- * it, within the limits, and is UTF-8 if it is text. FAILED: the reader has the reason. NO_MEMORY.
+ * Inflates the reader's complete, compressed message. `*deflater` is NULL at first. Returns HAS_MESSAGE if the inflated
+ * message has replaced the compressed one: it is within the limits, and UTF-8 if it is text. Returns FAILED with the
+ * reason in the reader, or NO_MEMORY.
  */
 heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, heddle_websocket_reader *reader,
                                                 const heddle_websocket_limits *limits);
 /*
- * Deflates a payload into `to`, which has room for `size` bytes. Returns the size; 0: the payload must be sent as it
- * is, because of its size, because it would not become smaller, or for lack of memory.
+ * Deflates a payload into `to`, which has room for `size` bytes. Returns the size, or 0 if the payload must be sent as
+ * it is: because of its size, because it would not become smaller, or for lack of memory.
  */
 size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, size_t size, char *to);

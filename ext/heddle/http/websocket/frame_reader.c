@@ -2,7 +2,7 @@
 
 typedef enum {
     HEAD,    /* within a frame's head */
-    PAYLOAD, /* within its payload */
+    PAYLOAD, /* within a frame's payload */
     ENDED,  /* reads no more: its owner has ended it, or the peer has violated the protocol */
 } stage;
 
@@ -70,14 +70,14 @@ static uint64_t read_payload_size(const uint8_t *head)
     return size;
 }
 
-/* The smallest payload that may use this form of length: the shortest form is required (section 5.2). */
+/* The smallest payload that may use this form of length: senders must use the shortest form (section 5.2). */
 static uint64_t find_least_size(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;
     return length == 127 ? 65536 : length == 126 ? 126 : 0;
 }
 
-/* Checks the first two bytes. NO_EVENT: they are valid. */
+/* Checks the first two bytes. Returns NO_EVENT if they are valid. */
 static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
 {
     const uint8_t *head = reader->head;
@@ -126,7 +126,7 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
 }
 
 /*
- * The most bytes that the message's frames may carry: its limit, and for a compressed message a little more, because
+ * The most bytes that the message's frames may carry: its limit. A compressed message may have a little more, because
  * incompressible data grows (RFC 1951, section 3.2.4).
  */
 static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
@@ -134,7 +134,7 @@ static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const he
     return reader->message->compressed ? limits->message + (limits->message >> 10) + DEFLATE_MARGIN : limits->message;
 }
 
-/* Begins a frame when its head is complete. NO_EVENT: the head is valid. */
+/* Begins a frame when its head is complete. Returns NO_EVENT if the head is valid. */
 static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
     uint64_t size = read_payload_size(reader->head);
@@ -160,7 +160,7 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     return HEDDLE_WEBSOCKET_NO_EVENT;
 }
 
-/* Returns how many bytes were used; *event is NO_EVENT unless there is an event. */
+/* Reads bytes of a head. Returns how many it has used; sets *event to NO_EVENT unless there is an event. */
 static size_t take_head(heddle_websocket_reader *reader, const heddle_websocket_limits *limits, const char *bytes,
                         size_t size, heddle_websocket_event *event)
 {
@@ -186,7 +186,7 @@ static bool make_room(heddle_websocket_reader *reader, size_t size)
     heddle_websocket_message *message = reader->message;
     if (reader->room - message->size >= size)
         return true;
-    /* Memory is allocated only for bytes that came, not for announced ones. */
+    /* Allocates memory only for bytes that came, not for bytes that were announced. */
     size_t room = message->size + size;
     if (size < reader->left || !reader->final) {
         size_t doubled = reader->room ? reader->room * 2 : FIRST_ROOM;
@@ -260,7 +260,7 @@ static heddle_websocket_event end_frame(heddle_websocket_reader *reader)
     }
 }
 
-/* As take_head. */
+/* Reads bytes of a payload; returns as take_head does. */
 static size_t take_payload(heddle_websocket_reader *reader, char *bytes, size_t size, heddle_websocket_event *event)
 {
     size_t used = reader->left < size ? (size_t)reader->left : size;

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * The receiving side of a WebSocket: makes messages and control frames of bytes (RFC 6455, section 5), as strictly as
+ * The receiving side of a WebSocket: turns bytes into messages and control frames (RFC 6455, section 5), as strictly as
  * the RFC allows, and within limits. It fails at the first invalid byte. Does no I/O and uses no Ruby.
  */
 
@@ -11,11 +11,12 @@
 /* A message, from malloc. */
 typedef struct heddle_websocket_message heddle_websocket_message;
 struct heddle_websocket_message {
-    heddle_websocket_message *next; /* a link for a list of its owner */
+    heddle_websocket_message *next; /* a link for a list of the message's owner */
     size_t size;
     bool text;       /* UTF-8, which was checked unless it is compressed */
     bool compressed; /* the payload is deflated (RFC 7692) */
-    bool published;  /* a topic's message (subscriptions.c), which begins with the topic's name; false: the peer's */
+    /* a topic's message (subscriptions.c), which begins with the topic's name; false: a message from the peer */
+    bool published;
     uint32_t topic_size; /* bytes of that name; `size` includes them */
     char bytes[];
 };
@@ -49,11 +50,11 @@ typedef struct {
     heddle_utf8 utf8;
     uint16_t code;
     uint8_t head[HEDDLE_WEBSOCKET_HEAD];
-    uint32_t fragments;   /* of the message so far */
+    uint32_t fragments;   /* frames of the message so far */
     uint64_t size, left;  /* bytes of the frame's payload; how many of them have not come yet */
     size_t room;          /* bytes that `message` has memory for */
     heddle_websocket_message *message; /* the message that is being received */
-    bool in_message;      /* from the head of its first frame to the end of its last one */
+    bool in_message;      /* true from the head of a message's first frame to the end of its last frame */
     char control[HEDDLE_WEBSOCKET_CONTROL];
     const char *failure;
 } heddle_websocket_reader;
@@ -65,9 +66,12 @@ void heddle_websocket_reader_start(heddle_websocket_reader *reader, bool from_cl
  */
 heddle_websocket_event heddle_websocket_read(heddle_websocket_reader *reader, const heddle_websocket_limits *limits,
                                              char *bytes, size_t size, size_t *used);
-/* After HEDDLE_WEBSOCKET_HAS_MESSAGE, once: the caller owns the message. */
+/* Call this once after HEDDLE_WEBSOCKET_HAS_MESSAGE. The caller owns the message. */
 heddle_websocket_message *heddle_websocket_take_message(heddle_websocket_reader *reader);
-/* Fails the reader: nothing more is read, and the close frame gets this code and reason, a literal. Returns FAILED. */
+/*
+ * Fails the reader: nothing more is read, and the close frame gets this code and this reason, which must be a literal.
+ * Returns FAILED.
+ */
 heddle_websocket_event heddle_websocket_reader_fail(heddle_websocket_reader *reader, unsigned code,
                                                     const char *failure);
 /* Ends the reader: frees an incomplete message. A later read returns FAILED, perhaps with `failure` NULL. */

@@ -51,7 +51,7 @@ void heddle_websocket_mask(char *bytes, size_t size, const uint8_t *mask, uint64
     uint64_t key;
     memcpy(&key, turned, 8);
     size_t i = 0;
-    for (; size - i >= 8; i += 8) { /* in a form of which compilers make vector instructions */
+    for (; size - i >= 8; i += 8) { /* compilers turn this form into vector instructions */
         uint64_t word;
         memcpy(&word, bytes + i, 8);
         word ^= key;

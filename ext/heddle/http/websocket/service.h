@@ -18,16 +18,16 @@ typedef struct {
     uint64_t unfinished_limit; /* the maximum of `unfinished` */
     uint64_t unfinished;   /* bytes of all messages whose end has not come */
     int64_t timeout;       /* ns for the client to answer a ping or a close frame */
-    heddle_deflater *deflater; /* of all sockets that have negotiated it; NULL: none yet */
+    heddle_deflater *deflater; /* shared by all sockets that have negotiated permessage-deflate; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
     uint32_t free_slot, slot_count; /* free slots are a list: each has the number of the next */
     uint16_t retire_code;  /* the code of the close frames when the server stops … */
     int64_t retire_time;   /* … and the time over which they are spread, ns */
-    int64_t retire_end;    /* on_shutdown is not waited for any longer: CLOCK_MONOTONIC, ns */
+    int64_t retire_end;    /* until then sockets wait for on_shutdown: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets that got on_shutdown */
-    uint64_t open, opened; /* numbers of sockets */
-    uint64_t received, received_bytes, sent, sent_bytes; /* numbers of messages */
+    uint64_t open, opened; /* how many sockets are open, and were opened */
+    uint64_t received, received_bytes, sent, sent_bytes; /* how many messages, and their bytes */
     uint64_t failures;     /* sockets whose client has violated the protocol or a limit */
     uint64_t closes[HEDDLE_WEBSOCKET_CODES]; /* sockets that have ended, by heddle_websocket_code_slot */
     uint64_t too_slow, vanished; /* sockets whose client read too slowly, or did not answer a ping */

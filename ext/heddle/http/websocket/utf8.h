@@ -7,10 +7,10 @@
 /* All zero between two characters. */
 typedef struct {
     uint8_t missing;        /* bytes of the current character that are still to come */
-    uint8_t lowest, highest; /* the range of the next one */
+    uint8_t lowest, highest; /* the range of the next byte */
 } heddle_utf8;
 
-/* False: no text with these bytes is UTF-8. */
+/* Returns false if no text that continues these bytes can be UTF-8. */
 bool heddle_utf8_check(heddle_utf8 *utf8, const char *bytes, size_t size);
 
 static inline bool heddle_utf8_is_complete(const heddle_utf8 *utf8)

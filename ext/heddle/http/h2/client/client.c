@@ -118,7 +118,7 @@ static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, hedd
 
 static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t count, bool end, bool expects_body)
 {
-    VALUE created = heddle_h2_client_stream_object(object); /* first: the following steps raise nothing */
+    VALUE created = heddle_h2_client_stream_object(object); /* allocated first: the following steps never raise */
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(created);
     heddle_h2_client *client = object_of(object)->client;
     heddle_h2_stream *opened;
@@ -141,8 +141,9 @@ static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t co
 /*
  * call-seq: open(method, scheme, authority, path, fields, end) -> ClientStream or nil
  *
- * Begins a request. +fields+ are name, value, name, value: Strings, of which Host replaces +authority+; +end+: it has
- * no body. nil: no request can begin now: the server takes no more, or closes.
+ * Begins a request. +fields+ are Strings: name, value, name, value. A field Host replaces +authority+. +end+: the
+ * request has no body. Returns nil if no request can begin now, because the server's limit is reached or the connection
+ * is closing.
  */
 static VALUE client_open(int argc, VALUE *argv, VALUE object)
 {
@@ -173,7 +174,7 @@ static void lose_connection(heddle_h2_client *client)
     heddle_h2_abort(client->session, heddle_clock_now(), HEDDLE_H2_NO_ERROR);
 }
 
-/* False: no memory. */
+/* Returns false without memory. */
 static bool pull_output(heddle_h2_client *client)
 {
     heddle_bytes *outgoing = &client->outgoing;
@@ -189,7 +190,10 @@ static bool pull_output(heddle_h2_client *client)
     return true;
 }
 
-/* Sends what the kernel takes. 0: all was sent; -EAGAIN: some is left; other errors: the connection is lost. */
+/*
+ * Sends what the kernel takes. Returns 0 if all was sent, and -EAGAIN if some output is left. After any other error the
+ * connection is lost.
+ */
 static int send_output(client_object *self)
 {
     heddle_h2_client *client = self->client;
@@ -235,7 +239,7 @@ static VALUE client_await_room(VALUE object, VALUE deadline)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Feeds received bytes to the session. False: it takes no more until its output is sent. */
+/* Feeds received bytes to the session. Returns false if the session takes no more until its output is sent. */
 static bool feed_buffered(client_object *self)
 {
     heddle_outbound *connection = heddle_outbound_of(self->connection);
@@ -248,7 +252,10 @@ static bool feed_buffered(client_object *self)
     return used == buffered;
 }
 
-/* Receives without waiting: 1: something, -EAGAIN: nothing, 0 or -errno: the connection has ended. */
+/*
+ * Receives without waiting. Returns 1 if bytes came, -EAGAIN if none did, and 0 or another -errno if the connection has
+ * ended.
+ */
 static ssize_t receive_some(client_object *self)
 {
     heddle_outbound *connection = heddle_outbound_of(self->connection);
@@ -267,14 +274,14 @@ static ssize_t receive_some(client_object *self)
     return 1;
 }
 
-/* The waiters of streams with something new; nil: none. Also empties the list of these streams, with `take`. */
+/* The waiters of streams with something new, or nil. With `take` also empties the list of these streams. */
 static VALUE collect_waiters(heddle_h2_client *client, bool take)
 {
     heddle_link *link, *next;
     long count = 0;
     for (link = heddle_link_first(&client->ready); link; link = heddle_link_after(&client->ready, link))
         count += !NIL_P(HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter);
-    /* the last allocation: a garbage collection may remove streams from the list */
+    /* the allocation precedes the use of the list: a garbage collection may remove streams from it */
     VALUE waiters = count ? rb_ary_new_capa(count) : Qnil;
     for (link = heddle_link_first(&client->ready); link; link = next) {
         VALUE waiter = HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter;
@@ -313,8 +320,9 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
 /*
  * call-seq: receive(deadline) -> Array or nil
  *
- * Waits until something has come for a stream, or for the connection, and returns the waiters to be woken. One fiber or
- * thread at a time. The deadline is in seconds of CLOCK_MONOTONIC; nil: none. Raises IO::TimeoutError.
+ * Waits until something has come for a stream, or for the connection, and returns the waiters to be woken. Only one
+ * fiber or thread may call it at a time. The deadline is in seconds of CLOCK_MONOTONIC; nil: none. Raises
+ * IO::TimeoutError.
  */
 static VALUE client_receive(VALUE object, VALUE deadline)
 {
@@ -329,7 +337,7 @@ static VALUE client_receive(VALUE object, VALUE deadline)
 /*
  * call-seq: attend -> Array or nil
  *
- * The same without a wait, for a connection that no fiber reads: answers PINGs, and handles a GOAWAY.
+ * Like #receive, but does not wait. For a connection that no fiber reads: answers PINGs, and handles a GOAWAY.
  */
 static VALUE client_attend(VALUE object)
 {
@@ -339,7 +347,10 @@ static VALUE client_attend(VALUE object)
     return collect_waiters(self->client, true);
 }
 
-/* Reading and sending are roles, which one fiber or thread has at a time. True: the caller has it now. */
+/*
+ * Reading and sending are roles, each of which one fiber or thread has at a time. Returns true if the caller has got
+ * the role.
+ */
 static VALUE take_role(bool *taken)
 {
     if (*taken)
@@ -354,7 +365,7 @@ static VALUE take_role(bool *taken)
     /* Sends as much as the kernel takes. false: output is left, and `await_room` should be called. If another         \
      * fiber or thread is sending, that one sends all. */                                                              \
     X(client_flush, "flush", send_output(object_of(self)) == -EAGAIN ? Qfalse : Qtrue)                                 \
-    /* The waiters after a flush, which may have made room for streams. The list is kept for the fiber that reads. */  \
+    /* The waiters of streams for which a flush may have made room. The list is kept for the fiber that reads. */      \
     X(client_waiters, "waiters", collect_waiters(object_of(self)->client, false))                                      \
     /* True: only the caller may call `receive` until end_reading. */                                                  \
     X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->is_read))                             \

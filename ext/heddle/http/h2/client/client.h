@@ -45,19 +45,19 @@ typedef enum {
 } heddle_h2_failure;
 
 struct heddle_h2_client_stream {
-    heddle_h2_client *client;  /* a counted reference; NULL: it has not begun */
+    heddle_h2_client *client;  /* a counted reference; NULL: the stream has not begun */
     heddle_h2_stream *stream;  /* NULL: it was released */
     VALUE connection;          /* H2::ClientConnection */
-    VALUE waiter;              /* gets true as a wake-up; nil: no fiber waits, or the waiting one reads */
+    VALUE waiter;             /* a Queue that gets true as a wake-up; nil: no fiber waits, or only the one that reads */
     heddle_link ready;         /* in the list of streams with something new */
     uint8_t stage;             /* heddle_h2_client_stage */
     bool has_room;             /* on_window was called */
-    heddle_h2_failure failure; /* of a stream that has failed, as error and reason are */
+    heddle_h2_failure failure; /* only of a stream that has failed, like `error` and `reason` */
     heddle_h2_error error;
     const char *reason;
-    int status;                /* of the final head; 0: it has not come */
+    int status;                /* the final head's status; 0: the head has not come */
     bool ended_with_head;
-    heddle_field *head;        /* from malloc, with the bytes behind the fields; NULL: taken, or not come */
+    heddle_field *head;        /* from malloc, with the bytes behind the fields; NULL: not come yet, or taken */
     heddle_field *trailers;
     uint32_t head_count, trailer_count;
     heddle_bytes body;         /* received and not read */
@@ -69,7 +69,7 @@ static inline void heddle_h2_client_enter(heddle_h2_client_stream *stream, heddl
     stream->stage = (uint8_t)stage;
 }
 
-/* Lives longer than its Ruby object while streams of it exist. */
+/* Exists until its Ruby object and all its streams are gone. */
 struct heddle_h2_client {
     heddle_h2_session *session;
     heddle_h2_workspace workspace;

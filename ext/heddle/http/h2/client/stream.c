@@ -23,7 +23,7 @@ static void fail_stream(heddle_h2_client_stream *stream, heddle_h2_failure failu
     note_ready(stream);
 }
 
-/* One block for the fields and their bytes. Uses no Ruby: an exception must not leave the session. */
+/* Copies the fields and their bytes into one block. Uses no Ruby: an exception must not leave the session. */
 static heddle_field *copy_fields(const heddle_h2_response *response)
 {
     size_t size = response->field_count * sizeof(heddle_field);
@@ -37,7 +37,7 @@ static heddle_field *copy_fields(const heddle_h2_response *response)
     return copy;
 }
 
-/* NULL: the stream has failed or was closed, and no more of its response is kept. */
+/* Returns NULL if the stream has failed or was closed: then no more of its response is kept. */
 static heddle_h2_client_stream *find_owner(const heddle_h2_stream *at)
 {
     heddle_h2_client_stream *stream = at->owner;
@@ -93,7 +93,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *at)
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *at, heddle_h2_error error)
 {
     heddle_h2_client_stream *stream = find_owner(at);
-    /* After a complete response the server needs no more of the request (RFC 9113, 8.1). */
+    /* When the response is complete, the server does not need the rest of the request (RFC 9113, 8.1). */
     if (!stream || stream->stage == HEDDLE_H2_CLIENT_COMPLETE)
         return;
     heddle_h2_failure failure = HEDDLE_H2_ANSWER_REJECTED;
@@ -189,7 +189,7 @@ static VALUE fields_of(const heddle_field *fields, uint32_t count)
 /*
  * call-seq: take_head -> Array or nil
  *
- * The final head's fields: name, value, name, value. Once.
+ * The final head's fields: name, value, name, value. Only the first call returns them.
  */
 static VALUE stream_take_head(VALUE self)
 {
@@ -212,8 +212,8 @@ static VALUE stream_trailers(VALUE self)
 /*
  * call-seq: read(max) -> String or nil
  *
- * The received bytes of the body, at most +max+; nil: none. When the connection's output is sent next, the server's
- * windows get these bytes back.
+ * The received bytes of the body, at most +max+, or nil. The server's windows get these bytes back when the
+ * connection's output is sent next.
  */
 static VALUE stream_read(VALUE self, VALUE max)
 {
@@ -257,8 +257,8 @@ static VALUE stream_failure(VALUE self)
 /*
  * call-seq: write(data, offset) -> Integer
  *
- * Takes part of the request's body, from +offset+ on, and returns how many bytes; if fewer than there are, the rest
- * must wait for room.
+ * Queues bytes of the request's body, from +offset+ on, and returns how many. If some are left, the caller must wait
+ * for room and call it again.
  */
 static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
 {
@@ -275,19 +275,19 @@ static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* Has the response no body and no fields about one? */                                                            \
+    /* Does the response have neither a body nor fields about one? */                                                  \
     X(stream_head_only_p, "head_only?", heddle_h2_client_stream_of(self)->ended_with_head ? Qtrue : Qfalse)            \
     /* Was the response received completely, perhaps unread? */                                                        \
     X(stream_ended_p, "ended?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_COMPLETE ? Qtrue : Qfalse) \
     /* Bytes of the body that were received and not read */                                                            \
     X(stream_buffered, "buffered", SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body)))              \
     X(stream_failed_p, "failed?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_FAILED ? Qtrue : Qfalse) \
-    /* May more be written since `write` took less than it was given? */                                               \
+    /* Is there room again after a `write` that took less than it was given? */                                        \
     X(stream_room_p, "room?", heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse)                             \
     /* The status of the final head, once it has come. */                                                              \
     X(stream_status, "status",                                                                                         \
       heddle_h2_client_stream_of(self)->status ? INT2FIX(heddle_h2_client_stream_of(self)->status) : Qnil)             \
-    /* resets the stream unless it is complete */                                                                      \
+    /* Resets the stream unless it is complete. */                                                                     \
     X(stream_close, "close", (close_stream(heddle_h2_client_stream_of(self)), Qnil))
 METHODS(HEDDLE_DEFINE_METHOD)
 
@@ -300,7 +300,7 @@ static VALUE stream_finish(VALUE self)
     return Qnil;
 }
 
-/* call-seq: waiter = queue: gets true when something has come; nil: none */
+/* call-seq: waiter = queue: the Queue that gets true when something has come; nil: none */
 static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 {
     RB_OBJ_WRITE(self, &heddle_h2_client_stream_of(self)->waiter, waiter);

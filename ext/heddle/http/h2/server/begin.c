@@ -24,7 +24,10 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     limits->idle_timeout = engine->idle_timeout;
     limits->connect_protocol = RTEST(heddle_engine_option(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(heddle_engine_option(configuration, "http2_streams"));
-    /* The limits grow with the options: a proxy resets the streams of many users; large heads have more frames. */
+    /*
+     * Two limits grow with options: a proxy may reset the streams of many users at once, and large heads have more
+     * frames.
+     */
     if (limits->max_streams > limits->reset_burst) {
         limits->reset_burst = limits->refused_burst = limits->max_streams;
         limits->reset_rate = limits->max_streams / 3;
@@ -35,8 +38,8 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
 }
 
 /*
- * Bytes that the kernel has taken and not sent obey no priority any more, so this limits them. Only TCP sockets have
- * such a limit; others have the kernel's buffer alone.
+ * Limits the bytes that the kernel has taken and not sent, because priorities no longer affect them. Only TCP sockets
+ * have such a limit; other sockets have only the kernel's buffer.
  */
 static void limit_unsent(heddle_connection *connection)
 {

@@ -1,7 +1,8 @@
 /*
- * The body of a request over HTTP/2. Unless the application streams it, it is complete before the application is
- * called, as over HTTP/1.1. Bytes in memory or in the spool's buffer are credited to the client's windows at once.
- * While the buffer is written, bytes wait in memory and are not credited: the stream's window bounds them.
+ * The body of a request over HTTP/2. Unless the application streams the body, the body is complete before the
+ * application is called, as over HTTP/1.1. Bytes in memory or in the spool's buffer are credited to the client's
+ * windows at once. While the writer has the buffer, new bytes wait in memory and are not credited, so the stream's
+ * window bounds them.
  */
 
 #include "http/body_rules.h"
@@ -22,7 +23,10 @@ static void reject_body(heddle_h2_carrier *carrier, int error)
     exchange->operations->reject(exchange, &rejection, retry_after);
 }
 
-/* For a body without a content-length; with one, the request is rejected at its head. */
+/*
+ * Rejects a body without a content-length that has become too large. A too large content-length is rejected with the
+ * head.
+ */
 static void reject_too_large(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
@@ -47,7 +51,7 @@ static void check_rate(heddle_due *due)
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
     heddle_exchange *exchange = carrier->exchange;
     int64_t now = heddle_clock_coarse(), deadline = carrier->body_deadline;
-    if (is_writing(exchange)) /* the client is not to blame */
+    if (is_writing(exchange)) /* the disk is slow, not the client */
         deadline = heddle_add_duration(now, engine_of(carrier)->body_grace);
     if (deadline > now) {
         heddle_due_set(carrier->server->connection->sockets, due, deadline);
@@ -67,7 +71,7 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 
 /* -- where it is kept ---------------------------------------------------------------------------------------------- */
 
-/* False: no memory. */
+/* Returns false without memory. */
 static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
 {
     char *room = heddle_exchange_make_body_room(exchange, size);
@@ -132,7 +136,7 @@ static HEDDLE_FATE move_waiting(heddle_h2_carrier *carrier)
     return carrier->gone ? HEDDLE_GONE : write_buffer(carrier);
 }
 
-/* Is the whole body where it will stay? */
+/* Is the whole body in its final place: in memory, or in the file? */
 static bool is_settled(const heddle_exchange *exchange)
 {
     return !exchange->spool || (!is_writing(exchange) && !exchange->spool->used && !exchange->body_size);
@@ -214,7 +218,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     carrier->body_memory += size;
     carrier->server->body_memory += size;
     heddle_h2_count_memory(carrier->server, (ssize_t)size);
-    /* The client's windows do not bound bytes that were credited. */
+    /* The client's windows do not bound the bytes that were credited, so this limit does. */
     if (carrier->server->body_memory > engine_of(carrier)->h2->limits.connection_window ||
         heddle_h2_holds_too_much_data(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))

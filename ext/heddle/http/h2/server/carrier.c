@@ -1,4 +1,7 @@
-/* The exchanges of an HTTP/2 connection: handles the session's calls for their streams, and queues them for runners. */
+/*
+ * The exchanges of an HTTP/2 connection: handles the session's calls for the streams of exchanges, and queues exchanges
+ * for runners.
+ */
 
 #include "http/h2/server/server.h"
 #include "selector/assert.h"
@@ -11,7 +14,7 @@ static heddle_h2_server *server_of(heddle_h2_session *session)
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 enum {
-    CONNECTION_SHARE = 114688, /* bytes, besides body_buffer; the same as in Heddle::Server::ConnectionLimit */
+    CONNECTION_SHARE = 114688, /* bytes, in addition to body_buffer; as in Heddle::Server::ConnectionLimit */
 };
 
 void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change)
@@ -29,7 +32,7 @@ static bool draws_more_than(const heddle_h2_server *server, uint64_t limit)
     return server->drawn > 0 && heddle_engine_of_connection(server->connection)->h2->drawn > limit;
 }
 
-/* Is the connection beyond its share while no shared memory is left? Then its requests are rejected. */
+/* Does the connection exceed its share while no shared memory is left? Then its requests are rejected. */
 static bool holds_too_much(const heddle_h2_server *server)
 {
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory);
@@ -111,7 +114,7 @@ static void reject_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* Is this open connection not served now? */
+/* Must this connection's requests wait, because lent strings exceed http2_memory and it has one of them? */
 static bool is_held_back(const heddle_h2_server *server)
 {
     const heddle_engine *engine = heddle_engine_of_connection(server->connection);
@@ -126,12 +129,12 @@ bool heddle_h2_may_queue(const heddle_h2_server *server)
 heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
 {
     heddle_link *link;
-    server->depth++; /* nothing is sent before the caller sends, but on_rejection may close the connection */
+    server->depth++; /* only the caller sends output, but on_rejection may close the connection */
     while (server->connection && !server->queued && !is_held_back(server) &&
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         unlist_waiting(carrier);
-        server->queued = carrier; /* when it is rejected, the next exchange takes its place */
+        server->queued = carrier; /* if admission rejects it, the next exchange takes its place */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
     return heddle_h2_leave_session(server);
@@ -150,7 +153,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     carrier->due.passed = reject_late;
     heddle_due_set(sockets, &carrier->due,
                    heddle_admission_deadline(sockets, &carrier->exchange->work, carrier->exchange->queued));
-    if (carrier->exchange->work.probe) { /* beside the exchange that is queued */
+    if (carrier->exchange->work.probe) { /* a health check is queued in addition to the queued exchange */
         server->depth++;
         heddle_sockets_queue(sockets, &carrier->exchange->work, false);
         heddle_last_use(heddle_h2_leave_session(server));
@@ -173,7 +176,7 @@ void heddle_h2_note_taken(heddle_exchange *exchange)
         heddle_last_use(heddle_h2_send(server));
 }
 
-/* The end of a short streamed body is awaited. */
+/* Is the application called when the head is complete? A short streamed body is received completely first. */
 static bool begins_at_head(const heddle_h2_carrier *carrier)
 {
     int64_t length = carrier->exchange->head.content_length;
@@ -262,7 +265,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_end_carrier(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
-    if (!heddle_exchange_is_running(carrier->exchange)) { /* freed when the outermost call has left the session */
+    if (!heddle_exchange_is_running(carrier->exchange)) { /* it is freed when the outermost call has left the session */
         HEDDLE_ASSERT(carrier->server->depth > 0);
         carrier->server->swept = false;
     }
@@ -292,7 +295,7 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
-    if (tunnel) { /* called while the session's output is pulled */
+    if (tunnel) { /* this is called while the session's output is pulled */
         tunnel->noted = true;
         heddle_connection_flush_later(tunnel->server->connection);
         return;
@@ -300,7 +303,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
     wake_fiber(stream->owner, HEDDLE_WRITING);
 }
 
-/* The exchange has released the stream before, or is about to. */
+/* Nothing to do: the exchange has released the stream, or is about to. */
 static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 {
 }

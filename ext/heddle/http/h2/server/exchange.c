@@ -30,7 +30,7 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-/* False: the deadline has passed. The carrier may be freed. */
+/* Waits; returns false if the deadline has passed. The carrier may be freed meanwhile. */
 static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int64_t deadline)
 {
     bool reads = direction == HEDDLE_READING;
@@ -66,7 +66,7 @@ static VALUE decode_body(heddle_exchange_handle *handle)
     return bytes;
 }
 
-/* Takes the body; only a streamed one's bytes go back to the client's windows. */
+/* Takes the body. Gives its bytes back to the client's windows only if the body is streamed. */
 static VALUE take_body(heddle_exchange *exchange)
 {
     bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams;
@@ -138,7 +138,7 @@ static VALUE exchange_release_head(VALUE self)
     return Qnil;
 }
 
-/* call-seq: withdraw -> true or false; false: it has left, or there was none. */
+/* call-seq: withdraw -> true or false; false if the head was sent, or none was held. */
 static VALUE exchange_withdraw(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
@@ -160,8 +160,10 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         else if (heddle_h2_is_stuck(carrier->server))
             heddle_h2_reset_exchange(carrier);
         else if (heddle_h2_may_write(carrier->stream))
-            wait_for(carrier, HEDDLE_WRITING, -1); /* the session has the time limit for a client that takes nothing */
-        else if (find_writable(handle)) /* the wait would never end if the stream has ended within this write */
+            /* no deadline: the session has the time limit for a client that takes nothing */
+            wait_for(carrier, HEDDLE_WRITING, -1);
+        /* checks first: if the stream has ended within this write, the wait would never end */
+        else if (find_writable(handle))
             rb_raise(rb_eIOError, "content can be written only after a response's head and before its end");
     }
     RB_GC_GUARD(string);
@@ -185,7 +187,7 @@ static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier 
     heddle_last_use(heddle_h2_send(server));
 }
 
-/* The connection stays open in any case. */
+/* Ignores `reusable`: the connection stays open in any case. */
 static void finish_response(heddle_exchange_handle *handle, bool reusable, int status)
 {
     heddle_h2_carrier *carrier = find_writable(handle);

@@ -24,7 +24,7 @@ void heddle_h2_discard_input(heddle_h2_server *server)
         heddle_sockets_close_connection(connection);
 }
 
-/* Keeps the bytes that the session does not take yet. */
+/* Feeds bytes to the session, and keeps those that it does not take yet. */
 static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
@@ -55,7 +55,7 @@ static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
     return carrier;
 }
 
-/* The client has ended its output: incomplete requests will never be complete. */
+/* Called when the client has ended its output: incomplete requests will never be complete. */
 static HEDDLE_FATE end_input(heddle_h2_server *server)
 {
     heddle_h2_carrier *carrier;
@@ -64,7 +64,7 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
     heddle_h2_tunnels_end_input(server);
     while (server->connection && (carrier = find_incomplete(server))) {
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);
-        if (!heddle_h2_is_open(server->session)) /* those were too many resets, and all streams have ended */
+        if (!heddle_h2_is_open(server->session)) /* too many streams were reset, so the session has ended */
             return heddle_h2_leave_session(server);
         heddle_h2_end_carrier(carrier);
     }

@@ -7,7 +7,7 @@ enum {
     COPIED = 16384, /* bytes of a string: a longer one is sent from the string itself */
 };
 
-/* Returns the number of fields, or -1: there are too many, or they are not packed as heddle_packed_field. */
+/* Returns the number of fields, or -1 if there are too many or they are not packed as heddle_packed_field. */
 static int unpack_fields(const char *at, const char *end, heddle_h2_field *fields)
 {
     int count = 0;

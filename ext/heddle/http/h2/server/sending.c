@@ -2,12 +2,14 @@
 
 #include "http/h2/server/server.h"
 
-/* Queues frames for the kernel, up to a limit. False: no memory. */
+/* Queues frames for the kernel, up to a limit. Returns false without memory. */
 static bool pull_frames(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     while (connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_has_output(server->session)) {
-        /* By the scratch buffer: a buffer of the connection's own would stay while it is idle. */
+        /*
+         * Uses the scratch buffer: a buffer of the connection's own would occupy memory while the connection is idle.
+         */
         char *scratch = heddle_sockets_scratch(connection->sockets);
         size_t size = heddle_h2_pull(server->session, heddle_clock_coarse(), scratch, HEDDLE_SCRATCH);
         if (size == 0)
@@ -37,15 +39,15 @@ int heddle_h2_flush_queue(heddle_h2_server *server)
 }
 
 /*
- * Sends the last frame, which has the reason. A socket that is closed with unread input resets the connection, and the
- * reset can overtake that frame.
+ * Sends the last frame, GOAWAY with the reason. A socket that is closed with unread input resets the connection, and
+ * the reset can overtake that frame.
  */
 static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_transport *transport = &connection->transport;
-    heddle_transport_lock_wire(transport); /* never opened again */
+    heddle_transport_lock_wire(transport); /* stays locked */
     if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
@@ -97,8 +99,9 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
     if (!connection->output.size && !heddle_h2_has_output(server->session) &&
         (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
-        return end_output(server); /* the windows of a client that has ended its side never open again */
-    if (heddle_h2_may_queue(server) || server->held_count) /* a lent string was sent; a head waits for the next tick */
+        return end_output(server); /* the client has ended its side: its windows never open again */
+    /* a lent string was sent, so a request may begin; or a head waits for the next tick */
+    if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
     if (server->session->queued)
         heddle_connection_has_output(connection); /* although the windows may be closed: see slow_readers.c */
@@ -111,7 +114,9 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
     return HEDDLE_ALIVE;
 }
 
-/* Sends what was pulled. The rest that the session has is sent in the connection's turns: -EAGAIN. */
+/*
+ * Sends what was pulled. Returns -EAGAIN if the session has more output, which is sent in the connection's next turns.
+ */
 static int send_part(heddle_h2_server *server)
 {
     int result = heddle_h2_flush_queue(server);
@@ -122,8 +127,8 @@ static int send_part(heddle_h2_server *server)
 }
 
 /*
- * Sends one part, as large as the queue for the kernel; the connection sends the rest in its turns. Without `now` small
- * output is sent later in this tick, together with the output of other streams.
+ * Sends at most HEDDLE_H2_AT_ONCE bytes; the connection sends the rest in its next turns. Without `now`, small output
+ * is sent later in this tick, together with the output of other streams.
  */
 static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {
@@ -137,7 +142,7 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
-    if (!connection->output.size) /* it was sent at the beginning of the tick */
+    if (!connection->output.size) /* output was sent at the beginning of the tick */
         server->write_deadline = INT64_MAX;
     if (heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
         return decide_next_step(server);

@@ -8,7 +8,7 @@ static void free_server(heddle_h2_server *server)
     free(server);
 }
 
-/* Frees carriers that have ended; functions on the stack may have used them until now. */
+/* Frees carriers that have ended; functions on the call stack may have used them until now. */
 static void drop_gone_carriers(heddle_h2_server *server)
 {
     while (server->connection && !server->swept) {
@@ -64,7 +64,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     }
     bool sends = !server->lingers && (ready & HEDDLE_HAS_ROOM) && connection->output.size;
     if (sends && heddle_turns_waits(connection, HEDDLE_TURN_READS))
-        heddle_link_remove(&connection->turn_link); /* others with much input don't delay its output */
+        heddle_link_remove(&connection->turn_link); /* other connections with much input must not delay its output */
     heddle_turns_take(connection, sends ? HEDDLE_TURN_SENDS : HEDDLE_TURN_READS);
 }
 
@@ -86,8 +86,8 @@ static void judge_deadline(heddle_connection *connection)
 }
 
 /*
- * If the connection waits for its turn, it gets the turn first: bytes that the client has sent or taken meanwhile
- * count.
+ * A connection that waits for its turn gets the turn before its deadline is checked: bytes that the client has sent or
+ * taken meanwhile count.
  */
 static void handle_deadline(heddle_connection *connection)
 {
@@ -95,7 +95,7 @@ static void handle_deadline(heddle_connection *connection)
         judge_deadline(connection);
 }
 
-/* A tick begins. Tunnels may have written output, which is only in the session. */
+/* Called when a tick begins. Tunnels may have written output that only the session has. */
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -139,7 +139,7 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_h2_server_of(connection)->session->idle_since;
 }
 
-/* GOAWAY tells which requests were served, so the client sends a request again that was on its way. */
+/* GOAWAY tells the client which requests were served. So the client repeats a request that was still on its way. */
 static void yield_room(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -164,7 +164,7 @@ static bool is_in_transit(const heddle_connection *connection)
     return carrier || connection->output.size;
 }
 
-/* INT64_MAX: a request of it waits for a runner. */
+/* Returns INT64_MAX if one of its requests waits for a runner. */
 static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -176,7 +176,7 @@ static int64_t heard_at(const heddle_connection *connection)
     return server->session->now;
 }
 
-/* Sends GOAWAY; the connection closes when the client has had time to read it (RFC 9113, section 6.8). */
+/* Sends GOAWAY. The connection is closed when the client has had time to read the frame (RFC 9113, section 6.8). */
 static void end_idle(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -220,8 +220,8 @@ static void abandon_server(heddle_connection *connection)
 }
 
 /*
- * GOAWAY with the largest stream: no request is rejected, and later ones are sent on another connection (RFC 9113,
- * 6.8).
+ * GOAWAY with the largest stream id rejects no request, and makes the client send later requests on another connection
+ * (RFC 9113, 6.8).
  */
 static const char farewell[] = {0, 0, 8, HEDDLE_H2_GOAWAY, 0, 0, 0, 0, 0, 0x7F, -1, -1, -1, 0, 0, 0, 0};
 

@@ -10,7 +10,8 @@
 #include "net/sockets.h"
 
 enum {
-    HEDDLE_H2_AT_ONCE = 65536, /* bytes queued for the kernel at most: a change of priority no longer affects them */
+    /* the most bytes that are queued for the kernel: a change of priority no longer affects them */
+    HEDDLE_H2_AT_ONCE = 65536,
 };
 
 typedef struct heddle_h2_carrier heddle_h2_carrier;
@@ -24,7 +25,7 @@ typedef struct {
 
 /* Joins an exchange to its stream; exchange->carrier. It exists until both no longer need it. */
 struct heddle_h2_carrier {
-    heddle_h2_stream_owner owner; /* not a tunnel's; the first field, as in heddle_h2_tunnel */
+    heddle_h2_stream_owner owner; /* is_tunnel is false; this is the first member, as in heddle_h2_tunnel */
     heddle_h2_server *server;
     heddle_h2_stream *stream;
     heddle_exchange *exchange;
@@ -41,7 +42,7 @@ struct heddle_h2_carrier {
     bool at_head;            /* the application is called before the body is complete */
     size_t uncredited;       /* bytes of the body that were not yet credited to the client's windows */
     bool gone;               /* the client has reset the stream, or the connection has failed */
-    heddle_h2_held_head *held; /* a head that leaves in the next tick, unless the application fails before; or NULL */
+    heddle_h2_held_head *held; /* a head that is sent in the next tick, unless the application fails before; or NULL */
     heddle_wait *waits[2]; /* the waiting fibers, by heddle_direction */
 };
 
@@ -50,7 +51,7 @@ struct heddle_h2_server {
     heddle_h2_session *session;
     heddle_link carriers;
     heddle_link tunnels;
-    /* The exchange in the ready list, one at a time: runners take the connections in turn. */
+    /* The exchange in the ready list: only one at a time, because runners take the connections in turn. */
     heddle_h2_carrier *queued;
     heddle_link waiting; /* carriers that wait for the ready list */
     uint32_t waiting_count;
@@ -82,13 +83,13 @@ static inline heddle_h2_carrier *heddle_h2_carrier_at(heddle_link *link)
     return link ? HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, link) : NULL;
 }
 
-/* NULL: there is none. */
+/* NULL if there is none. */
 static inline heddle_h2_carrier *heddle_h2_first_carrier(const heddle_h2_server *server)
 {
     return heddle_h2_carrier_at(heddle_link_first(&server->carriers));
 }
 
-/* NULL at the end. */
+/* NULL after the last one. */
 static inline heddle_h2_carrier *heddle_h2_next_carrier(const heddle_h2_carrier *carrier)
 {
     return heddle_h2_carrier_at(heddle_link_after(&carrier->server->carriers, &carrier->link));
@@ -123,14 +124,17 @@ HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
 /* The same, and sends small output at once. */
 HEDDLE_FATE heddle_h2_send_now(heddle_h2_server *server);
-/* Sends what was pulled, as far as the kernel takes it: that restarts the client's time limit. 0, -EAGAIN or -errno. */
+/*
+ * Sends what was pulled, as far as the kernel takes it. Each byte taken restarts the client's time limit. Returns 0,
+ * -EAGAIN or another -errno.
+ */
 int heddle_h2_flush_queue(heddle_h2_server *server);
 /*
- * Sends a part as large as HEDDLE_H2_AT_ONCE, and never closes. 0: that was all, -EAGAIN: some is left, or the session
- * is in use; other errors: the connection is broken.
+ * Sends at most HEDDLE_H2_AT_ONCE bytes, and never closes the connection. Returns 0 if nothing is left, -EAGAIN if
+ * output is left or the session is in use, or another -errno if the connection is broken.
  */
 int heddle_h2_flush(heddle_h2_server *server);
-/* Does the remaining output wait for windows that a client without output can't open? */
+/* Does the remaining output wait for windows that never open, because the client has ended its side? */
 bool heddle_h2_is_stuck(const heddle_h2_server *server);
 /* Ends a call into the session, and sends the session's output: the caller must not use the connection afterwards. */
 static inline void heddle_h2_end_call(heddle_h2_server *server)
@@ -142,11 +146,11 @@ static inline void heddle_h2_end_call(heddle_h2_server *server)
 /* -- h2/server/reading.c ------------------------------------------------------------------------------------------- */
 
 /*
- * Reads until no bytes are here, its turn has ended, or the session takes no more before its output is sent. Then sends
- * a part of the output.
+ * Reads until no bytes are here, the connection's turn has ended, or the session takes no more before its output is
+ * sent. Then sends a part of the output.
  */
 HEDDLE_LAST_USE void heddle_h2_read_and_send(heddle_h2_server *server);
-/* Reads on while the client receives the last frame. */
+/* Discards input while the client receives the last frame. */
 HEDDLE_LAST_USE void heddle_h2_discard_input(heddle_h2_server *server);
 static inline void heddle_h2_request_input(heddle_connection *connection)
 {
@@ -161,40 +165,37 @@ extern const heddle_h2_operations heddle_h2_carrier_operations;
 void heddle_h2_queue(heddle_h2_carrier *carrier);
 
 /*
- * Adds `change` to the memory of waiting requests. Each connection has a share, as large as a connection's over
- * HTTP/1.1 (ConnectionLimit in Ruby); beyond it, it uses the memory that all connections of the engine share.
+ * Adds `change` to the memory of waiting requests. Each connection has a share of its own, as large as over HTTP/1.1
+ * (ConnectionLimit in Ruby). A connection that needs more uses the memory that all connections of the engine share.
  */
 void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change);
 /*
- * The same with a lower limit, for bodies and frames of WebSockets: bodies go to files then, and frames wait at the
- * client.
+ * Does the connection exceed its share while three quarters of the shared memory are in use? Then bodies go to files,
+ * and clients of WebSockets must wait.
  */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
 /*
- * May a request of this connection begin? Not while lent strings of more than http2_memory wait for slow clients, and
- * this connection has one of them.
+ * May a request of this connection begin? No while lent strings of more than http2_memory bytes wait for slow clients
+ * and this connection has one of them.
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
-/* Puts the next exchange into the ready list. Carriers may be rejected and freed. Returns the server's fate. */
+/* Puts the next exchange into the ready list. Carriers may be rejected and freed. */
 HEDDLE_FATE heddle_h2_queue_next(heddle_h2_server *server);
 
-/*
- * Ends the exchange; its stream belongs to another record, which was set as its owner. The caller must call
- * heddle_h2_end_call.
- */
+/* Ends the exchange, whose stream already has another owner. The caller must call heddle_h2_end_call. */
 void heddle_h2_transfer_stream(heddle_h2_carrier *carrier);
-/* A runner has taken the exchange: `taken` of the operations. */
+/* The operation `taken`: a runner has taken the exchange. */
 void heddle_h2_note_taken(heddle_exchange *exchange);
 
 /*
- * Its stream has ended early. A running application continues until it returns, and counts among the client's streams.
- * Other exchanges end here; call it only within a call into the session.
+ * Called when the stream has ended early, and only within a call into the session. A running application continues
+ * until it returns, and its request counts among the client's streams until then. All other exchanges end here.
  */
 void heddle_h2_end_carrier(heddle_h2_carrier *carrier);
-/* Frees the carrier; its stream, if there is one, belongs to the session alone. */
+/* Frees the carrier. If it still has a stream, the session keeps that. */
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
-/* Frees the carrier of an exchange that is complete. The caller must call heddle_h2_send, which queues the next one. */
+/* Frees the carrier of a complete exchange. The caller must call heddle_h2_send, which queues the next exchange. */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
 /* Resets the stream of a running exchange: its next read or write raises ClientGoneError. */
 void heddle_h2_reset_exchange(heddle_h2_carrier *carrier);
@@ -211,11 +212,11 @@ HEDDLE_LAST_USE void heddle_h2_end_body(heddle_h2_carrier *carrier);
 /* Sends a head, whose fields are packed by HEDDLE_AS_FIELDS. Also returns HEDDLE_H2_GONE without memory. */
 heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size,
                                            bool end);
-/* Keeps a head until the next tick. HEDDLE_H2_WRITTEN, or why it can't be sent. */
+/* Keeps a head until the next tick. Returns HEDDLE_H2_WRITTEN, or why the head can't be sent. */
 heddle_h2_write_result heddle_h2_hold_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size);
 /* Sends the held head, if there is one. */
 void heddle_h2_release_head(heddle_h2_carrier *carrier);
-/* Forgets it. False: there was none. */
+/* Discards the held head. Returns false if there is none. */
 bool heddle_h2_drop_head(heddle_h2_carrier *carrier);
 /* Sends the held heads of all streams. The session must be in use (`depth`). */
 void heddle_h2_release_heads(heddle_h2_server *server);
@@ -224,8 +225,8 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
                               bool content, const char *retry_after);
 
 /*
- * Sends a part of a response's content: copied as long as there is room, otherwise lent as a frozen String. No fiber
- * waits for it, as over HTTP/1.1. False: no memory, or the stream takes nothing.
+ * Sends a part of a response's content. Copies it if there is room, and otherwise lends it to the session as a frozen
+ * String. As over HTTP/1.1, no fiber waits. Returns false without memory, or if the stream takes nothing.
  */
 bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
 void heddle_h2_mark_loans(const heddle_engine *engine);

@@ -95,7 +95,8 @@ void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
 {
     heddle_h2_session *session = tunnel->server->session;
     session->now = heddle_clock_coarse();
-    tunnel->closing = true; /* too many resets end all streams of the session, also this one */
+    /* if this is one reset too many, all streams of the session end, and this one must not end twice */
+    tunnel->closing = true;
     heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);
     heddle_h2_release(session, tunnel->stream);
@@ -135,7 +136,7 @@ static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
     return tunnel;
 }
 
-/* Closing a tunnel may be one reset too many, which closes all others: each is looked up again. */
+/* Closing a tunnel may be one reset too many, which closes all other tunnels. So the list is read anew each time. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;

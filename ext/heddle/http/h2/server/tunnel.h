@@ -18,7 +18,7 @@ typedef struct {
     bool is_tunnel; /* false: the owner is an exchange's carrier */
 } heddle_h2_stream_owner;
 
-/* All run in the loop, and may close the tunnel. */
+/* All these operations run in the loop, and may close the tunnel. */
 typedef struct {
     /* Takes received bytes, which it may overwrite. The owner calls heddle_h2_tunnel_consume when it has used them. */
     void (*take_data)(heddle_h2_tunnel *tunnel, char *bytes, size_t size);
@@ -26,14 +26,14 @@ typedef struct {
     void (*end_input)(heddle_h2_tunnel *tunnel);
     /* The stream was reset. */
     void (*handle_reset)(heddle_h2_tunnel *tunnel);
-    /* Called after output was sent, perhaps all of it, or when another thread has asked for the call. */
+    /* Called after some or all output was sent, or when another thread has asked for this call. */
     void (*flushed)(heddle_h2_tunnel *tunnel);
     /* Does the server stop, and was `retire` not called yet? */
     bool (*has_to_retire)(const heddle_h2_tunnel *tunnel);
     void (*retire)(heddle_h2_tunnel *tunnel);
-    /* Frees the record: the tunnel is closed, or its connection is gone. */
+    /* Frees the record. Called when the tunnel is closed, or its connection is gone. */
     void (*release)(heddle_h2_tunnel *tunnel);
-    /* In a forked child. */
+    /* Called in a forked child. */
     void (*abandon)(heddle_h2_tunnel *tunnel);
 } heddle_h2_tunnel_operations;
 
@@ -49,35 +49,41 @@ struct heddle_h2_tunnel {
     heddle_due due;   /* `passed` is the owner's function */
 };
 
-/* Ends the exchange, whose response's head was sent, and makes its stream a tunnel, whose `operations` are set. */
+/*
+ * Makes a tunnel of the exchange's stream, and ends the exchange. The head of its response was sent, and `operations`
+ * is set.
+ */
 void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange);
-/* Copies both pieces. False: the stream has ended, or no memory. On any thread. */
+/* Copies both pieces. Returns false if the stream has ended, or without memory. May be called on any thread. */
 bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more,
                             size_t more_size);
-/* Do more than `limit` bytes wait, or more than its share of the connection's buffer? On any thread. */
+/*
+ * Do more than `limit` bytes wait, or more than the tunnel's share of the connection's buffer? May be called on any
+ * thread.
+ */
 bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit);
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size);
-/* Bytes that the owner has not used block only this stream: the others may send. */
+/* Called for bytes that the owner has not used yet: they block only this stream, and the client may send on others. */
 void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size);
 /* Ends the output after the bytes that were written. */
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel);
 /* Ends the stream, see heddle_h2_end_tunnel, and calls `release`. */
 void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt);
-/* Sets the time limit; ns, < 0: none. */
+/* Sets the time limit in ns; < 0: none. */
 void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at);
 
 /* -- for the server ------------------------------------------------------------------------------------------------ */
 
-/* NULL: the stream belongs to an exchange, or to no record. */
+/* Returns NULL if the stream belongs to an exchange, or to no record. */
 heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream);
-/* NULL: there is none. */
+/* Returns NULL if there is none. */
 heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server);
-/* Calls `flushed` where it is wanted. */
+/* Calls `flushed` of each tunnel with `noted`. */
 void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server);
-/* The client has ended its output, on all streams. */
+/* Called when the client has ended its output, on all streams. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server);
 bool heddle_h2_tunnels_have_to_retire(const heddle_h2_server *server);
 void heddle_h2_tunnels_retire(heddle_h2_server *server);
-/* The connection is gone. */
+/* Called when the connection is gone. */
 void heddle_h2_tunnels_release(heddle_h2_server *server);
 void heddle_h2_tunnels_abandon(heddle_h2_server *server);
