@@ -26,19 +26,19 @@ module Heddle
     COMMANDS = {
       "serve" => Entry.new(:ServeCommand, "serve an application: heddle serve [config.ru] [flags]"),
       "demo" => Entry.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
-      "check" => Entry.new(:CheckCommand, "validate the configuration, print each value and its source"),
+      "check" => Entry.new(:CheckCommand, "validate the configuration, and print each value and its source"),
       "init" => Entry.new(:InitCommand,
                           "write a configuration file, or switch an application from Puma: heddle init --apply"),
       "status" => Entry.new(:StatusCommand, "show what a running server does now"),
       "top" => Entry.new(:TopCommand, "show live status; press q to quit"),
-      "record" => Entry.new(:RecordCommand, "record to a file what a running server's requests do"),
-      "stop" => Entry.new(:StopCommand, "stop a running server after its requests"),
+      "record" => Entry.new(:RecordCommand, "write a trace of a running server's requests to a file"),
+      "stop" => Entry.new(:StopCommand, "stop a running server when its requests have finished"),
       "reload" => Entry.new(:ReloadCommand, "replace the workers, one by one"),
       "restart" => Entry.new(:RestartCommand, "start a new master and new workers on the same sockets"),
-      "protect" => Entry.new(:ProtectCommand, "switch the protections of a running server: heddle protect off|on"),
+      "protect" => Entry.new(:ProtectCommand, "switch a running server's protections off or on: heddle protect off|on"),
       "doctor" => Entry.new(:DoctorCommand, "check the application and this machine for likely problems"),
       "version" => Entry.new(nil, "print the version"),
-      "help" => Entry.new(nil, "print this, a command's flags (heddle help serve) or an option (heddle help port)")
+      "help" => Entry.new(nil, "print this text, a command's flags (heddle help serve) or an option (heddle help port)")
     }.freeze
 
     # The application that `heddle` serves when no command is given.

@@ -199,7 +199,7 @@ class ControlCommandsTest < Minitest::Test
       output, status = heddle(command)
 
       assert_equal 1, status.exitstatus
-      assert_match(/heddle: this server is one process without a master, which can't #{command}/, output)
+      assert_match(/heddle: a server with one process can't #{command}/, output)
     end
   end
 

@@ -16,13 +16,14 @@ class HeldConnectionsTest < Minitest::Test
     DatabasePrograms::DRIVERS.each do |driver|
       define_method("test_#{library}_with_#{driver}_each_place_is_reported_once_and_no_query_is") do
         seen = held(library, driver, "development")
-        reports = seen["reports"].grep(/Checked out/)
-        own, leased = reports.partition { |report| report.include?("; waits at #{PROGRAM}:#{seen["lines"]["waits"]}") }
+        reports = seen["reports"].grep(/ checked .+ out/)
+        own, leased = reports.partition { |report| report.include?("waits at #{PROGRAM}:#{seen["lines"]["waits"]}") }
 
         assert_equal 1, own.size, reports.join
-        assert_match(/\Aheddle: #{pool}: a connection is held for \d\.\d s by a fiber that waits for something else\. /,
+        assert_match(/\Aheddle: #{pool}: a fiber has held a connection for \d\.\d s while it waits for something/,
                      own.first)
-        assert_match(/Checked out at \S+access\.rb:\d+; waits at \S+\. Give it back before such a wait/, own.first)
+        assert_match(/It checked the connection out at \S+access\.rb:\d+, and waits at \S+\. Return it to the pool/,
+                     own.first)
         assert_equal library == "active_record" ? 1 : 0, leased.size, leased.join
         assert_leased leased.first, seen["lines"] if leased.any?
       end
@@ -31,7 +32,7 @@ class HeldConnectionsTest < Minitest::Test
 
   def test_in_production_nothing_is_reported_unless_it_is_asked_for
     assert_empty held("sequel", "pg", "production")["reports"]
-    assert_equal 1, held("sequel", "pg", "production", "REPORT_HELD" => "1")["reports"].grep(/Checked out/).size
+    assert_equal 1, held("sequel", "pg", "production", "REPORT_HELD" => "1")["reports"].grep(/ checked .+ out/).size
   end
 
   private

@@ -35,9 +35,9 @@ class OffloadThreadLimitTest < Minitest::Test
       File.unlink(path)
     RUBY
 
-    assert_equal "heddle: all 16 offload threads are at work: native calls queue until others end " \
-                 "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)\n" \
-                 "[16, 384, 16]\ntrue\ntaken back\n384\n[0]\n", output
+    assert_equal "heddle: all 16 offload threads are busy: further native calls are queued " \
+                 "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)\n[16, 384, 16]\ntrue\ntaken " \
+                 "back\n384\n[0]\n", output
   end
 
   # The deadlock of docs/offload.md: all threads wait for a lock, and its holder's next call queues behind them.

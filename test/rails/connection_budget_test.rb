@@ -13,21 +13,21 @@ class RailsConnectionBudgetTest < Minitest::Test
   end
 
   def test_the_notice_states_the_connections_used_at_most_and_the_databases_limit
-    assert_equal "pool 5, workers 2 → at most 10 connections, of the server's 100; " \
-                 "each further machine opens the same number",
+    assert_equal "pool 5, workers 2 → at most 10 connections; the database server's limit is 100, and each further " \
+                 "machine opens as many",
                  text
   end
 
   def test_the_notice_states_the_connections_of_old_and_new_workers_during_a_reload
-    assert_equal "pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload, of the server's 100; " \
-                 "each further machine opens the same number", text(reserves: 1, reloads: true)
+    assert_equal "pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; the database server's " \
+                 "limit is 100, and each further machine opens as many", text(reserves: 1, reloads: true)
   end
 
   def test_the_notice_warns_above_four_fifths_of_the_databases_connections
     refute_match(/more than/, text(pool: 20, reloads: true))
-    assert_equal "pool 21, workers 2 → at most 42 connections, 84 during a reload: that is more than 80 % of the " \
-                 "server's 100, and each further machine opens the same number. Make the pool smaller, or see " \
-                 "docs/databases.md for PgBouncer", text(pool: 21, reloads: true)
+    assert_equal "pool 21, workers 2 → at most 42 connections, 84 during a reload. This is more than 80 % of the " \
+                 "database server's limit of 100, and each further machine opens as many. Make the pool smaller, or " \
+                 "see docs/databases.md for PgBouncer", text(pool: 21, reloads: true)
   end
 
   def test_a_database_that_could_not_be_asked_is_left_out
@@ -36,7 +36,7 @@ class RailsConnectionBudgetTest < Minitest::Test
   end
 
   def test_the_notice_names_each_of_several_databases
-    assert_match(/\Aqueue: pool 5, workers 1 → at most 5 connections, of the server's 100;/,
+    assert_match(/\Aqueue: pool 5, workers 1 → at most 5 connections; the database server's limit is 100,/,
                  text(name: "queue", workers: 1))
   end
 end

@@ -17,7 +17,7 @@ class ReadOnlyTest < Minitest::Test
     exec "$@"
   SH
   APP = 'run ->(env) { [200, {}, [env["rack.input"].read.bytesize.to_s]] }'
-  NOTICE = "no folder for temporary files can be written to"
+  NOTICE = "no folder for temporary files is writable"
   WAYS = { "of_one_process" => 0, "with_workers" => 2 }.freeze
 
   def setup

@@ -14,8 +14,8 @@ module Heddle
 
           heddle check [config.ru] [flags of serve]
 
-          --changed only what differs from the defaults
-          --load    load the application, too
+          --changed print only options that differ from the defaults
+          --load    also load the application
 
         Exits with 0 if the configuration is valid, and with 1 if not. Opens no sockets.
       TEXT

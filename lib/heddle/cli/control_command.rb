@@ -28,9 +28,9 @@ module Heddle
       private
 
       def declare(options)
-        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock " \
-                                        "(HEDDLE_CONTROL, else control in the configuration file, else the " \
-                                        "default socket of this folder)") { |word| @control = word }
+        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock (default: " \
+                                        "HEDDLE_CONTROL, or control in the configuration file, or this folder's " \
+                                        "socket)") { |word| @control = word }
       end
 
       def client = @client ||= Server::Control::Client.new(address)

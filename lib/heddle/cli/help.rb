@@ -46,7 +46,7 @@ module Heddle
 
             #{subjects.join("\n\n")}
 
-            #{"Limits and options that few people need: `heddle help #{name} --all`.\n" unless all}Each flag is also an environment variable (HEDDLE_STOP_TIMEOUT) and a line in config/heddle.rb
+            #{"`heddle help #{name} --all` also lists limits and rarely needed options.\n" unless all}Each flag is also an environment variable (HEDDLE_STOP_TIMEOUT) and a line in config/heddle.rb
             (stop_timeout 20); `heddle help stop_timeout` shows both. Sizes may end in k, m or g.
           TEXT
         end

@@ -38,8 +38,8 @@ module Heddle
 
       def declare(options)
         options.banner = "heddle init [config/heddle.rb]: #{COMMANDS.fetch(NAME).text}"
-        options.on("--from FILE", "carry over the settings of Puma's configuration, and list the lines that could " \
-                                  "not be") { |file| @from = file }
+        options.on("--from FILE", "translate Puma's configuration, and list the lines that could not be " \
+                                  "translated") { |file| @from = file }
         options.on("--require FILE", "load this file first, here and in the new file; may be repeated") do |file|
           @required << file
         end
@@ -51,7 +51,7 @@ module Heddle
         options.on("--undo", "restore those files, and remove or restore the configuration file") { @undo = true }
         options.on("--keep-puma", "with --apply: keep Puma for development and tests (default except on " \
                                   "Linux)") { @keep_puma = true }
-        options.on("--no-keep-puma", "with --apply: keep it nowhere (default on Linux)") { @keep_puma = false }
+        options.on("--no-keep-puma", "with --apply: remove Puma everywhere (default on Linux)") { @keep_puma = false }
       end
 
       def accept(rest) = accept_file(rest, "writes")

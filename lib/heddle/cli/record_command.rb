@@ -13,7 +13,7 @@ module Heddle
 
       def declare(options)
         super
-        options.on("--seconds N", Float, "how long, 0.1 to 60; default 5") { |seconds| @seconds = seconds }
+        options.on("--seconds N", Float, "duration of the recording, 0.1 to 60 (5)") { |seconds| @seconds = seconds }
       end
 
       def accept(rest)

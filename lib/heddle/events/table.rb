@@ -6,7 +6,7 @@ module Heddle
     # The texts by level and name.
     TEXTS = {
       error: {
-        certificate_expired: "the certificate {certificate} has expired ({expires})",
+        certificate_expired: "the certificate {certificate} expired at {expires}",
         certificates_not_reloaded: "keeping the old certificates: {reason}",
         control_socket_failed: "the control socket has failed: {error}< ({place})>",
         dns_query_failed: "{question} failed:\n{error}",
@@ -21,7 +21,7 @@ module Heddle
         protections_tripped: "{reason}: new workers start without protections until `heddle protect on` or a restart " \
                              "(docs/stalls.md#crashes-switch-them-off)",
         pubsub_unreachable: "pub/sub can't read {backend}: {reason}; trying again",
-        ractor_died: "{ractor} died, and with it the requests that it served: {reason}; starting another",
+        ractor_died: "{ractor} died, and its running requests are lost: {reason}; starting another Ractor",
         reload_failed: "reload failed: {reason}; keeping the current workers",
         request_failed: "error in {method} {target}< [{request_id}]>: {class}: {error}",
         response_violation: "error in {method} {target}< [{request_id}]>: {violation}",
@@ -30,8 +30,8 @@ module Heddle
         solid_queue_failed: "Solid Queue failed: {error}",
         stop_timed_out: "killing the server: it still runs {timeout:seconds} after it should have stopped",
         task_failed: "{task} failed, and no fiber waits for it:\n{error}",
-        thread_failed: "{thread} ended with {error}< ({place})>. Its abort_on_exception is ignored, because it would " \
-                       "raise the error in a request",
+        thread_failed: "{thread} ended with {error}< ({place})>. Its abort_on_exception is ignored, because that " \
+                       "setting would raise the error in a request",
         websocket_failed: "closing a WebSocket because {callback} failed: {error}",
         websocket_not_moved: "closing a WebSocket because it can't be moved: {callback} {reason}",
         worker_boot_failed: "{role} {worker}< (pid {pid})> has ended before it could serve: {reason}; " \
@@ -41,54 +41,56 @@ module Heddle
                                    "keeping the worker that it was to replace"
       },
       warn: {
-        action_cable_not_closed: "Action Cable can't be closed in order: {error}",
-        address_limited: "busy: {connections:connection was|connections were} closed on accept, because one " \
-                         "address may have at most a quarter of max_connections; name proxies in trusted_proxies",
+        action_cable_not_closed: "Action Cable failed to close its connections: {error}",
+        address_limited: "busy: {connections:connection was|connections were} closed on accept, because one client " \
+                         "address may have at most a quarter of max_connections; if it is a proxy, add it to " \
+                         "trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
         callback_switch: "another fiber runs during a callback of {library}, made by {caller}, at {place}. If that " \
-                         "fiber calls {library}, too, the calls mix up the state that {library} keeps by thread" \
-                         "<; {advice}>",
+                         "fiber calls {library}, too, the calls mix up the state that {library} keeps per thread<; " \
+                         "{advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, and " \
                                  "browsers warn about it",
         connection_shared: "Active Record isolates by thread here, so all tasks of a loop share one connection, and " \
                            "their queries can mix. Set config.active_support.isolation_level = :fiber in " \
                            "config/application.rb (logged once)",
-        connections_exhausted: "busy: {limit:connection is|connections are} open, as many as max_connections allows; " \
-                               "new ones wait in the system's queue until an open one ends or is idle for a second",
+        connections_exhausted: "busy: {limit:connection is|connections are} open, which is the limit " \
+                               "(max_connections); new ones wait in the system's queue until an open one ends or has " \
+                               "been idle for a second",
         control_socket_missing: "no control socket: {reason}",
-        database_connections_exceeded: "{budget}: that is more than 80 % of the server's {limit}, and each further " \
-                                       "machine opens the same number. Make the pool smaller, or see " \
+        database_connections_exceeded: "{budget}. This is more than 80 % of the database server's limit of {limit}, " \
+                                       "and each further machine opens as many. Make the pool smaller, or see " \
                                        "docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} raised {error} in the thread of a loop that serves. It was dropped: all requests " \
                            "of that loop share the thread, and any of them may be running. To end one " \
                            "request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
-                                "starts them",
+                                "runs one",
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
-                           "has no connection of its own. Set http2 to off, and clients use HTTP/1.1 " \
-                           "(logged once)",
+                           "has no connection of its own. Set http2 to off, so that clients use HTTP/1.1 (logged once)",
         late_exception_dropped: "{error} was raised between two requests, and dropped",
         log_lines_lost: "lost {lines:line} of the log: {reason}",
-        malformed_message: "ignoring a malformed message of {process}: {reason}",
-        master_lost: "worker {worker} gets no more messages of the master ({reason}): stopping when running requests " \
-                     "are answered",
+        malformed_message: "ignoring a malformed message from {process}: {reason}",
+        master_lost: "worker {worker} gets no more messages from the master ({reason}): it stops when its running " \
+                     "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
-                                "processes together {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker is large " \
-                      "enough to be replaced. Fewer workers would fit (option workers), or a larger container",
-        message_failed: "worker {worker} failed to handle a message of the master: {error}< ({place})>",
+                                "processes together use {used:MiB} of {limit:MiB}",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker is large enough " \
+                      "to be replaced. Reduce the option workers, or use a larger container",
+        message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't be forked to make a mold: {reason}",
-        offload_threads_exhausted: "all {limit} offload threads are at work: native calls queue until others end " \
+        offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
                                    "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)",
-        options_need_restart: "{options} changed: run heddle restart, or send USR2, to apply that",
-        pool_connection_held: "{pool}: a connection is held for {duration} s by a fiber that waits for something " \
-                              "else. Checked out at {checked_out}; waits at {place}. {advice}",
-        pool_nested_checkout: "{pool}: a task waits at {place}, but it or a parent already holds a connection, " \
-                              "checked out at {checked_out}. When such tasks hold the whole pool, all wait forever",
+        options_need_restart: "{options} changed: to apply the change, run heddle restart or send USR2",
+        pool_connection_held: "{pool}: a fiber has held a connection for {duration} s while it waits for something " \
+                              "else. It checked the connection out at {checked_out}, and waits at {place}. {advice}",
+        pool_nested_checkout: "{pool}: a task waits for a connection at {place}, but the task or its parent already " \
+                              "holds one, checked out at {checked_out}. When such tasks hold all connections of the " \
+                              "pool, they wait forever",
         proxies_trusted_by_default: "clients in private networks that reach {address} can set their address and " \
                                     "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
                                     "Set trusted_proxies to the addresses of the proxies. To keep this default " \
@@ -97,35 +99,34 @@ module Heddle
                               "skipped silently. Give each program a `?name=` of its own in the address",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
-        queue_rejected: "busy: {requests:request was|requests were} answered with 503 (so far {full} because the " \
-                        "queue was full, {late} because they had waited for too long)",
+        queue_rejected: "busy: {requests:request was|requests were} answered with 503 (in total {full} because the " \
+                        "queue was full, and {late} because they had waited for too long)",
         refork_failed: "refork failed: {reason}; keeping the current workers",
         request_timed_out: "{method} {path} exceeded request_timeout ({timeout:seconds})<, in {place}>",
         requests_cut_off: "stopping with {requests:request} unanswered< after {timeout:seconds}>" \
                           "<, and {transfers:upload or download|uploads or downloads} cut off><: {running}>",
         requests_queued: "busy: {limit:request runs|requests run} at once ({reason}), and {waiting} wait",
         requests_refused: "rejecting requests with 503: {reason}",
-        reserve_refused: "no reserve worker is started: memory is short",
-        selector_fallback: "using {selector}: {best} can't run here: {reason}",
-        signal_ignored: "ignoring {signal}: this server is one process without a master, which can't {command}; " \
-                        "start it with --workers 2",
-        slow_readers_cut: "busy: {clients:client was|clients were} cut off: they read too slowly, or were the " \
-                          "slowest while more than {responses:MiB} of output was pending",
+        reserve_refused: "no reserve worker is started, because memory is short",
+        selector_fallback: "using {selector}, because {best} can't run here: {reason}",
+        signal_ignored: "ignoring {signal}: a server with one process can't {command}; start it with --workers 2",
+        slow_readers_cut: "busy: {clients:client was|clients were} cut off, because they read too slowly, or were " \
+                          "the slowest while more than {responses:MiB} of output was pending",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
         stop_now_requested: "stopping at once ({source})",
-        temporary_folder_missing: "no folder for temporary files can be written to: request bodies that don't fit " \
-                                  "into memory get 503. Name a folder with TMPDIR",
+        temporary_folder_missing: "no folder for temporary files is writable: request bodies that don't fit into " \
+                                  "memory get 503. Set TMPDIR to a writable folder",
         thread_kill_refused: "{place} killed the thread of a loop that serves: stopping when running requests are " \
                              "answered",
-        threads_not_forked: "workers run without {threads:thread} that the application started while it loaded: " \
-                            "{places}. Start such threads in worker_boot (docs/threads.md)",
+        threads_not_forked: "workers run without {threads:thread} that the application started while it was loaded: " \
+                            "{places}. Start these threads in worker_boot (docs/threads.md)",
         trace_not_written: "can't write {file}: {error}",
-        tls_handshake_failed: "a TLS handshake failed in this server: {error}",
+        tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
-                                "is in a transaction. It does not see the uncommitted changes, and is not rolled " \
-                                "back with them",
+                                "is in a transaction. Its connection does not see the uncommitted changes of that " \
+                                "transaction, and its own changes are not rolled back with them",
         worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
                       "starting another {delay:delay}",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
@@ -133,14 +134,16 @@ module Heddle
                                 "worker_memory_limit is {limit:MiB}",
         worker_not_started: "worker {worker} can't be started now: {reason}",
         worker_requests: "{role} {worker}< (pid {pid})> was serving {running}",
-        workers_limited: "{workers:worker} instead of {wanted}: restart the server (USR2) for more"
+        workers_limited: "running {workers:worker} instead of {wanted}: to run more, restart the server (heddle " \
+                         "restart or USR2)"
       },
       info: {
         certificates_reloaded: "reloaded the certificates: {certificates}",
-        database_connections: "{budget}<, of the server's {limit}; each further machine opens the same number>",
+        database_connections: "{budget}<; the database server's limit is {limit}, and each further machine opens as " \
+                              "many>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub reads {backend} again",
-        reforked: "reforked: {workers:worker serves|workers serve}, sharing the memory of a warm worker",
+        reforked: "reforked: {workers:worker serves|workers serve} and share the memory of a warm worker",
         reload_requested: "replacing the workers one by one ({source})",
         reloaded: "reloaded: {workers:worker serves|workers serve} the new code",
         request_rejected: "{status} rejected: {reason}< for {remote}>",
@@ -157,7 +160,7 @@ module Heddle
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in {age:s}" \
                                "<, worker_max_requests is {max_requests}><, worker_max_age is {max_age:seconds}>",
-        workers_resized: "{workers:worker} from now on"
+        workers_resized: "running {workers:worker} from now on"
       }
     }.freeze
 

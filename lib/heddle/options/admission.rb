@@ -8,22 +8,22 @@ module Heddle
     ADMISSION = [
       Option.new(name: :max_requests, unit: :count, default: 0, range: 0..1_000_000, advanced: true,
                  example: "max_requests 50",
-                 text: "maximum number of running requests; 0 adapts to memory and pools",
+                 text: "maximum number of running requests; 0 to adapt the number to memory and connection pools",
                  reason: "Set it when you know the number, for example because a request needs 50 MB"),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
                  text: "maximum number of queued requests; further ones get 503",
-                 reason: "Raise it when bursts get 503; lower it when clients should get 503 sooner"),
+                 reason: "Raise it when bursts of requests get 503; lower it when clients should get 503 sooner"),
       Option.new(name: :queue_timeout, unit: :seconds, default: 10, range: 0.001..86_400, advanced: true,
-                 text: "time that a request may be queued; then it gets 503",
+                 text: "maximum time of a request in the queue; then it gets 503",
                  reason: "Set it below the timeout of the proxy in front"),
       Option.new(name: :memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50), advanced: true,
                  example: 'memory_limit "1g"',
-                 text: "maximum memory of all processes of the server together; 0 for nine tenths of the container " \
-                       "or machine",
-                 reason: "Set it when other programs need memory of the same container or machine",
-                 details: "The number of workers depends on it with `workers auto`. Above it fewer requests run at " \
-                          "once, and the largest worker is replaced. Heddle measures the proportional share (PSS) of " \
-                          "each process. See [Memory](processes.md#memory).")
+                 text: "maximum memory of all processes of the server together; 0 for nine tenths of the memory of " \
+                       "the container or machine",
+                 reason: "Set it when other programs run in the same container or machine",
+                 details: "With `workers auto`, the number of workers depends on this limit. When the processes use " \
+                          "more, fewer requests run at once, and the largest worker is replaced. Heddle measures the " \
+                          "proportional share (PSS) of each process. See [Memory](processes.md#memory).")
     ].freeze
   end
 end

@@ -11,14 +11,14 @@ module Heddle
                  text: "addresses for metrics, health checks and commands: unix:path, tcp://host:port or off; may be " \
                        "repeated",
                  reason: "Set it when a monitoring system reads metrics over TCP, or two servers share a folder",
-                 details: "The unix socket is tmp/heddle-control.sock where there is a folder tmp; only this user " \
-                          "may open it. Over TCP there are only metrics and health. See " \
+                 details: "The default socket is tmp/heddle-control.sock if the folder tmp exists. Only the server's " \
+                          "user may open the socket. Over TCP, only metrics and health checks are available. See " \
                           "[Observability](observability.md)."),
       Option.new(name: :health_paths, unit: :list, argument: "PATHS", none: "off", default: %w[/up],
                  default_words: "/up, and Rails' config.silence_healthcheck_path",
                  example: 'health_paths "/up", "/healthz"',
                  text: "paths of health checks, which are never queued or logged, and get 503 when the server stops",
-                 reason: "Set it when the balancer asks another path of the application",
+                 reason: "Set it when the load balancer requests another path",
                  details: "Admission limits such as max_requests don't apply to these requests, so the application " \
                           "should answer them without other services. See " \
                           "[Behind a balancer](processes.md#behind-a-balancer).")

@@ -19,17 +19,18 @@ module Heddle
       Option.limit(:http2_streams, :count, 100, 1,
                    text: "maximum number of concurrent requests on an HTTP/2 connection; others get REFUSED_STREAM",
                    reason: "Raise it when a proxy sends the requests of many users over one connection",
-                   details: "Sent to clients as SETTINGS_MAX_CONCURRENT_STREAMS. A request that was reset counts " \
-                            "until its application has returned.",
+                   details: "Sent to clients as SETTINGS_MAX_CONCURRENT_STREAMS. A request that the client has reset " \
+                            "counts until the application has returned.",
                    maximum: 10_000),
       Option.limit(:http2_memory, :bytes, 16_777_216, 0,
                    text: "maximum memory of each loop for pending data of HTTP/2 connections; beyond it requests get " \
                          "REFUSED_STREAM",
                    reason: "Raise it when busy clients get REFUSED_STREAM; lower it in a small container",
-                   details: "Waiting requests and WebSocket frames count, as far as a connection has more than 176 " \
-                            "KiB of them. Above three quarters of this limit, bodies go to files, and frames wait at " \
-                            "the client. While complete responses of more than this size wait for slow clients, no " \
-                            "further request of those clients begins. See [Limits](http2.md#limits).")
+                   details: "Waiting requests and WebSocket frames count, except for the first 176 KiB of each " \
+                            "connection. Above three quarters of this limit, request bodies are written to files, " \
+                            "and clients must wait before they send more frames. While complete responses of more " \
+                            "than this size wait for slow clients, further requests of these clients wait, too. See " \
+                            "[Limits](http2.md#limits).")
     ].freeze
   end
 end

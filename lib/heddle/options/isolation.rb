@@ -18,8 +18,8 @@ module Heddle
       Option.new(name: :adapt, unit: :list, choices: ADAPTED, default: ADAPTED, default_words: "all", none: "off",
                  argument: "NAMES", advanced: true, example: "adapt except: :rack_timeout",
                  text: "gems that are changed so that they work with fibers",
-                 reason: "Leave one out when its change does harm; docs/gems.md lists the changes",
-                 details: "Versions that were not tried are never changed.")
+                 reason: "Leave a gem out when its change breaks something; docs/gems.md lists the changes",
+                 details: "Heddle changes only versions of a gem with which it was tested.")
     ].freeze
   end
 end

@@ -108,7 +108,7 @@ module Heddle
 
         words = [*choices, *none].map(&:to_s)
         all = "#{words[..-2].join(", ")} or #{words.last}"
-        unit == :list ? "one or several, with commas between them, of #{all}" : all
+        unit == :list ? "one or more of #{all}, separated by commas" : all
       end
 
       def none?(value) = none && Array(value).map(&:to_s) == [none]

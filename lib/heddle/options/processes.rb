@@ -12,29 +12,31 @@ module Heddle
       Option.new(name: :config, unit: :path, short: "-C", default_words: "config/heddle.rb, else heddle.rb",
                  text: "configuration file; - for none", example: "",
                  reason: "Set it when the file has another name or folder",
-                 details: "Read before the application is loaded, and again at a reload. The file itself can't set " \
-                          "it."),
+                 details: "The file is read before the application is loaded, and again at each reload. The file " \
+                          "can't set this option itself."),
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
                  text: "environment of the application, exported as RAILS_ENV and RACK_ENV",
                  reason: "Set it to production where users are served"),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
-                 default_words: "auto; in development and test 1",
+                 default_words: "auto; 1 in development and test",
                  variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
-                 text: "number of worker processes; auto: one per processor, at least 2, as far as memory allows",
+                 text: "number of worker processes; auto starts one per processor and at least 2, if memory allows",
                  reason: "Lower it when memory is short; set 0 to serve without forking, for example under a debugger",
-                 details: "See [Number of workers](processes.md#number-of-workers). 0, and 1 in development and " \
-                          "test, serves without forking. Such a server restarts only with a pause."),
+                 details: "See [Number of workers](processes.md#number-of-workers). With 0, and with 1 in " \
+                          "development and test, the server does not fork. Such a server is unavailable while it " \
+                          "restarts."),
       Option.new(name: :reserve_workers, unit: :count, default: 1, range: 0..8, example: "reserve_workers 1",
                  text: "maximum number of extra workers, started on demand and used while all others are blocked; 0 " \
                        "for none",
                  reason: "Raise it when the reserve worker is blocked, too",
-                 details: "One is started when a worker has been stuck for 100 ms, and ends 30 s after the last such " \
-                          "stall. Where a worker takes more than 150 ms to start, one is kept ready instead. It " \
-                          "serves nothing while another worker runs; while it serves, it has the database " \
-                          "connections of a worker. Only in mode fiber, with several processes and handoff in " \
-                          "protect. See [Reserve workers](stalls.md#reserve-workers)."),
+                 details: "A reserve worker starts when a worker has been stuck for 100 ms, and ends 30 s after the " \
+                          "last such stall. If workers take more than 150 ms to start, a reserve worker is kept " \
+                          "ready instead. A reserve worker serves nothing while another worker runs; while it " \
+                          "serves, it has as many database connections as a worker. Works only in mode fiber, with " \
+                          "several processes and with handoff in protect. See [Reserve " \
+                          "workers](stalls.md#reserve-workers)."),
       Option.new(name: :mode, unit: :word, default: :fiber, choices: %i[fiber thread single ractor],
                  text: "how requests run: fiber (each in a fiber), thread (each in a thread), single (one at a time " \
                        "in the main thread) or ractor (experimental: fibers in Ractors)",
@@ -44,43 +46,43 @@ module Heddle
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1; 5 in mode thread",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of threads in each process (Ractors in mode ractor); each runs an event loop, or one " \
-                       "request in mode thread",
+                 text: "number of threads in each process (of Ractors in mode ractor); each thread runs an event " \
+                       "loop, or in mode thread one request at a time",
                  reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                  example: 'pidfile "tmp/pids/server.pid"',
                  text: "file that contains the server's process ID while it runs",
                  reason: "Set it when a supervisor or a deploy script reads it"),
       Option.new(name: :user, unit: :word, argument: "NAME", default_words: "none", example: 'user "shop:web"',
-                 text: "user, or user:group, to run as once the sockets are open",
+                 text: "user or user:group that the server switches to after it has opened its sockets",
                  reason: "Set it when root starts the server, for ports below 1024 or keys that only root may read",
-                 details: "All processes become it, the master included. The log file is given to it, and the " \
-                          "pidfile is written by it. A restart keeps the sockets, so that it needs no rights. A " \
+                 details: "All processes run as this user, the master included. The user becomes the owner of the " \
+                          "log file and the pidfile. A restart keeps the sockets open, so it does not need root. A " \
                           "reload reads the configuration, certificates and keys as this user. See " \
                           "[User](processes.md#user-and-rights)."),
       Option.new(name: :drain_delay, unit: :seconds, default: 0, range: 0..86_400,
-                 default_words: "0; in Kubernetes 5 s",
+                 default_words: "0; 5 s in Kubernetes",
                  text: "keep accepting connections for this long before a stop, while health checks get 503",
                  reason: "Raise it when a balancer takes longer to notice that a server stops",
-                 details: "In Kubernetes means that KUBERNETES_SERVICE_HOST is set. The option health_paths " \
-                          "names the checks. Responses over HTTP/1.1 say `connection: close`; after the delay the " \
-                          "server stops, and HTTP/2 clients get GOAWAY. A reload has no delay. See " \
-                          "[Behind a balancer](processes.md#behind-a-balancer)."),
+                 details: "Heddle knows by the variable KUBERNETES_SERVICE_HOST that it runs in Kubernetes. The " \
+                          "option health_paths lists the health checks. During the delay, responses over HTTP/1.1 " \
+                          "have `connection: close`. After it the server stops, and HTTP/2 clients get GOAWAY. A " \
+                          "reload has no delay. See [Behind a balancer](processes.md#behind-a-balancer)."),
       Option.new(name: :stop_timeout, unit: :seconds, range: 0..86_400, example: "stop_timeout 20",
-                 default: ->(values) { [25 - values[:drain_delay], 0].max }, default_words: "25 s less drain_delay",
-                 text: "time for running requests to finish when the server stops, after drain_delay",
+                 default: ->(values) { [25 - values[:drain_delay], 0].max }, default_words: "25 s minus drain_delay",
+                 text: "time that running requests have to finish when the server stops; it begins after drain_delay",
                  reason: "Raise it when requests take longer, together with the timeout of the supervisor",
-                 details: "Docker, Kubernetes and Kamal kill a server after 10 or 30 s unless they are told another " \
-                          "time."),
+                 details: "Docker, Kubernetes and Kamal kill a server after 10 or 30 s unless they are configured " \
+                          "otherwise."),
       Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
                  text: "kill and replace a worker after this long without a heartbeat; slow requests don't count; 0 " \
                        "for never",
                  reason: "Raise it when one call may block the loop for longer; lower it to recover sooner",
-                 details: "The worker's loop sends the heartbeat, unless a call blocks all requests."),
+                 details: "The worker's loop sends the heartbeat; it can't while a call blocks it."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace each worker that uses more memory than this; with 0 the largest one is replaced, and " \
-                       "only when all processes together exceed memory_limit",
+                 text: "replace each worker that uses more memory than this; with 0, the largest worker is replaced " \
+                       "when all processes together exceed memory_limit",
                  reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \
@@ -88,7 +90,7 @@ module Heddle
       Option.new(name: :worker_max_requests, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "worker_max_requests 100_000",
                  text: "replace a worker when it has served this many requests; 0 for never",
-                 reason: "Set it while something in the application leaks",
+                 reason: "Set it while the application leaks memory",
                  details: "The new worker serves before the old one stops accepting connections, and one worker is " \
                           "replaced at a time. Each worker's limit is up to a tenth less, so that not all reach it " \
                           "at the same time. Only with several processes. See " \
@@ -97,21 +99,21 @@ module Heddle
                  example: "worker_max_age 86_400",
                  text: "replace a worker when it has served for this long; 0 for never",
                  reason: "Set it to replace workers once a day, whatever they have served",
-                 details: "Workers are replaced as with worker_max_requests."),
+                 details: "The replacement works as with worker_max_requests."),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",
-                 text: "replace all workers by forks of the busiest one when it has served this many requests; 0 " \
+                 text: "replace all workers with forks of the busiest one when it has served this many requests; 0 " \
                        "for never",
                  reason: "Set it when many workers share too little memory",
-                 details: "Once after each load of the code, and only with several processes. See " \
+                 details: "Heddle does this once after each load of the code, and only with several processes. See " \
                           "[Reforking](processes.md#reforking)."),
       Option.new(name: :solid_queue, unit: :switch, default: false, example: "solid_queue true",
                  variables: %w[HEDDLE_SOLID_QUEUE SOLID_QUEUE_IN_PUMA],
-                 text: "run Solid Queue's supervisor in a process beside the server",
-                 reason: "Set it when jobs have no machine of their own",
-                 details: "Like the gem's plugin for Puma. The process is forked when all workers serve. It ends " \
-                          "with the server, and the server ends when it ends. A reload replaces it. See " \
-                          "[Rails](rails.md#solid-queue)."),
+                 text: "run Solid Queue's supervisor in an additional process",
+                 reason: "Set it when jobs run on the same machine as the server",
+                 details: "This option works like the gem's plugin for Puma. The supervisor is forked when all " \
+                          "workers serve. It stops when the server stops; if it ends earlier, the server stops, too. " \
+                          "A reload replaces the supervisor. See [Rails](rails.md#solid-queue)."),
       Option.new(name: :selector, unit: :word, argument: "NAME", example: "selector :epoll",
                  default_words: "the best one that the machine allows",
                  text: "system interface with which the loop waits for events: io_uring, epoll, kqueue or select",

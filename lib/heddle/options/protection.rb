@@ -18,22 +18,26 @@ module Heddle
                           "stall_report includes it. See [Stalls](stalls.md)."),
       Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                  example: "offload_allow \"mygem.\", \"other\"",
-                 text: "native libraries whose calls may run on any thread, by the beginning of the file name",
+                 text: "native libraries whose calls may run on any thread, given by the beginnings of their file " \
+                       "names",
                  reason: "Set it when `heddle doctor` or the log names such a library, after reading docs/offload.md",
-                 details: "Added to those that Heddle knows or judges to be safe. `libc:name` offloads the waits in " \
-                          "libc (poll, sleep, recv) of a library that keeps Ruby's lock meanwhile, and nothing " \
-                          "else of it; libpq's always are. See [Offload](offload.md)."),
+                 details: "The option adds to the libraries that Heddle knows or judges to be safe. Use `libc:name` " \
+                          "for a library that waits in libc (poll, sleep, recv) without releasing Ruby's lock: only " \
+                          "these waits of the library are offloaded. The waits of libpq are always offloaded. See " \
+                          "[Offload](offload.md)."),
       Option.new(name: :offload_deny, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                  example: "offload_deny \"mygem\", \"other\"",
-                 text: "native libraries whose calls stay on the loop's thread, by the beginning of the file name",
+                 text: "native libraries whose calls stay on the loop's thread, given by the beginnings of their " \
+                       "file names",
                  reason: "Set it when a library fails on other threads",
-                 details: "It overrides offload_allow. Libraries that are known to need it are always denied."),
+                 details: "It overrides offload_allow. Libraries that are known to need the loop's thread are always " \
+                          "denied."),
       Option.new(name: :canary_unprotected, unit: :share, default: 0, range: 0..1, advanced: true,
                  example: "canary_unprotected 0.1",
-                 text: "share of the workers, at least one, that run with protect off; 0 for none",
+                 text: "share of the workers that run with protect off, but at least one worker; 0 for none",
                  reason: "Set it to compare latencies and faults with and without protect",
-                 details: "They are the first workers. It does not apply to a single process. See [Unprotected " \
-                          "workers](stalls.md#unprotected-workers).")
+                 details: "The first workers are the unprotected ones. The option has no effect with a single " \
+                          "process. See [Unprotected workers](stalls.md#unprotected-workers).")
     ].freeze
   end
 end

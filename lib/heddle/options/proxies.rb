@@ -8,11 +8,11 @@ module Heddle
     PROXIES = [
       Option.new(name: :trusted_proxies, unit: :list, argument: "NETWORK", none: "none",
                  default: %w[loopback private unix], example: 'trusted_proxies "loopback", "192.0.2.0/24"',
-                 text: "clients whose Forwarded, X-Forwarded-* and PROXY protocol are trusted",
+                 text: "clients whose headers Forwarded and X-Forwarded-* and whose PROXY protocol are trusted",
                  reason: "Set it when the proxy has a public address, or when clients are in private networks",
-                 details: "Networks as address/bits, or the words loopback, private, unix (clients of unix sockets) " \
-                          "and all. Heddle removes these fields from requests of other clients, because Rack and " \
-                          "Rails trust them; see [sockets](sockets.md).")
+                 details: "Values are networks (address/bits) and the words loopback, private, unix (clients of unix " \
+                          "sockets) and all. Heddle removes these headers from requests of other clients, because " \
+                          "Rack and Rails trust them; see [sockets](sockets.md).")
     ].freeze
   end
 end

@@ -37,8 +37,8 @@ class PoolHeldTest < Minitest::Test
 
   def test_held_connection_is_reported_once_with_check_out_and_wait_lines
     held(true) do |err, count|
-      assert_match(/\Aheddle: things: a connection is held for 1\.2 s by a fiber that waits for something else\. /, err)
-      assert_match(/Checked out at \S+held_test\.rb:\d+; waits at \S+:\d+\. /, err)
+      assert_match(/\Aheddle: things: a fiber has held a connection for 1\.2 s while it waits for something/, err)
+      assert_match(/It checked the connection out at \S+held_test\.rb:\d+, and waits at \S+:\d+\. /, err)
       assert_equal [1, 1], [err.lines.size, count]
     end
   end

@@ -84,7 +84,7 @@ class PoolNestingTest < Minitest::Test
       _, err = capture_io do
         assert_equal :served, things.with { Heddle.scope { |scope| scope.async { things.with { :served } }.value } }
       end
-      assert_match(/a task waits at .+nesting_test.rb:\d+, but it or a parent already holds a connection,/, err)
+      assert_match(/a task waits for a connection at .+nesting_test.rb:\d+.+ its parent already holds one,/, err)
       stranger.wait
     end
   end

@@ -18,7 +18,7 @@ class ClusterFleetTest < Minitest::Test
     @fleet.resize(3)
 
     assert_equal 2, @fleet.size
-    assert_equal ["2 workers instead of 3: restart the server (USR2) for more"], @notices
+    assert_equal ["running 2 workers instead of 3: to run more, restart the server (heddle restart or USR2)"], @notices
   end
 
   def test_no_worker_is_started_without_a_mold

@@ -26,7 +26,7 @@ class ClusterReforkTest < Minitest::Test
     serve("--refork-after", "50", "--control", "unix:control.sock")
     before = workers
     load = self.load
-    wait_for("reforked: 2 workers serve, sharing the memory of a warm worker")
+    wait_for("reforked: 2 workers serve and share the memory of a warm worker")
     load.wait_for(100)
     load.stop
 

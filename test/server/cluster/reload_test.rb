@@ -155,7 +155,7 @@ class ClusterReloadTest < Minitest::Test
     signal("HUP")
     wait_for("reloaded: 2")
 
-    assert_match(/pubsub_history changed: run heddle restart, or send USR2, to apply that$/, served.output)
+    assert_match(/pubsub_history changed: to apply the change, run heddle restart or send USR2$/, served.output)
   end
 
   def test_the_log_line_of_a_syntax_error_says_what_is_missing

@@ -7,7 +7,7 @@ module Heddle
     # @api private
     module Held
       # The end of a report, where there is no better advice.
-      ADVICE = "Give it back before such a wait: no other fiber can use it"
+      ADVICE = "Return it to the pool before such a wait, so that other fibers can use it"
       # Methods of pg that wait on a quiet connection, for a notification.
       LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
       # Places that are remembered, so that each is reported once.

@@ -30,7 +30,7 @@ module Heddle
         def message(name, waiter, slots, count)
           "#{name}: all #{count} are held by tasks that wait for tasks which need one themselves, so none will ever " \
             "come back. Checked out at #{place(slots.first.place)}, and again at #{place(waiter.place)}. " \
-            "Pass the first one on, give it back before, or make the pool larger"
+            "Pass the first one on, return it first, or make the pool larger"
         end
 
         # @return [String]

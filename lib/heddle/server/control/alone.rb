@@ -53,8 +53,8 @@ module Heddle
             "stopping at once"
           when "protect-on", "protect-off" then protect(name == "protect-on")
           else
-            raise RejectedError, "this server is one process without a master, which can't #{name}. " \
-                                 "Stop it and start it again, or start it with --workers 2"
+            raise RejectedError, "a server with one process can't #{name}. Stop it and start it again, or start it " \
+                                 "with --workers 2"
           end
         end
 
