@@ -56,7 +56,9 @@ module Heddle
           @tcp = { idle: tcp_idle, connections: tcp_connections, per_client: tcp_per_client }
           @allow = Networks.new(allow)
           @rate_limit = rate && RateLimit.new(rate, exempt: Networks.new(rate_exempt))
-          @in_flight = InFlight.new(queries, deadline) { |query, task| expire(query, task) }
+          @queries = queries
+          @deadline = deadline
+          @in_flight = {}.compare_by_identity # query => its alarm
           @reception = Reception.new(self)
           @statistics = Hash.new(0)
           @networks = {}
@@ -71,6 +73,7 @@ module Heddle
         def run
           Heddle.supervise do |scope|
             @scope = scope
+            @clock = Concurrency::Context.of(Fiber.scheduler).clock
             @ended = Thread::Queue.new
             open
             yield self if block_given?
@@ -84,7 +87,8 @@ module Heddle
 
         # Stops listening; {run} returns. Queries under way are given up.
         def close
-          @in_flight.close
+          @in_flight.each_value { |alarm| @clock.remove(alarm) }
+          @in_flight.clear
           @ports.each(&:close)
           @ports.clear
           @ended&.close
@@ -174,11 +178,12 @@ module Heddle
         end
 
         def start(query)
-          if @in_flight.full?
+          if under_way >= @queries
             count(:refused)
             return query.respond(:REFUSED)
           end
-          @in_flight.add(query, @scope.async(name: "DNS query") { serve(query) })
+          task = @scope.async(name: "DNS query") { serve(query) }
+          @in_flight[query] = @clock.add(@deadline, -> { expire(query, task) }, :call)
         end
 
         def serve(query)
@@ -189,11 +194,13 @@ module Heddle
           query.respond(:SERVFAIL)
           @on_error.call(e, query)
         ensure
-          @in_flight.remove(query)
+          alarm = @in_flight.delete(query)
+          @clock.remove(alarm) if alarm
         end
 
-        # Sends SERVFAIL at once, even if the program still works on the query.
+        # Sends SERVFAIL at once, even if the program still works on the query. The clock calls it, so it must not wait.
         def expire(query, task)
+          @in_flight.delete(query)
           return if query.sent? # its client reads the response slowly, which has a time limit of its own
 
           count(:late)
