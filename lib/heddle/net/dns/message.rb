@@ -18,9 +18,7 @@ module Heddle
         MAX_SIZE = 65_535
         # Aliases followed in one message.
         MAX_ALIASES = 16
-        # Most messages have no record in most sections: an Array is made for the first one.
-        NONE = [].freeze
-        private_constant :NONE, :MAX_ALIASES
+        private_constant :MAX_ALIASES
 
         # @return [Integer] from 0 to 65535, chosen by the one that asks
         attr_accessor :id
@@ -33,6 +31,9 @@ module Heddle
 
         # @return [Array<Question>]
         attr_reader :questions
+
+        # @return [Array<Record>]
+        attr_reader :answers, :authorities, :additionals
 
         # @param name [String]
         # @param type [Symbol]
@@ -69,17 +70,10 @@ module Heddle
           @edns = edns
           @udp_limit = EDNS::LEAST
           @questions = []
-          @answers = @authorities = @additionals = NONE
+          @answers = []
+          @authorities = []
+          @additionals = []
         end
-
-        # @return [Array<Record>]
-        def answers = @answers.frozen? ? @answers = [] : @answers
-
-        # @return [Array<Record>]
-        def authorities = @authorities.frozen? ? @authorities = [] : @authorities
-
-        # @return [Array<Record>]
-        def additionals = @additionals.frozen? ? @additionals = [] : @additionals
 
         FLAGS.each do |name, bit|
           define_method(:"#{name}?") { @flags.anybits?(bit) }
@@ -122,16 +116,14 @@ module Heddle
         end
 
         # Takes all records out.
-        def clear
-          @answers = @authorities = @additionals = NONE
-        end
+        def clear = [@answers, @authorities, @additionals].each(&:clear)
 
         # @api private
         def read(reader, counts)
           counts[0].times { @questions << Question.read(reader) }
-          read_records(reader, counts[1], answers) if counts[1].positive?
-          read_records(reader, counts[2], authorities) if counts[2].positive?
-          read_records(reader, counts[3], additionals, opt: true) if counts[3].positive?
+          read_records(reader, counts[1], @answers)
+          read_records(reader, counts[2], @authorities)
+          read_records(reader, counts[3], @additionals, opt: true)
         end
 
         # @return [String] the message in bytes

@@ -151,7 +151,7 @@ module Heddle
         # @return [self]
         def fail(rcode)
           @response.rcode = rcode
-          clear
+          @response.clear
           @response.authoritative = false
           @answered = true
           self
@@ -212,10 +212,6 @@ module Heddle
 
         # The owner in the case in which the client wrote it: the answer may have been made for another client.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
-
-        def clear
-          @response.clear
-        end
 
         # It has an OPT record if the query has one (RFC 6891, section 6.1.1), with options that it understands: none.
         def make_response
