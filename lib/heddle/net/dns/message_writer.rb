@@ -7,9 +7,7 @@ module Heddle
       class MessageWriter
         # Pointers have 14 bits.
         MAX_POINTER = 0x3fff
-        # The first byte of a pointer to one of the first 256 bytes.
-        POINTER = "\xC0".b.freeze
-        MAX_SHORT_POINTER = 0xff
+        POINTER = 0xc000
 
         # @return [String] what has been written so far
         attr_reader :bytes
@@ -17,9 +15,7 @@ module Heddle
         def initialize(bytes = "".b)
           @bytes = bytes
           @offsets = nil # of wire suffixes
-          @names = nil # of whole names as text
-          @first_text = @first_wire = nil
-          @first_offset = 0
+          @first_text = @first_wire = @first_offset = nil
         end
 
         # The first name of a message. Most messages have no other, so its suffixes are recorded only when another name
@@ -28,7 +24,7 @@ module Heddle
         # @param wire [String] a name as in a message, without the final zero
         # @param text [String] the same
         def first_name(wire, text)
-          @first_text = wire.empty? ? nil : text
+          @first_text = text
           @first_wire = wire
           @first_offset = @bytes.bytesize
           @bytes << wire << 0
@@ -36,36 +32,25 @@ module Heddle
 
         # @param text [String] a name; those that were written before are pointed at, in their very case
         def name(text)
-          return @bytes << POINTER << @first_offset if text == @first_text && @first_offset <= MAX_SHORT_POINTER
+          return point_to(@first_offset) if text == @first_text && !text.empty?
 
-          offset = @names&.[](text)
-          return @bytes << [0xc000 | offset].pack("n") if offset
+          wire = Name.to_wire(text)
+          @offsets ||= suffixes_of_first
+          until wire.empty?
+            offset = @offsets[wire]
+            return point_to(offset) if offset
 
-          wire_name(Name.to_wire(text), text)
+            @offsets[wire] = @bytes.bytesize if @bytes.bytesize <= MAX_POINTER
+            size = 1 + wire.getbyte(0)
+            @bytes << wire.byteslice(0, size)
+            wire = wire.byteslice(size..)
+          end
+          @bytes << 0
         end
 
         # A name that stays whole: a receiver that does not know the record's type can't follow its pointers.
         def whole_name(text)
           @bytes << Name.to_wire(text) << 0
-        end
-
-        # @param wire [String] a name as in a message, without the final zero
-        # @param text [String] the same
-        def wire_name(wire, text = Name.from_wire(wire))
-          note_first unless @offsets
-          @names[text] ||= @bytes.bytesize if !wire.empty? && @bytes.bytesize <= MAX_POINTER
-          at = 0
-          while at < wire.bytesize
-            suffix = wire.byteslice(at..)
-            offset = @offsets[suffix]
-            return @bytes << [0xc000 | offset].pack("n") if offset
-
-            @offsets[suffix] = @bytes.bytesize if @bytes.bytesize <= MAX_POINTER
-            size = 1 + wire.getbyte(at)
-            @bytes << wire.byteslice(at, size)
-            at += size
-          end
-          @bytes << 0
         end
 
         def pack(values, template)
@@ -102,22 +87,25 @@ module Heddle
         # @param size [Integer]
         def cut(size)
           @bytes = @bytes.byteslice(0, size)
-          [@offsets, @names].compact.each { |offsets| offsets.delete_if { |_, offset| offset >= size } }
+          @offsets&.delete_if { |_, offset| offset >= size }
         end
 
         private
 
-        def note_first
-          @offsets = {}
-          @names = {}
-          return unless (wire = @first_wire)
+        def point_to(offset)
+          @bytes << [POINTER | offset].pack("n")
+        end
 
-          @names[@first_text] = @first_offset if @first_text
+        # @return [Hash{String => Integer}]
+        def suffixes_of_first
+          wire = @first_wire.to_s
+          offsets = {}
           at = 0
           while at < wire.bytesize
-            @offsets[wire.byteslice(at..)] = @first_offset + at
+            offsets[wire.byteslice(at..)] = @first_offset + at
             at += 1 + wire.getbyte(at)
           end
+          offsets
         end
       end
     end
