@@ -3,6 +3,7 @@
 require "heddle/autoloads"
 require "heddle/monotonic_clock"
 require "heddle/native"
+require "heddle/net/connector"
 require "heddle/net/dns"
 require "socket"
 
@@ -159,7 +160,7 @@ module Heddle
 
       def resolve(candidate, configuration)
         @cache.fetch(candidate) || @flights.share(candidate) do
-          answer = NameServers.new(configuration, @clock, @kept).addresses(candidate)
+          answer = NameServers.new(configuration, @kept).addresses(candidate)
           found = @order.sort(answer.addresses)
           @cache.store(candidate, found, answer.ttl) if configuration.equal?(@known)
           found

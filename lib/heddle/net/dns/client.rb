@@ -116,7 +116,7 @@ module Heddle
           question = Question.of(name, type)
           flags = Resolver::Query::RECURSION_DESIRED | (checking_disabled ? CHECKING_DISABLED : 0)
           configuration = @known
-          reply = Resolver::NameServers.new(configuration, @clock, @kept).reply(question.name) do
+          reply = Resolver::NameServers.new(configuration, @kept).reply(question.name) do
             Resolver::Query.new(question, flags:, edns: EDNS.of(dnssec:))
           end
           keep(key, configuration, reply.message)

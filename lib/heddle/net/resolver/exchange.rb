@@ -8,6 +8,8 @@ module Heddle
       #
       # @api private
       class Exchange
+        include MonotonicClock
+
         # Larger than the announced size, for servers that ignore that.
         MAX_DATAGRAM = 4_096
         # After this many messages that answer no question, which come from a faulty server or from an attacker that
@@ -19,14 +21,12 @@ module Heddle
         # @param server [Addrinfo]
         # @param queries [Array<Query>]
         # @param timeout [Numeric] seconds
-        # @param clock [#call]
         # @param use_vc [Boolean] TCP only
-        # @param kept [KeptConnections, nil] where connections of TCP are kept for the next question; nil: none is
-        def initialize(server, queries, timeout:, clock:, use_vc: false, kept: nil)
+        # @param kept [KeptConnections] where connections of TCP are kept for the next question
+        def initialize(server, queries, timeout:, use_vc:, kept:)
           @server = server
           @queries = queries
           @timeout = timeout
-          @clock = clock
           @use_vc = use_vc
           @kept = kept
           @replies = {}
@@ -73,10 +73,11 @@ module Heddle
         # @return [Array<Query>] questions that need TCP
         def over_udp
           unexpected = 0
-          open_socket do |socket, deadline|
+          open_socket do |socket|
+            deadline = now + @timeout
             waiting.each { |query| socket.send(query.bytes, 0) }
             until waiting.empty? || unexpected >= MAX_UNEXPECTED
-              bytes = receive(socket, MAX_DATAGRAM, deadline) or break
+              bytes = receive(socket, deadline) or break
               unexpected += 1 unless accept(bytes)
             end
           end
@@ -86,52 +87,46 @@ module Heddle
 
         def over_tcp(query)
           @replies.delete(query)
-          deadline = @clock.call + @timeout
+          deadline = now + @timeout
           ask_kept(query, deadline) || ask_anew(query, deadline)
-        rescue SystemCallError, EOFError => e
+        rescue IO::TimeoutError
+          nil
+        rescue SystemCallError, IOError => e
           @errors << e.message
         end
 
         # @return [Boolean] false when the server has closed the connection, which it may at any time
         def ask_kept(query, deadline)
-          socket = @kept&.take(@server) or return false
-          converse(socket, query, deadline)
+          connection = @kept.take(@server) or return false
+          converse(connection, query, deadline)
           true
         rescue SystemCallError, EOFError
           false
         end
 
         def ask_anew(query, deadline)
-          socket = Socket.new(@server.pfamily, :STREAM)
-          connect(socket, deadline) ? converse(socket, query, deadline) : socket.close
-        rescue SystemCallError
-          socket&.close
-          raise
+          connector = Connector.new(@server.inspect_sockaddr, timeout: nil)
+          converse(connector.connect(deadline:), query, deadline)
         end
 
         # Keeps the connection when the reply has come, and closes it otherwise: a late reply would be taken for the
         # reply to another question.
-        def converse(socket, query, deadline)
-          bytes = reply_over(socket, query, deadline) or return
+        def converse(connection, query, deadline)
+          connection.deadline = deadline
+          connection.write([query.bytes.bytesize].pack("n") << query.bytes)
+          bytes = read_exactly(connection, read_exactly(connection, 2).unpack1("n"))
           return @errors << "an answer by TCP that does not fit the question" unless accept(bytes)
 
-          socket = nil if @kept&.keep(@server, socket)
+          connection = nil if @kept.keep(@server, connection)
         ensure
-          socket&.close
-        end
-
-        # @return [String, nil] nil when the time is over
-        def reply_over(socket, query, deadline)
-          transmit(socket, [query.bytes.bytesize].pack("n") << query.bytes, deadline) or return
-          size = read_exactly(socket, 2, deadline) or return
-          read_exactly(socket, size.unpack1("n"), deadline)
+          connection&.close
         end
 
         def open_socket
-          deadline = @clock.call + @timeout
           socket = Socket.new(@server.pfamily, :DGRAM)
-          yield socket, deadline if connect(socket, deadline)
-        rescue SystemCallError, EOFError => e
+          socket.connect(@server)
+          yield socket
+        rescue SystemCallError => e
           @errors << e.message
         ensure
           socket&.close
@@ -146,49 +141,24 @@ module Heddle
           end
         end
 
-        def connect(socket, deadline)
-          until socket.connect_nonblock(@server.to_sockaddr, exception: false) == 0
-            return false unless wait(socket, :wait_writable, deadline)
-          end
-          true
-        rescue Errno::EISCONN
-          true
-        end
-
         # @return [String, nil] nil when the time is over
-        def receive(socket, size, deadline)
-          while (bytes = socket.recv_nonblock(size, exception: false)) == :wait_readable
-            return nil unless wait(socket, :wait_readable, deadline)
+        def receive(socket, deadline)
+          while (bytes = socket.recv_nonblock(MAX_DATAGRAM, exception: false)) == :wait_readable
+            left = deadline - now
+            return nil unless left.positive? && socket.wait_readable(left)
           end
           bytes
         end
 
-        def transmit(socket, bytes, deadline)
-          until bytes.empty?
-            sent = socket.write_nonblock(bytes, exception: false)
-            if sent == :wait_writable
-              return false unless wait(socket, :wait_writable, deadline)
-            else
-              bytes = bytes.byteslice(sent..)
-            end
-          end
-          true
-        end
-
-        def read_exactly(socket, size, deadline)
+        def read_exactly(connection, size)
           bytes = +"".b
           while bytes.bytesize < size
-            part = receive(socket, size - bytes.bytesize, deadline) or return nil
-            raise EOFError, "connection closed by the name server" if part.empty?
+            part = connection.readpartial(size - bytes.bytesize)
+            raise EOFError, "connection closed by the name server" unless part
 
             bytes << part
           end
           bytes
-        end
-
-        def wait(socket, direction, deadline)
-          left = deadline - @clock.call
-          left.positive? && socket.public_send(direction, left)
         end
       end
     end

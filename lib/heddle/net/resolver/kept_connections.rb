@@ -21,27 +21,26 @@ module Heddle
         end
 
         # @param server [Addrinfo]
-        # @return [Socket, nil] one that no other fiber uses now
+        # @return [OutboundConnection, nil] one that no other fiber uses now
         def take(server)
           forget_parent
           list = @kept[server.to_sockaddr] or return nil
-          while (socket, since = list.pop)
-            # Unread input is the end of the connection, or an unexpected message.
-            return socket if @clock.call - since <= MAX_AGE && !readable?(socket)
+          while (connection, since = list.pop)
+            return connection if @clock.call - since <= MAX_AGE && !connection.stale?
 
-            socket.close
+            connection.close
           end
         end
 
         # @param server [Addrinfo]
-        # @param socket [Socket] one whose question has been answered
+        # @param connection [OutboundConnection] one whose question has been answered
         # @return [Boolean] false: there are enough
-        def keep(server, socket)
+        def keep(server, connection)
           forget_parent
           list = (@kept[server.to_sockaddr] ||= [])
           return false if list.size >= MAX_KEPT
 
-          list << [socket, @clock.call]
+          list << [connection, @clock.call]
           true
         end
 
@@ -49,12 +48,6 @@ module Heddle
         def size = @kept.each_value.sum(&:size)
 
         private
-
-        def readable?(socket)
-          socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false) != :wait_readable
-        rescue SystemCallError
-          true
-        end
 
         # A forked child and its parent would read each other's answers.
         def forget_parent

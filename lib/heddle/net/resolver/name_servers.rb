@@ -13,11 +13,9 @@ module Heddle
         PARTIAL_TTL = 30
 
         # @param configuration [Configuration]
-        # @param clock [#call]
-        # @param kept [KeptConnections, nil]
-        def initialize(configuration, clock, kept = nil)
+        # @param kept [KeptConnections]
+        def initialize(configuration, kept)
           @configuration = configuration
-          @clock = clock
           @kept = kept
         end
 
@@ -73,8 +71,8 @@ module Heddle
         end
 
         def exchange(server, queries)
-          Exchange.new(server, queries, timeout: @configuration.timeout, clock: @clock, kept: @kept,
-                                        use_vc: @configuration.use_vc?).run
+          Exchange.new(server, queries, timeout: @configuration.timeout, use_vc: @configuration.use_vc?,
+                                        kept: @kept).run
         end
 
         def enough?(answers, types)
