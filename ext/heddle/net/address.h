@@ -19,9 +19,9 @@ heddle_address heddle_address_of_socket(int fd);
 heddle_address heddle_address_of_peer(int fd);
 enum {
     HEDDLE_ADDRESS_ROOM = 46,
-    HEDDLE_ADDRESS_BUCKETS = 2048, /* records of what an address has: see net/listener.c */
+    HEDDLE_ADDRESS_BUCKETS = 2048, /* records in which addresses are counted, see net/listener.c */
 };
-/* "192.0.2.1", "::1", "unix"; NULL: unknown. */
+/* "192.0.2.1", "::1" or "unix"; NULL if unknown. */
 const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
-/* Parses such a text, also with a port (192.0.2.1:80, [::1]:80), which is ignored. False: it is no address. */
+/* Parses such a text, and ignores a port in it (192.0.2.1:80, [::1]:80). Returns false if it is not an address. */
 bool heddle_address_read(const char *text, size_t size, heddle_address *address);

@@ -1,7 +1,7 @@
 #include "net/sockets.h"
 #include "net/work_sharing.h"
 
-/* Can't the item begin now? With room, only requests wait, for the gate. */
+/* Must the item wait now? If there is room, only requests wait, for the gate. */
 static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
 {
     return !heddle_admission_has_room(sockets) ||
@@ -74,14 +74,14 @@ heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
     return callback ? &sockets->callbacks : request ? &sockets->ready : NULL;
 }
 
-/* A worker that sleeps could serve the next request sooner. */
+/* Hands a request off if another worker sleeps, because that worker could serve it sooner. */
 static void share_next(heddle_sockets *sockets)
 {
     heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
     if (!work || heddle_work_share(sockets, work, heddle_clock_coarse()))
         return;
     if (!heddle_connection_acquire(work->connection))
-        return; /* another process has it */
+        return; /* another process has the connection */
     heddle_ready_list_add(&sockets->ready, work, true);
     heddle_connection_release(work->connection);
 }
@@ -99,7 +99,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     if (sockets->closed)
         return;
     if (!waiting) {
-        heddle_runners_publish_load(sockets); /* those that waited are gone, such as with their clients */
+        heddle_runners_publish_load(sockets); /* no item waits any more, for example because the clients have left */
         return;
     }
     bool held = heddle_loop_has_ready(sockets->loop, holds_gate);
@@ -111,7 +111,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     }
     if (probe || (room && (open || sockets->callbacks.count)))
         heddle_runners_summon(sockets);
-    /* otherwise it is set when an item ends, or when the timer expires that summons again */
+    /* otherwise the end of an item, or the timer that summons again, summons a runner */
     if ((room || probe) && !sockets->runners.retry.slot)
         heddle_admission_request(sockets);
 }

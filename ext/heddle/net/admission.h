@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Limits how many work items are served at once. Further ones wait on the ready list, first come first served, for a
+ * Limits how many work items are served at once. Further items wait on the ready list, first come first served, for a
  * bounded time; when the queue is full, a new request gets 503 at once. New connections are accepted all the same: in
- * the kernel's queue a client would wait without an answer, and so would a health check. Ruby sets the limits.
+ * the kernel's queue clients and health checks would wait without a response. Ruby sets the limits.
  */
 
 #include "system.h"

@@ -39,7 +39,7 @@ static void check_again(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
     heddle_balance_try_resume(sockets);
-    /* A worker that gets stuck does not notify the others, so a paused one checks again. */
+    /* A worker that gets stuck does not notify the others, so a paused worker checks again after a while. */
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
         schedule_check(sockets);
 }
@@ -52,7 +52,7 @@ static void schedule_check(heddle_sockets *sockets)
     timer->fn = check_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
-        /* without memory for a timer: accept rather than stay paused */
+        /* there is no memory for a timer: accepts again, because nothing would end the pause */
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
 }
 
@@ -80,7 +80,8 @@ static void wake_pool_follower(heddle_sockets *sockets)
 static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.poked));
-    if (sockets->loop->operations == &heddle_select_operations) { /* this selector is not edge-triggered */
+    /* select is not edge-triggered, so the counter must be read */
+    if (sockets->loop->operations == &heddle_select_operations) {
         uint64_t count;
         if (read(waiter->fd, &count, sizeof(count)) < 0)
             count = 0; /* another process has read the counter */
@@ -109,7 +110,7 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
     if (scoreboard->poke_fd >= 0) {
         balance->poked = (heddle_waiter){
             .fn = handle_poke, .fd = scoreboard->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
-        /* without memory the paused workers notice it a little later */
+        /* without memory this worker notices the change a little later */
         heddle_loop_arm(sockets->loop, &balance->poked);
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
@@ -122,7 +123,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     heddle_balance *balance = balance_of(sockets);
     if (!balance->slot)
         return;
-    heddle_handoff_end(sockets); /* the handoff uses the same slot */
+    heddle_handoff_end(sockets); /* the handoff uses the scoreboard's slot, too */
     if (balance->publishes_ticks)
         sockets->loop->watch.published_tick = NULL;
     HEDDLE_SCOREBOARD_SET(balance->slot->accepting, 0);
@@ -136,7 +137,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     balance->slot = NULL;
 }
 
-/* In a forked child, where the slot is the parent's. */
+/* Called in a forked child, where the slot is the parent's. */
 void heddle_balance_abandon(heddle_sockets *sockets)
 {
     if (sockets->balance.publishes_ticks)

@@ -12,7 +12,7 @@ typedef struct {
     VALUE object; /* the Ruby object that keeps the scoreboard, 0: none */
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL: this process is not one of several workers */
-    uint32_t load; /* this loop's part of the slot's in_flight: other loops of the process have the same slot */
+    uint32_t load; /* this loop's part of the slot's in_flight; all loops of the process share the slot */
     heddle_waiter poked;
     heddle_timer again;
     VALUE pool_follower; /* the fiber to wake when shares of pools have changed, or 0 */

@@ -18,7 +18,7 @@ static bool is_any(const heddle_address *address)
 
 const heddle_address *heddle_connection_local(heddle_connection *connection)
 {
-    /* The listener's address is unspecified (0.0.0.0 or ::): the kernel knows the connection's. */
+    /* The listener's address is unspecified (0.0.0.0 or ::): asks the kernel for the connection's address. */
     heddle_address *local = &connection->local;
     if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
         heddle_address found = heddle_address_of_socket(connection->transport.fd);
@@ -90,11 +90,11 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     } else if (result == 0) {
         heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
         if (connection->error)
-            return -connection->error; /* an earlier send has failed: this is no orderly end of the input */
+            return -connection->error; /* an earlier send has failed: this is not an orderly end of the input */
     } else if (result == -EAGAIN) {
         if (connection->error)
             return -connection->error;
-        /* recv would have reported an end or an error: all are stale */
+        /* recv has reported neither an end nor an error: these events are stale */
         heddle_transport_forget(transport, pending_input);
     } else if (result < 0) {
         connection->error = (int)-result;
@@ -148,7 +148,7 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
         if (result != HEDDLE_WAIT_TIMED_OUT || direction != HEDDLE_WRITING ||
             !heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
             return result;
-        wait.deadline = -1; /* it waits for its turn, not for the client */
+        wait.deadline = -1; /* the fiber waits for the connection's turn, not for the client */
     }
 }
 

@@ -24,7 +24,7 @@ typedef enum {
 } heddle_direction;
 
 struct heddle_connection {
-    /* a broadcast to ten thousand connections reads the first members: they share few cache lines */
+    /* a broadcast to ten thousand connections reads only the first members, which share few cache lines */
     heddle_transport transport;
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
@@ -36,13 +36,13 @@ struct heddle_connection {
     bool shared;          /* another process has a copy of its descriptor */
     bool event_pending;   /* without epoll: an event is to be delivered in the next tick */
     uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
-    uint8_t late_events;  /* events that are delivered in its turn, with all later ones (turns.h) */
+    uint8_t late_events;  /* events that are delivered in its turn, with all later events (turns.h) */
     bool secure;          /* its client uses TLS, with this server or with a proxy that says so in its PROXY header */
     uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
-    uint8_t further;      /* its session's work items beside the ready one, for the length of turns */
+    uint8_t further;     /* how many work items its session has in addition to the ready one; for the length of turns */
     uint8_t turn_left;    /* how many more items its current turn may serve (rounds.h) */
-    uint8_t turn;         /* heddle_turn, of the queue that it waits in */
-    uint16_t address_bucket; /* where it is counted, + 1: see heddle_address_count; 0: it is not */
+    uint8_t turn;         /* the heddle_turn of the queue in which it waits */
+    uint16_t address_bucket; /* the index of its address's record + 1, see heddle_address_count; 0: it is not counted */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not read yet, or unknown */
     uint32_t round;       /* the round in which an item of it was last served */
     heddle_link turn_link;      /* in its address's list of handshakes, or in a queue of turns.h */
@@ -53,9 +53,9 @@ struct heddle_connection {
     heddle_wait *waits[2];      /* the fibers that wait, by heddle_direction */
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
-    int64_t watched_since;   /* slow_readers.c: since when each check has found a waiting response … */
+    int64_t watched_since;   /* used by slow_readers.c: since when each check has found a waiting response … */
     int64_t watched_taken;   /* … how many bytes the client had taken then … */
-    uint32_t watched_look;   /* … and the last check */
+    uint32_t watched_look;   /* … and the number of the last check */
     int error;               /* errno of the first failure, because the kernel reports it only once */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */
@@ -83,7 +83,7 @@ static inline void heddle_connection_prefetch(const heddle_connection *connectio
     heddle_prefetch(connection, offsetof(heddle_connection, slot));
 }
 
-/* The unused input as one piece; returns the number of pieces, 0 or 1. */
+/* Sets `piece` to the unused input. Returns the number of pieces, 0 or 1. */
 static inline int heddle_connection_input_piece(const heddle_connection *connection, struct iovec *piece)
 {
     size_t size = heddle_connection_buffered(connection);
@@ -100,7 +100,10 @@ char *heddle_connection_make_room(heddle_connection *connection, size_t size);
 void heddle_connection_drop_input(heddle_connection *connection);
 /* Removes the first `size` bytes of the unused input. */
 void heddle_connection_use_input(heddle_connection *connection, size_t size);
-/* Receives without waiting: bytes, 0 at the end of input, -EAGAIN, or the -errno that has broken the connection. */
+/*
+ * Receives without waiting. Returns the number of bytes, 0 at the end of input, -EAGAIN, or the -errno of a broken
+ * connection.
+ */
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
 
 /*
@@ -110,7 +113,8 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline) __attribute__((warn_unused_result));
 /*
- * The same, but raises IO::TimeoutError with this message after the deadline, and IOError when the connection is gone.
+ * Waits in the same way. Raises IO::TimeoutError with this message after the deadline, and IOError when the connection
+ * is gone.
  */
 void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direction direction, int64_t deadline,
                                      const char *timeout_message);
@@ -120,9 +124,9 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
 void heddle_connection_drop_handle(heddle_connection *connection);
 
 /*
- * Functions that wait, for the fiber that serves the connection. `*place` is the connection, or NULL once it is gone:
+ * These functions let the fiber that serves the connection wait. `*place` is the connection, or NULL once it is gone:
  * then they raise IOError. They also raise IO::TimeoutError, and the SystemCallError of a broken connection. A
- * `timeout` < 0: none.
+ * `timeout` < 0 means none.
  */
 VALUE heddle_connection_readpartial(heddle_connection *const *place, long max, int64_t timeout);
 /* Returns the connection as an ordinary Ruby socket, whose first reads return the unused input. The record is freed. */

@@ -37,7 +37,7 @@ VALUE heddle_connection_object(heddle_connection *connection)
 
 HEDDLE_RECORD_OF(handle_of, heddle_handle, heddle_handle_type)
 
-/* NULL when the object no longer has a connection. */
+/* Returns NULL when the object no longer has a connection. */
 static heddle_connection *connection_of(VALUE self)
 {
     return handle_of(self)->connection;
@@ -73,7 +73,10 @@ static VALUE take_buffered(heddle_connection *connection, size_t size)
     return result;
 }
 
-/* Bytes, 0 at the end, -EAGAIN when there is no input now; raises the error of a broken connection. */
+/*
+ * Returns the number of bytes, 0 at the end of input, or -EAGAIN if there is no input now. Raises the error of a broken
+ * connection.
+ */
 static ssize_t receive_bytes(heddle_connection *connection, char *memory, size_t size)
 {
     ssize_t result = heddle_connection_receive(connection, memory, size);
@@ -110,9 +113,9 @@ VALUE heddle_connection_readpartial(heddle_connection *const *place, long max, i
 /*
  * call-seq: readpartial(max, timeout: nil) -> String or nil
  *
- * Reads the input that is there, at most +max+ bytes (and at most 64 KiB); waits only when there is none. nil at the
- * end of input. +timeout+ in seconds: IO::TimeoutError when nothing came. Raises Errno::ECONNRESET and the like when
- * the peer is gone, IOError when the connection is closed meanwhile or another fiber reads it.
+ * Reads the input that is there, at most +max+ bytes (and at most 64 KiB); waits only when there is none. Returns nil
+ * at the end of input. Raises IO::TimeoutError when nothing has come within +timeout+ seconds, Errno::ECONNRESET and
+ * the like when the peer is gone, and IOError when the connection is closed meanwhile or another fiber reads it.
  */
 static VALUE connection_readpartial(int argc, VALUE *argv, VALUE self)
 {
@@ -143,9 +146,9 @@ static VALUE connection_unread(VALUE self, VALUE string)
 /*
  * call-seq: write(string_or_strings, timeout: nil) -> Integer
  *
- * Writes all of it, and returns how many bytes that were. Strings of an Array leave in one gathering call as far as
- * the system allows. +timeout+ is how many seconds may pass without progress: then IO::TimeoutError. Raises
- * Errno::EPIPE or ECONNRESET when the peer is gone.
+ * Writes everything, and returns the number of bytes. The Strings of an Array are sent with one system call where
+ * possible. Raises IO::TimeoutError after +timeout+ seconds without progress. Raises Errno::EPIPE or ECONNRESET when
+ * the peer is gone.
  */
 static VALUE connection_write(int argc, VALUE *argv, VALUE self)
 {
@@ -158,8 +161,8 @@ static VALUE connection_write(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: sendfile(io, offset, length, timeout: nil) -> Integer
  *
- * Writes +length+ bytes of a file from +offset+ on, without bringing them into the process where the system can. Its
- * position stays. Raises EOFError when the file ends before; otherwise as #write.
+ * Writes +length+ bytes of a file from +offset+ on. Where the system can, it sends them without copying them into the
+ * process. The IO's position does not change. Raises EOFError when the file ends early, and otherwise like #write.
  */
 static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
 {

@@ -34,7 +34,8 @@ typedef struct {
 } message;
 
 /*
- * The number of messages, or -1 when the first failed. A later error is lost, unless it occurs again in the next call.
+ * Returns the number of messages, or -1 if the first one failed. The error of a later message is lost, unless the next
+ * call fails, too.
  */
 static int receive_messages(int fd, message *messages, unsigned count)
 {
@@ -87,8 +88,8 @@ static void write_control(struct msghdr *header, control *memory, int level, int
 }
 
 /*
- * A client takes no response from another address than the one that it asked. No response can come from a multicast
- * address: there the kernel chooses one of its own.
+ * A client ignores a response that comes from another address than it has asked. A response can't come from a multicast
+ * address: then the kernel chooses one of the machine's addresses.
  */
 static void write_own_address(struct msghdr *header, control *memory, const heddle_datagram_peer *peer)
 {
@@ -97,7 +98,7 @@ static void write_own_address(struct msghdr *header, control *memory, const hedd
     if (!peer->has_own)
         return;
     if (peer->remote.any.sa_family == AF_INET6) {
-        struct in6_pktinfo own = {0}; /* without the interface: the way back may be another */
+        struct in6_pktinfo own = {0}; /* no interface is set: the way back may use another one */
         memcpy(&own.ipi6_addr, peer->own, 16);
         if (IN6_IS_ADDR_MULTICAST(&own.ipi6_addr))
             return;
@@ -106,7 +107,7 @@ static void write_own_address(struct msghdr *header, control *memory, const hedd
         write_control(header, memory, IPPROTO_IPV6, IPV6_PKTINFO, &own, sizeof(own));
     } else {
 #ifdef IP_PKTINFO
-        struct in_pktinfo own = {0}; /* without the interface, as above */
+        struct in_pktinfo own = {0}; /* no interface is set, as above */
         memcpy(&own.ipi_spec_dst, peer->own, 4);
         if (IN_MULTICAST(ntohl(own.ipi_spec_dst.s_addr)))
             return;
@@ -122,7 +123,7 @@ struct heddle_datagram_incoming {
     struct iovec pieces[HEDDLE_DATAGRAM_BATCH];
     control controls[HEDDLE_DATAGRAM_BATCH];
     heddle_datagram datagrams[HEDDLE_DATAGRAM_BATCH];
-    char bytes[]; /* max_size for each datagram; the kernel provides pages only for those that are used */
+    char bytes[]; /* max_size bytes for each datagram; the kernel provides only the pages that are used */
 };
 
 static size_t incoming_size(const heddle_datagram_socket *socket)
@@ -130,7 +131,7 @@ static size_t incoming_size(const heddle_datagram_socket *socket)
     return sizeof(heddle_datagram_incoming) + HEDDLE_DATAGRAM_BATCH * socket->max_size;
 }
 
-/* The kernel has overwritten these fields with the sizes of the last datagram. */
+/* Sets the sizes again that the kernel has overwritten with those of the last datagram. */
 static void reset_message(heddle_datagram_incoming *incoming, int index, bool is_wildcard)
 {
     struct msghdr *header = &incoming->messages[index].msg_hdr;

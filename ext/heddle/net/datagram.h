@@ -4,10 +4,10 @@
  * A UDP socket that receives and sends many datagrams with one system call. Nothing here waits. Uses no Ruby. Only one
  * thread at a time may call these functions for one socket: the callers in Ruby hold the GVL.
  *
- * While a batch of received datagrams is dispatched, the responses are queued; they leave together. Outside of a batch
- * a datagram is sent at once, because the next batch may be far away. The queue is flushed when the batch ends, when it
- * is full, and by a send that comes LONGEST_HOLD after the first. No timer does it: a fiber that blocks the loop holds
- * the queued responses back.
+ * While a batch of received datagrams is dispatched, the responses are queued, and sent together. Outside of a batch a
+ * datagram is sent at once, because the next batch may come much later. The queue is flushed when the batch ends, when
+ * the queue is full, and by a send that comes LONGEST_HOLD after the first one. No timer flushes it: while a fiber
+ * blocks the loop, the queued responses wait.
  */
 
 #include <netinet/in.h>
@@ -36,7 +36,7 @@ typedef struct {
 typedef struct {
     const char *bytes; /* the socket's memory: valid until any receive of the socket, or until the memory is released */
     size_t size;
-    bool truncated; /* it was larger than max_size: the rest is lost */
+    bool truncated; /* the datagram was larger than max_size: the rest is lost */
     heddle_datagram_peer peer;
 } heddle_datagram;
 
@@ -50,14 +50,20 @@ typedef struct {
     uint64_t unsent;                    /* datagrams that the kernel has not taken */
 } heddle_datagram_socket;
 
-/* Receives without waiting: how many datagrams, -EAGAIN, -ENOMEM or another -errno. */
+/* Receives without waiting. Returns the number of datagrams, -EAGAIN, -ENOMEM or another -errno. */
 int heddle_datagram_receive(heddle_datagram_socket *socket);
 /* A datagram of the last receive. */
 const heddle_datagram *heddle_datagram_at(const heddle_datagram_socket *socket, int index);
-/* Does such an error belong to a datagram that was sent earlier? Its receiver has gone, and the socket works on. */
+/*
+ * Does this error belong to a datagram that was sent earlier? Then its receiver has gone, and the socket is still
+ * usable.
+ */
 bool heddle_datagram_is_late_error(int error);
 
-/* False: the kernel has not taken it. That includes a socket without room: waiting for it would block the others. */
+/*
+ * Returns false if the kernel has not taken the datagram, for example because the socket's buffer is full: waiting
+ * would delay datagrams to other peers.
+ */
 bool heddle_datagram_send(heddle_datagram_socket *socket, const void *bytes, size_t size,
                           const heddle_datagram_peer *peer);
 

@@ -20,7 +20,7 @@ HEDDLE_FIXED_SIZE(peer_size, heddle_datagram_peer)
 static const rb_data_type_t peer_type = {
     .wrap_struct_name = "Heddle::Net::DatagramSocket::Peer",
     .function = {.dfree = RUBY_DEFAULT_FREE, .dsize = peer_size},
-    /* embeddable: one allocation a datagram */
+    /* embedded in the object: one allocation for each datagram */
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE |
              RUBY_TYPED_EMBEDDABLE,
 };
@@ -35,7 +35,7 @@ static VALUE make_peer(const heddle_datagram_peer *value)
 
 HEDDLE_RECORD_OF(peer_of, const heddle_datagram_peer, peer_type)
 
-/* False: the text is no address. It may contain a NUL. */
+/* Returns false if the text, which may contain a NUL, is not an address. */
 static bool read_ip_address(const char *text, size_t size, heddle_datagram_peer *peer)
 {
     char copy[HEDDLE_ADDRESS_ROOM] = "";
@@ -166,8 +166,8 @@ static void in_child(heddle_fork_guard *guard)
 /*
  * call-seq: adopt(socket, max_size, wildcard) -> DatagramSocket
  *
- * Makes one of a bound Socket, which it owns from now on. +wildcard+: the socket reports the own address of each
- * datagram.
+ * Makes a DatagramSocket of a bound Socket, which it owns from now on. +wildcard+: whether the socket reports the
+ * address to which each datagram was sent.
  */
 static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcard)
 {
@@ -205,9 +205,9 @@ static VALUE datagram_close(VALUE self)
 #define METHODS(X)                                                                                                     \
     /* True also in a forked child. */                                                                                 \
     X(datagram_closed_p, "closed?", heddle_owned_socket_is_open(&datagram_data(self)->owned) ? Qfalse : Qtrue)         \
-    /* The IP address that it is bound to. */                                                                          \
+    /* The IP address that the socket is bound to. */                                                                  \
     X(datagram_address, "address", heddle_address_string(&datagram_data(self)->local))                                 \
-    /* The port that it is bound to. */                                                                                \
+    /* The port that the socket is bound to. */                                                                        \
     X(datagram_port, "port", INT2FIX(datagram_data(self)->local.port))                                                 \
     /* How many datagrams could not be sent so far: the kernel had no room for them, there was no route, or            \
      * they were too large. */                                                                                         \
@@ -257,8 +257,8 @@ static void copy_datagrams(dispatch *batch, int count)
 /*
  * call-seq: receive { |bytes, peer, truncated| } -> Integer
  *
- * Waits until there are datagrams, and yields each: at most 64 that one system call returns. +truncated+ is true if the
- * datagram was larger than max_size, and its rest is lost. Returns how many there were.
+ * Waits until there are datagrams, and yields each of them: at most 64, which one system call returns. +truncated+ is
+ * true if the datagram was larger than max_size, and its rest is lost. Returns how many there were.
  *
  * In a Heddle loop the other ready fibers run before it returns.
  *

@@ -3,7 +3,7 @@
 #include "net/sockets.h"
 
 enum {
-    DUE_A_TICK = 256, /* records whose deadline is looked at in one tick: at most some 10 us each */
+    DUE_A_TICK = 256, /* how many records are checked in one tick; each takes 10 us or less */
 };
 
 static void set_timer(heddle_sockets *sockets)
@@ -11,13 +11,13 @@ static void set_timer(heddle_sockets *sockets)
     heddle_timer *timer = &sockets->wheel_timer;
     int64_t next = heddle_idle_wheel_find_next(&sockets->wheel);
     if (next == 0)
-        next = heddle_clock_now(); /* in the next tick: this one expires what was due before */
+        next = heddle_clock_now(); /* the timer expires in the next tick: this tick handles what was due before */
     if (next < 0 || (timer->slot && timer->deadline <= next))
         return;
     if (timer->slot)
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->deadline = next;
-    /* Without memory no time limit expires until the next one is set, which tries again. */
+    /* Without memory no time limit expires until another one is set, which tries again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -25,10 +25,10 @@ void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
 {
     due->at = at;
     if (at < 0)
-        return; /* it can stay in its slot of the wheel */
+        return; /* the new deadline is later: the record stays in its slot of the wheel */
     if (heddle_idle_wheel_has(&due->entry)) {
         if (due->entry.tick <= at / HEDDLE_IDLE_WHEEL_TICK + 1)
-            return; /* when its slot comes up, it is moved to the later one */
+            return; /* when its slot comes up, the record moves to the slot of the later deadline */
         heddle_idle_wheel_remove(&sockets->wheel, &due->entry);
     }
     heddle_idle_wheel_add(&sockets->wheel, &due->entry, at);

@@ -13,7 +13,7 @@ struct heddle_due {
     void (*passed)(heddle_due *due);
 };
 
-/* Sets a new time limit, which replaces the earlier one; `at` < 0: none. */
+/* Sets a new time limit, which replaces the earlier one. `at` < 0 means none. */
 void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at);
-/* Removes it from the wheel. Idempotent; must be called before its record is freed. */
+/* Removes the time limit. Idempotent; must be called before the record is freed. */
 void heddle_due_remove(heddle_sockets *sockets, heddle_due *due);

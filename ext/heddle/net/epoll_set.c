@@ -18,7 +18,7 @@
 enum {
     EVENTS_PER_WAIT = 256,
     OTHER_EVENTS_PER_TICK = 1024, /* events in one tick that are handled at once */
-    EVENTS_PER_TICK = 8192, /* the same with hang-ups, which are mostly queued (turns.h) */
+    EVENTS_PER_TICK = 8192, /* the limit with hang-ups, most of which are queued (turns.h) */
 };
 
 static void harvest_events(heddle_socket_set *set)
@@ -38,7 +38,7 @@ static void harvest_events(heddle_socket_set *set)
         if (count < EVENTS_PER_WAIT)
             return;
     }
-    /* The selector reports only changes, and unread events are none. */
+    /* The selector reports only changes: it would not report the events that are still unread. */
     set->unfinished = true;
     heddle_sockets_schedule_resume(sockets);
 }
@@ -155,7 +155,7 @@ static void epoll_set_remove(heddle_socket_set *set, heddle_connection *connecti
 
 static void epoll_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
 {
-    /* registered for both directions when it was added */
+    /* nothing to do: the connection was registered for both directions when it was added */
 }
 
 static int epoll_set_listen(heddle_socket_set *set, heddle_listener *listener)

@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * The result of a call that may have freed a connection, stream or request. The compiler warns where it is ignored: a
- * caller that uses the record afterwards must check it, and one that does not passes it to heddle_last_use.
+ * The result of a call that may have freed a connection, stream or request. The compiler warns where the result is
+ * ignored. A caller that uses the record afterwards must check the result; any other caller passes it to
+ * heddle_last_use.
  */
 
 typedef enum {
@@ -10,18 +11,18 @@ typedef enum {
     HEDDLE_ALIVE,
 } heddle_fate;
 
-/* Before the type of a function's result that the caller must check. */
+/* Stands before the result type of a function whose result the caller must check. */
 #define HEDDLE_MUST_CHECK __attribute__((warn_unused_result))
 
 #define HEDDLE_FATE HEDDLE_MUST_CHECK heddle_fate
 
 /*
- * Marks a function without a result that may free a record: its first argument, or its second where the
- * first is a heddle_sockets. The caller must not use that record afterwards; test/last_use_test.rb reads every call.
+ * Marks a function without a result that may free a record: its first argument, or, if that is a heddle_sockets, its
+ * second. The caller must not use that record afterwards; test/last_use_test.rb reads every call.
  */
 #define HEDDLE_LAST_USE
 
-/* Says that the caller does not use the record afterwards, whether it lives on or not. */
+/* Says that the caller does not use the record afterwards, whether it still exists or not. */
 static inline void heddle_last_use(heddle_fate fate)
 {
 }

@@ -43,11 +43,12 @@ static VALUE reset_fiber(VALUE fiber)
 int heddle_fiber_reset(heddle_fiber *fiber)
 {
     int state = 0;
-    heddle_fiber_keep_error(fiber); /* takes it from the thread; the next line drops it */
+    heddle_fiber_keep_error(fiber); /* takes the exception from the thread; the next line drops it */
     fiber->interrupt = Qundef;
     fiber->must_raise = false;
-    fiber->unpreempted = 0; /* left over from an Enumerator that was abandoned within such a block */
-    heddle_fiber_drop_timeouts(fiber); /* the same: otherwise they would be raised in the next use */
+    /* may be left over from an Enumerator that was abandoned within a block without preemption */
+    fiber->unpreempted = 0;
+    heddle_fiber_drop_timeouts(fiber); /* of such Enumerators; otherwise they would be raised in the fiber's next use */
     rb_protect(reset_fiber, fiber->fiber, &state);
     return state;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Closes descriptors in a forked child before other code runs there. A copy in a child would keep the connection open
- * after the parent has closed it. Uses no Ruby.
+ * Closes descriptors in a forked child before other code runs there. Otherwise the child's copy would keep the
+ * connection open after the parent has closed it. Uses no Ruby.
  */
 
 typedef struct heddle_fork_guard heddle_fork_guard;
@@ -15,7 +15,7 @@ void heddle_fork_guard_add(heddle_fork_guard *guard);
 void heddle_fork_guard_remove(heddle_fork_guard *guard); /* idempotent */
 
 /*
- * For in_child: makes the descriptor one of /dev/null. Its number stays in use, because Ruby's IO closes it later; the
- * socket itself remains only in the parent.
+ * For use in in_child: makes the descriptor refer to /dev/null. Its number stays in use, because Ruby's IO closes it
+ * later; the socket itself remains only in the parent.
  */
 void heddle_fork_guard_replace(int fd);

@@ -1,16 +1,17 @@
 #pragma once
 
 /*
- * When may the next request begin? If all requests began on arrival, those that only compute would run in turns: each
- * would hold its memory for as long as all of them take, and none would end sooner. So a request begins when
+ * The gate decides when the next request begins. If all requests began on arrival, requests that only compute would run
+ * in turns: each would keep its memory until nearly all of them end, and none would end sooner. So a request begins in
+ * one of three cases:
  * - no request has begun, or
  * - at the end of a tick, after the loop has polled, no fiber of a begun request within its quantum is ready: the
- *   begun requests wait for something, or have computed for longer than most requests do. Those that have waited for
- *   their clients count for none, because many clients that read at the same time would keep the gate closed. Or
+ *   begun requests wait for something, or have computed for longer than most requests do. Requests that have waited for
+ *   their clients do not count, because many clients that read at the same time would keep the gate closed. Or
  * - the gate was closed while the loop has computed for HEDDLE_GATE_PATIENCE: begun requests that wait often and
  *   briefly use up no slice, and one of them may be ready whenever the loop polls.
  *
- * The loop judges the gate once a tick, while requests wait. What it says holds for the next tick, in which requests
+ * The loop judges the gate once a tick, while requests wait. Its decision holds for the next tick, in which requests
  * that don't wait are served one after another. Uses no Ruby.
  */
 
@@ -20,7 +21,7 @@
 #define HEDDLE_GATE_PATIENCE INT64_C(200000000)
 
 typedef struct {
-    bool closed;   /* the last judgement */
+    bool closed;   /* the result of the last judgement */
     uint64_t tick; /* the last tick in which requests may begin */
     int64_t closed_at; /* CPU time of the loop's thread */
 } heddle_gate;

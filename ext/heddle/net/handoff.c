@@ -32,7 +32,7 @@ void heddle_handoff_release(heddle_connection *connection)
         heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
-    /* A plain store: only the loop changes the state LOOP. */
+    /* A plain store suffices, because only the loop changes the state LOOP. */
     atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
 }
 
@@ -120,7 +120,7 @@ static void read_label(heddle_connection *connection)
         atomic_store_explicit(&connection->label, label(connection), memory_order_relaxed);
 }
 
-/* 0, or the reason why the connection stays. */
+/* Returns 0, or the reason why the connection stays. */
 static int hand_off_connection(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -134,8 +134,8 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
         return result;
     }
     /*
-     * Closed here, not when the loop runs again: a client that waits for the end gets it when the last descriptor is
-     * closed.
+     * The descriptor is closed here, and not when the loop runs again, because the client sees the end of the
+     * connection only when the last descriptor is closed.
      */
     struct epoll_event event = {0};
     epoll_ctl(sockets->set.connections_fd, EPOLL_CTL_DEL, transport->fd, &event);
@@ -147,7 +147,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     return 0;
 }
 
-/* Has its client sent bytes, and not only closed? */
+/* Has the client sent bytes, and not only closed the connection? */
 static bool has_sent(const heddle_connection *connection, uint8_t events)
 {
     char byte;
@@ -156,7 +156,7 @@ static bool has_sent(const heddle_connection *connection, uint8_t events)
     return !(events & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* False: the other processes take no more connections now. */
+/* Returns false if the other processes take no more connections now. */
 static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
@@ -200,10 +200,10 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
 }
 
 enum {
-    FAREWELLS = 256, /* connections visited in one critical section */
+    FAREWELLS = 256, /* connections that are visited in one critical section */
 };
 
-/* Sends the farewell, after which the client uses another connection, if the output is between two frames. */
+/* If the output is between two frames, sends the farewell: then the client uses another connection. */
 static void send_farewell(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -218,7 +218,7 @@ static void send_farewell(heddle_connection *connection)
         ssize_t sent = transport->operations->send(transport, &words, 1);
         atomic_store(&transport->farewell_sent, true);
         if (sent != (ssize_t)words.iov_len)
-            /* part of the farewell may have been sent, and nothing else may follow it */
+            /* a part of the farewell may have been sent: nothing else may follow it */
             shutdown(transport->fd, SHUT_RDWR);
     }
     atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);
@@ -243,8 +243,8 @@ static void harvest_for_loop(heddle_sockets *sockets, int left)
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
         /*
-         * The loop sets a record's owner to GONE before it frees the slot: a record that was put into the list in
-         * between would be freed there.
+         * The loop sets a record's owner to GONE before it frees the slot. A record that was put into the list in
+         * between would be freed while it is listed.
          */
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_RELEASED)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
@@ -259,16 +259,17 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
-        if (handoff->rescue.label) /* where one loop blocks others, the slot shows the label of its request */
+        if (handoff->rescue.label) /* if a loop blocks other loops, the slot shows the label of its request */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
         HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    heddle_scoreboard_notify(sockets->balance.scoreboard); /* the workers that deferred to this one accept again */
+    /* the workers that have paused in favour of this one accept again */
+    heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
-/* A garbage collection ends by itself: it does not call for another process. */
+/* A garbage collection ends by itself, so the master need not start another process. */
 static void alarm_master(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;

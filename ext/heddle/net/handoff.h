@@ -1,12 +1,12 @@
 #pragma once
 
 /*
- * Handoff of connections to another process. A loop hands off its own at a drain (handoff_messages.c), and requests
- * when it has too much to do (work_sharing.h). The rest of this page is about loops that can't run, because native code
- * holds the GVL.
+ * Handoff of connections to another process. A loop hands off its own connections at a drain (handoff_messages.c), and
+ * its requests when it has too much to do (work_sharing.h). The rest of this comment is about loops that can't run,
+ * because native code holds the GVL.
  *
- * Then the watch thread sends two kinds of connections to another process: those on which input arrives, and those
- * whose work item waits for a runner. Their unused input is sent with them. The clients of connections that can't be
+ * Then the watch thread sends two kinds of connections, with their unused input, to another process: connections on
+ * which input arrives, and connections whose work item waits for a runner. The clients of connections that can't be
  * handed off are asked to reconnect for their next requests (heddle_wire). The watch thread has no GVL and calls no
  * Ruby.
  *
@@ -22,11 +22,11 @@
 #include "watch/watch.h"
 
 enum {
-    HEDDLE_HANDOFF_VERSION = 5, /* of the messages that carry a connection to another process */
+    HEDDLE_HANDOFF_VERSION = 5, /* the version of the messages that hand off a connection */
     HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events harvested, in one critical section */
 };
 
-/* Functions of the loop, which owns the connections, for the handoff. All but `wake_loop` run on the loop's thread. */
+/* Functions that the loop provides for the handoff. All but `wake_loop` run on the loop's thread. */
 typedef struct {
     /* Makes the loop call heddle_handoff_process_noted in its next tick. Called on the watch thread, under the lock. */
     void (*wake_loop)(heddle_sockets *sockets);
@@ -34,14 +34,15 @@ typedef struct {
     HEDDLE_LAST_USE void (*deliver_event)(heddle_sockets *sockets, heddle_connection *connection, uint8_t events);
     /* Frees the record of a connection that was sent to another process. */
     void (*close_connection)(heddle_connection *connection);
-    /* The same, but returns the descriptor, or -1. */
+    /* Frees the record, too, but returns the descriptor, or -1. */
     int (*detach)(heddle_connection *connection);
     /*
-     * Adds a connection that another process has handed off, with the input that it had read. 0, or -errno: not added.
+     * Adds a connection that another process has handed off, with the input that it had read. Returns 0, or -errno if
+     * it was not added.
      */
     int (*add_read)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                     bool secure, const char *bytes, size_t size);
-    /* The same for a connection whose session these words describe. May raise; the descriptor is closed then. */
+    /* Adds a handed-off connection whose session these words describe. May raise; then the descriptor is closed. */
     int (*add_session)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        bool secure, const char *words, size_t size);
 } heddle_handoff_operations;
@@ -66,9 +67,9 @@ void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operatio
  * harvest, or these sockets have no slot on the scoreboard.
  */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
-/* After this the watch thread does not touch these sockets. Idempotent. */
+/* After this call the watch thread does not touch these sockets. Idempotent. */
 void heddle_handoff_end(heddle_sockets *sockets);
-/* The same in a forked child, which has no watch thread. */
+/* Called instead in a forked child, which has no watch thread. */
 void heddle_handoff_abandon(heddle_sockets *sockets);
 
 /* The table of connections changes only while this lock is held. */
@@ -76,14 +77,14 @@ void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
 /* Called in the loop: handles the events that the watch thread has noted. */
 void heddle_handoff_process_noted(heddle_sockets *sockets);
-/* Must be called before the record is freed. */
+/* Call this before the record is freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 
 /* The slow paths of heddle_connection_release and heddle_connection_acquire. */
 void heddle_handoff_release(heddle_connection *connection);
 bool heddle_handoff_acquire(heddle_connection *connection);
 
-/* The loop becomes the owner of a connection at rest again. False: another process has it. */
+/* Makes the loop the owner of a connection at rest. Returns false if another process has the connection. */
 static inline bool heddle_connection_acquire(heddle_connection *connection)
 {
     uint8_t owner = heddle_transport_owner(&connection->transport);
@@ -92,15 +93,15 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
 
 /*
  * Sends a copy of its descriptor, with the unused input, to the process that reads the socket with
- * heddle_handoff_receive. On the thread that owns the connection. Returns 0; -EOPNOTSUPP when it can't be sent whole
- * (TLS, a chunked body that has begun, more than 64 KiB); -EAGAIN when the socket is full; other errors.
+ * heddle_handoff_receive. Called on the thread that owns the connection. Returns 0, -EOPNOTSUPP if it can't be sent as
+ * a whole (TLS, a chunked body that has begun, more than 64 KiB), -EAGAIN if the socket is full, or another -errno.
  */
 int heddle_connection_send(heddle_connection *connection, int socket);
 /*
- * Sends a connection that the loop owns and forgets it here. 0, or the error of heddle_connection_send: the loop still
- * owns it. In the loop. `shared_at`: now, for a worker that runs and receives: for 20 ms it leaves the connection to
- * the others. Otherwise 0.
+ * Sends a connection that the loop owns, and drops the record. Returns 0, or the error of heddle_connection_send: then
+ * the loop still owns the connection. Called in the loop. `shared_at` is 0, except for a worker that runs and itself
+ * receives connections. Such a worker passes the current time, and leaves this connection to the others for 20 ms.
  */
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at);
-/* The same for a connection whose session these words describe: see heddle_service_operations. In the loop. */
+/* Sends a connection whose session these words describe, see heddle_service_operations. Called in the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);

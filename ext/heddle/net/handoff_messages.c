@@ -12,18 +12,19 @@
 
 enum {
     FLAG_SECURE = 1,
-    FLAG_SESSION = 2, /* the bytes describe the session, for the service; they are no input */
+    FLAG_SESSION = 2, /* the bytes describe the session for the service; they are not input */
 };
 
 /*
- * Sent over a pair of SOCK_SEQPACKET sockets; any process that reads gets it, perhaps a newer version of this program.
- * The unused input follows it.
+ * Sent over a pair of SOCK_SEQPACKET sockets to any process that reads, perhaps of a newer version of this program. The
+ * unused input follows it.
  */
 typedef struct {
     uint32_t version, size;
     uint32_t flags, bytes;
     uint32_t sender;   /* its process id */
-    int64_t shared_at; /* when a sender that runs handed it off (net/work_sharing.h), ns, CLOCK_MONOTONIC; 0: another */
+    /* when a running worker shared it (net/work_sharing.h), ns, CLOCK_MONOTONIC; 0: handed off for another reason */
+    int64_t shared_at;
     heddle_address remote, local;
 } handoff_message;
 
@@ -67,7 +68,7 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     HEDDLE_RETRY(result, sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
     if (result >= 0)
         return 0;
-    /* EMSGSIZE: the input is larger than a message on this socket can be */
+    /* EMSGSIZE: the input does not fit into a message of this socket */
     return errno == EMSGSIZE ? -EOPNOTSUPP : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
@@ -90,7 +91,7 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
     return send_message(connection, pieces, 1, socket, FLAG_SESSION, 0);
 }
 
-/* Takes an idle connection for a drain. Other connections can still be answered here. */
+/* Claims an idle connection for a drain. All other connections are still served here. */
 static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
@@ -168,7 +169,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     struct msghdr message = {.msg_iov = pieces,
                              .msg_iovlen = 2,
                              .msg_control = attached.room,
-                             /* without padding, in which a second descriptor would come, and stay open */
+                             /* without padding: a second descriptor would fit into it, and leak */
                              .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t result;
     HEDDLE_RETRY(result, recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
@@ -195,7 +196,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
 /* How long a sender leaves a shared connection to the others before it may receive it itself, ns. */
 #define SHARING_BACKOFF INT64_C(20000000)
 
-/* Has this worker itself just shared the next connection? While it drains, it takes back those that others left. */
+/* Has this worker itself just shared the next connection? While it drains, it takes such connections back. */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {
     handoff_message words;
@@ -212,7 +213,7 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
         return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
-    /* With too many open descriptors a received one would be lost, so this checks first. */
+    /* If too many descriptors are open, a received descriptor would be lost, so this is checked first. */
     int room = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (room < 0)
         return -errno;

@@ -37,7 +37,7 @@ static void want_direction(heddle_connection *connection, heddle_direction direc
 static void complete_handshake(heddle_connection *connection)
 {
     enter_stage(connection, HEDDLE_STAGE_COMPLETE);
-    /* The event of input behind the handshake was delivered before. */
+    /* Input behind the handshake may be buffered already: its event was delivered before. */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->choose_protocol(connection);
 }
@@ -60,7 +60,7 @@ static void handshake_due(heddle_connection *connection)
     if (!heddle_link_is_listed(&connection->turn_link)) {
         heddle_address_share *share = heddle_address_find_share(sockets, &connection->remote);
         if (!heddle_link_is_listed(&share->turn_link)) {
-            heddle_link_init_head(&share->handshakes); /* empty: else the share would be listed */
+            heddle_link_init_head(&share->handshakes); /* the list is empty: otherwise the share would be listed */
             heddle_link_push_last(&sockets->handshake_queue.due, &share->turn_link);
         }
         heddle_link_push_last(&share->handshakes, &connection->turn_link);
@@ -88,7 +88,7 @@ static void apply_proxy_header(heddle_connection *connection, const heddle_proxy
 
 /*
  * Reads the PROXY header and no byte more, because a TLS handshake may follow, which reads the socket itself. So this
- * peeks first, and then receives what belongs to the header.
+ * function peeks first, and then receives only the header.
  */
 static void read_proxy_header(heddle_connection *connection)
 {
@@ -159,8 +159,8 @@ static VALUE make_socket(VALUE data)
 }
 
 /*
- * Lets Ruby's openssl continue the handshake as far as it can without waiting. A symbol: the event that it waits for;
- * the socket: complete; nil: failed.
+ * Lets Ruby's openssl continue the handshake as far as it can without waiting. Returns a Symbol (the event to wait
+ * for), the socket (the handshake is complete), or nil (it has failed).
  */
 static VALUE step_handshake(VALUE data)
 {
@@ -293,8 +293,8 @@ bool heddle_handshake_is_idle(const heddle_connection *connection)
 /*
  * call-seq: Heddle::Net::TLS.load(path) -> nil or String
  *
- * Loads the functions of the TLS library with which the shared object at +path+ is linked; nil: of any loaded one.
- * Returns nil, or the name of a missing function or library.
+ * Loads the functions of the TLS library with which the shared object at +path+ is linked, or, if that is nil, of any
+ * loaded TLS library. Returns nil, or the name of a missing function or library.
  */
 static VALUE tls_load(VALUE class, VALUE path)
 {

@@ -3,7 +3,7 @@
 /*
  * The handshake stage of a connection, before its protocol begins: the PROXY header, a TLS handshake, or both. It takes
  * no fiber. All handshakes together take a bounded part of each tick, in which addresses take turns: a client that
- * begins hundreds of handshakes does not delay the others'.
+ * begins hundreds of handshakes does not delay the handshakes of others.
  */
 
 #include "net/connection.h"
@@ -17,7 +17,8 @@ typedef enum {
 } heddle_handshake_stage;
 
 /*
- * One row for each stage, one bit for each that may follow. A new connection is COMPLETE until it enters another stage.
+ * One row for each stage, one bit for each stage that may follow. A new connection is COMPLETE until it enters another
+ * stage.
  */
 HEDDLE_TRANSITIONS(heddle_handshake_may_enter,
     [HEDDLE_STAGE_COMPLETE] = 1 << HEDDLE_STAGE_PROXY_HEADER | 1 << HEDDLE_STAGE_TLS,
@@ -27,12 +28,15 @@ HEDDLE_TRANSITIONS(heddle_handshake_may_enter,
 typedef struct heddle_listener heddle_listener;
 
 typedef struct {
-    heddle_link due; /* the address shares with TLS handshakes that can continue, one turn each */
+    heddle_link due; /* the addresses (heddle_address_share) with TLS handshakes that can continue; each gets a turn */
     int64_t timeout; /* for the whole stage, ns; < 0: none */
 } heddle_handshakes;
 
 void heddle_handshake_init(heddle_handshakes *queue);
-/* Begins the stage for a new connection. False: this listener has no such stage, and the protocol may begin. */
+/*
+ * Begins the stage for a new connection. Returns false if this listener has no handshake stage: then the protocol may
+ * begin.
+ */
 bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener *listener);
 /* Handles an event of a connection in this stage. */
 HEDDLE_LAST_USE void heddle_handshake_handle_event(heddle_connection *connection);

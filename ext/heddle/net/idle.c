@@ -1,4 +1,4 @@
-/* Connections that wait: since when, and which of them are closed so that others find room. */
+/* Idle connections: how long they have waited, and which of them are closed to make room for others. */
 
 #include "net/sockets.h"
 
@@ -15,7 +15,7 @@ static int64_t find_handshake_since(const heddle_connection *connection)
     return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
 }
 
-/* INT64_MAX: it does not wait for a request. */
+/* Returns INT64_MAX if the connection does not wait for a request. */
 static int64_t find_idle_since(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -33,7 +33,7 @@ static int64_t find_heard_at(const heddle_connection *connection)
     return stays ? INT64_MAX : protocol->heard_at(connection);
 }
 
-/* The same of a connection whose request is incomplete, or whose response was not read. */
+/* Since when the client of an incomplete request, or of an unread response, has done nothing. */
 static int64_t find_transit_heard_at(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -49,7 +49,8 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
         if (!connection || !is_idle(connection))
             continue;
         const heddle_protocol *protocol = connection->protocol;
-        bool loses_nothing = age == 0 || (protocol && protocol->end_idle); /* end_idle tells the client */
+        /* end_idle tells the client, so nothing is lost */
+        bool loses_nothing = age == 0 || (protocol && protocol->end_idle);
         if (!loses_nothing && (!protocol || find_idle_since(connection) >= heddle_clock_coarse() - age))
             continue;
         if (protocol && protocol->end_idle)
@@ -83,7 +84,7 @@ static void close_for_others(heddle_sockets *sockets, heddle_connection *connect
         heddle_sockets_close_idle(connection);
 }
 
-/* Returns how many were found. */
+/* Closes some of the connections that have waited longest, and returns how many. */
 static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const heddle_connection *))
 {
     struct {

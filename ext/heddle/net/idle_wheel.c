@@ -32,7 +32,7 @@ void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now)
 void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline)
 {
     HEDDLE_ASSERT(!entry->link);
-    int64_t tick = deadline / HEDDLE_IDLE_WHEEL_TICK + 1; /* rounded up: never early */
+    int64_t tick = deadline / HEDDLE_IDLE_WHEEL_TICK + 1; /* rounded up, so that it never expires early */
     if (tick < wheel->tick)
         tick = wheel->tick;
     entry->tick = tick;
@@ -67,7 +67,7 @@ int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel)
     return wheel->tick * HEDDLE_IDLE_WHEEL_TICK;
 }
 
-/* Moves the entries of one slot that are due in this revolution into `due`. */
+/* Moves the entries of a slot that are due in this revolution of the wheel into `due`. */
 static void collect_due(heddle_idle_wheel *wheel, int64_t tick)
 {
     size_t slot = slot_of(tick);
@@ -110,7 +110,7 @@ void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, unsigned m
             expire_first(wheel, fn, data);
             continue;
         }
-        int64_t tick = wheel->tick++; /* before the calls: entries that they add expire later */
+        int64_t tick = wheel->tick++; /* increased before the calls, so that entries added by them expire later */
         if (wheel->used[slot_of(tick) / 64] >> (slot_of(tick) % 64) & 1)
             collect_due(wheel, tick);
     }

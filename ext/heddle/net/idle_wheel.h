@@ -2,14 +2,14 @@
 
 /*
  * A hashed timer wheel for very many deadlines, most of which never expire. Adding and removing is O(1). A record whose
- * deadline moves later, as a connection's does at each request, stays in its slot: when the slot comes up, its owner
- * returns the new deadline. Uses no Ruby.
+ * deadline becomes later, as that of a connection does at each request, stays in its slot. When the slot comes up, the
+ * callback returns the new deadline. Uses no Ruby.
  */
 
 #include "system.h"
 
 enum {
-    HEDDLE_IDLE_WHEEL_SLOTS = 1024, /* one revolution: 65.5 s; later deadlines stay for several */
+    HEDDLE_IDLE_WHEEL_SLOTS = 1024, /* one revolution takes 65.5 s; records with a later deadline stay for several */
 };
 
 #define HEDDLE_IDLE_WHEEL_TICK INT64_C(64000000) /* ns */
@@ -17,30 +17,30 @@ enum {
 typedef struct heddle_idle_entry heddle_idle_entry;
 struct heddle_idle_entry {
     heddle_idle_entry *next;
-    heddle_idle_entry **link; /* the pointer that points to it; NULL: not in the wheel */
+    heddle_idle_entry **link; /* the pointer that refers to this entry; NULL: not in the wheel */
     int64_t tick;             /* its deadline, in ticks, rounded up */
 };
 
 typedef struct {
     heddle_idle_entry *slots[HEDDLE_IDLE_WHEEL_SLOTS];
-    heddle_idle_entry *due; /* entries of slots that were advanced over, which were too many for one call */
+    heddle_idle_entry *due; /* entries that are due, and were too many for one call of heddle_idle_wheel_advance */
     uint64_t used[HEDDLE_IDLE_WHEEL_SLOTS / 64]; /* a bit for each slot that may have entries */
     size_t count;
-    int64_t tick; /* all earlier ticks were advanced over */
+    int64_t tick; /* all earlier ticks have expired */
 } heddle_idle_wheel;
 
 /*
- * Called for a record whose deadline has passed, and which is out of the wheel. Returns its new deadline (ns), or -1:
- * it stays out. May add and remove other records.
+ * Called for a record whose deadline has passed; it was removed from the wheel. Returns the new deadline (ns), or -1 if
+ * there is none. May add and remove other records.
  */
 typedef int64_t heddle_idle_fn(heddle_idle_entry *entry, void *data);
 
 /* `now` and deadlines: CLOCK_MONOTONIC, nanoseconds. */
 void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now);
 void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline);
-/* does nothing if it is not in the wheel */
+/* does nothing if the entry is not in the wheel */
 void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry);
-/* When to advance next, 0: at once, or -1: the wheel is empty. At most one tick after the earliest deadline. */
+/* When to advance next; 0 for at once; -1 if the wheel is empty. At most one tick later than the earliest deadline. */
 int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel);
 /* Calls `fn` for the entries that are due, `most` at most: the next call continues with the others. */
 void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, unsigned most, heddle_idle_fn *fn, void *data);

@@ -5,7 +5,7 @@
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 
-/* The loop that the calling fiber runs in; NULL: none of Heddle's. */
+/* The loop that the calling fiber runs in; NULL if it runs in no Heddle loop. */
 static heddle_loop *find_loop(void)
 {
     VALUE scheduler = rb_fiber_scheduler_current();

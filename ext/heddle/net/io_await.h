@@ -1,6 +1,6 @@
 #pragma once
 
-/* Waits for an IO that belongs to no loop, by the means of the calling fiber or thread. */
+/* Waits for an IO that belongs to no loop, in the way of the calling fiber or thread. */
 
 #include "scheduler/io_wait.h"
 
@@ -12,7 +12,7 @@
 int heddle_await_io(VALUE io, int events, int64_t deadline);
 
 /*
- * In a Heddle loop: lets the other ready fibers run, and raises as above. False elsewhere, and where the calling fiber
- * must not be left.
+ * In a Heddle loop, lets the other ready fibers run, and raises as above. Returns false elsewhere, and if the calling
+ * fiber must not be switched away.
  */
 bool heddle_await_tick(VALUE io);

@@ -24,13 +24,13 @@ static inline bool heddle_link_is_listed(const heddle_link *link)
     return link->next != NULL;
 }
 
-/* NULL: the list is empty. */
+/* Returns NULL if the list is empty. */
 static inline heddle_link *heddle_link_first(const heddle_link *head)
 {
     return head->next == head ? NULL : head->next;
 }
 
-/* NULL at the end of the list. */
+/* Returns NULL at the end of the list. */
 static inline heddle_link *heddle_link_after(const heddle_link *head, const heddle_link *link)
 {
     return link->next == head ? NULL : link->next;

@@ -102,7 +102,7 @@ static bool is_client_waiting(const heddle_sockets *sockets)
 
 static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason);
 
-/* Another worker may have accepted the waiting client meanwhile. */
+/* Accepts again after a pause. Another worker may have accepted the waiting client meanwhile. */
 static void resume_after_rest(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));
@@ -127,7 +127,7 @@ static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason)
     heddle_listeners_pause(sockets, reason);
 }
 
-/* A listener from which accept fails stays readable: without a pause the loop would spin. */
+/* Pauses a listener from which accept has failed: it stays readable, so the loop would spin. */
 static void pause_after_failure(heddle_sockets *sockets)
 {
     pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF);
@@ -137,7 +137,8 @@ static void pause_after_failure(heddle_sockets *sockets)
 
 /*
  * A peer that vanished without FIN or RST is noticed after five minutes of silence and four probes, even without a time
- * limit: while a request runs, and on event streams. Pings of WebSockets are more frequent, so probes wake no phone.
+ * limit: while a request runs, and on event streams. WebSockets are pinged more often than that, so the probes never
+ * wake a phone.
  */
 enum {
     KEEPALIVE_IDLE = 300, /* seconds */
@@ -147,7 +148,8 @@ enum {
 
 static void set_option(int fd, int level, int name, int value)
 {
-    (void)setsockopt(fd, level, name, &value, sizeof(value)); /* without it a connection works, too */
+    /* a failure is ignored: connections also work without the option */
+    (void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
 /* On Linux, accepted sockets inherit these. */
@@ -210,8 +212,8 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 /* -- addresses --------------------------------------------------------------------------------------------------- */
 
 /*
- * Addresses share records. With so many of them an honest address shares its own with few others, and the limit is a
- * thousand times what a record counts on average. Clients don't know the hash's key.
+ * Several addresses may share a record. There are so many records that an ordinary address shares its record with few
+ * others, and a record counts on average a thousandth of the limit. Clients don't know the key of the hash.
  */
 heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address)
 {
@@ -296,7 +298,7 @@ static bool is_exhaustion(int error)
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS || error == -ENOSPC;
 }
 
-/* Can this listener not be used any more? */
+/* Does this error make the listener unusable? */
 static bool is_fatal(int error)
 {
     return error == -EBADF || error == -EINVAL || error == -ENOTSOCK || error == -EOPNOTSUPP;
@@ -307,7 +309,7 @@ static bool is_full(const heddle_sockets *sockets)
     return sockets->max_connections && sockets->connections >= sockets->max_connections;
 }
 
-/* 0, or why accepting ended: -EAGAIN when no client is left. */
+/* Returns 0, or why accepting has ended: -EAGAIN if no client is left. */
 static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *left)
 {
     while (*left > 0) {

@@ -14,11 +14,11 @@ enum {
     HEDDLE_CLOSES_A_TURN = 16, /* idle connections that are closed at once for new ones */
 };
 
-/* What the connections of an address share. */
+/* The record of an address, for all its connections. */
 typedef struct {
     uint32_t connections;   /* counted by heddle_address_count */
     heddle_link handshakes; /* connections whose TLS handshake can continue */
-    heddle_link turn_link;  /* listed while there are such, and until its turn */
+    heddle_link turn_link;  /* listed while there are such connections, and until its turn */
 } heddle_address_share;
 
 /* How long accepting pauses when there are no descriptors, no memory or no room in max_connections, ns. */
@@ -35,7 +35,7 @@ enum {
     HEDDLE_PAUSED_FULL = 2,     /* max_connections */
     HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
     HEDDLE_PAUSED_LOADED = 8,   /* another worker has less to do */
-    HEDDLE_PAUSED_RESERVE = 16, /* this is a reserve, and the others run */
+    HEDDLE_PAUSED_RESERVE = 16, /* this is a reserve, and the other workers run */
 };
 
 struct heddle_listener {
@@ -45,28 +45,31 @@ struct heddle_listener {
     VALUE acceptor;   /* Heddle::Net::TLS, or Qnil */
     VALUE proxies;    /* the Heddle::Net::Networks whose connections begin with a PROXY header, or Qnil */
     int fd;
-    bool sets_options; /* of TCP on each accepted socket, because this system does not inherit them */
+    bool sets_options; /* sets the TCP options on each accepted socket, because this system does not inherit them */
     bool armed;
     bool own_user; /* only this user's processes and root's may connect */
     heddle_address local;
     heddle_waiter waiter; /* without epoll */
 };
 
-/* Raises when the socket can't be used. `acceptor`, `proxies` and `own_user` as above. */
+/* Raises when the socket can't be used. `acceptor`, `proxies` and `own_user`: see the record. */
 void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALUE proxies, bool own_user);
 void heddle_listeners_remove_all(heddle_sockets *sockets);
-/* Accepts from all readable listeners, at most this tick's share. True: there may be more clients. */
+/* Accepts from all readable listeners, at most this tick's share. Returns true if there may be more clients. */
 bool heddle_listeners_accept(heddle_sockets *sockets);
 /* Accepts all clients that wait now, regardless of admission, before the sockets are closed. */
 void heddle_listeners_drain(heddle_sockets *sockets);
-/* What belongs to the address, an IPv6 address as its network of 64 bits. */
+/* The record of an address; all IPv6 addresses of a /64 network share one. */
 heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address);
 /*
- * The number of the address's record, from 1 on. 0: no limit applies to it, because max_connections is 0, or it is a
- * trusted proxy or a local socket.
+ * The number of the address's record, from 1 on. 0 if no limit applies, because max_connections is 0, or the client is
+ * a trusted proxy or on a unix socket.
  */
 uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_address *address);
-/* Counts the connections of each address. False: the address is at its limit, and the connection is to be closed. */
+/*
+ * Counts the connection for its address. Returns false if the address is at its limit: then the caller must close the
+ * connection.
+ */
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection);
 void heddle_address_uncount(heddle_connection *connection);
 /* For a set that removes a listener after it has reported one event. */

@@ -92,7 +92,7 @@ bool heddle_networks_trust(VALUE networks, const heddle_address *address)
     return !NIL_P(networks) && contains_address(RTYPEDDATA_GET_DATA(networks), address);
 }
 
-/* Called by Networks#include? with 4 or 16 bytes; nil: a unix socket. */
+/* Called by Networks#include? with 4 or 16 bytes, or nil for a unix socket. */
 static VALUE networks_have(VALUE self, VALUE bytes)
 {
     heddle_address address = {.family = AF_UNIX};

@@ -54,7 +54,7 @@ bool heddle_outbound_is_stale(heddle_outbound *connection)
     char byte;
     if (heddle_outbound_buffered(connection))
         return true;
-    /* with TLS, bytes on the socket may be a session ticket, which is no input for the application */
+    /* with TLS, bytes on the socket may be a session ticket, which is not input for the application */
     if (connection->transport.tls)
         return heddle_tls_peek(&connection->transport) != -EAGAIN;
     ssize_t result;
@@ -80,7 +80,7 @@ int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *t
     if (phase >= 0 && (deadline < 0 || phase < deadline))
         deadline = phase;
     int ready = heddle_await_io(connection->owned.io, events, deadline);
-    heddle_outbound_of(object); /* raises if it was closed meanwhile */
+    heddle_outbound_of(object); /* raises if the connection was closed meanwhile */
     if (!ready)
         rb_raise(rb_eIOTimeoutError, "%s", timeout_message);
     RB_GC_GUARD(object);

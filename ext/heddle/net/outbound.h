@@ -2,7 +2,8 @@
 
 /*
  * A connection that this process has opened. It has the same transport as the server's connections, but belongs to no
- * loop and no thread: a wait uses what the caller runs in, a Heddle loop, another scheduler or a plain thread.
+ * loop and no thread: it waits in the way of its caller, which may run in a Heddle loop, under another scheduler or in
+ * a plain thread.
  */
 
 #include "net/address.h"
@@ -36,13 +37,15 @@ heddle_outbound *heddle_outbound_of(VALUE object);
 void heddle_outbound_use_input(heddle_outbound *connection, size_t size);
 
 /*
- * Both receive without waiting: bytes, 0 at the end of input, -EAGAIN or -errno. The first receives into `memory`, the
- * second behind the unused input, with room for `size` bytes.
+ * Both functions receive without waiting, and return the number of bytes, 0 at the end of input, -EAGAIN or another
+ * -errno. The first one receives into `memory`; the second one makes room for `size` bytes behind the unused input.
  */
 ssize_t heddle_outbound_receive(heddle_outbound *connection, void *memory, size_t size);
 ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size);
 
-/* Did the peer end its output properly: by close_notify over TLS? Without it, the end of input may be an attacker's. */
+/*
+ * Did the peer end its output properly, over TLS by close_notify? Without close_notify an attacker may have ended it.
+ */
 bool heddle_outbound_ended_properly(const heddle_outbound *connection);
 
 /*
@@ -52,21 +55,22 @@ bool heddle_outbound_ended_properly(const heddle_outbound *connection);
 bool heddle_outbound_is_stale(heddle_outbound *connection);
 
 /*
- * Waits for input; `timeout` in ns, < 0: none, besides the connection's deadline. Raises IO::TimeoutError with this
- * message, IOError when the connection is closed meanwhile, and the interrupts of any wait of this fiber or thread.
+ * Waits for input, until the connection's deadline and at most for `timeout` ns (< 0: no limit). Raises
+ * IO::TimeoutError with this message, IOError when the connection is closed meanwhile, and the interrupts of any wait
+ * of this fiber or thread.
  */
 void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timeout_message);
 
 /*
- * Waits for one of these events, and returns those that have come. `phase`: the deadline of this step, CLOCK_MONOTONIC
- * ns, < 0: none. Raises as heddle_outbound_await_input does.
+ * Waits for one of these events, and returns the events that have come. `phase`: the deadline of this step,
+ * CLOCK_MONOTONIC ns, < 0: none. Raises as heddle_outbound_await_input does.
  */
 int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timeout_message);
 
 /*
- * Sends a String or an Array of Strings; `timeout` in ns, < 0: none, is the longest time in which the peer takes
- * nothing. Returns how many bytes were sent: less than all only with `stop_at_input`, when the peer has sent something
- * and takes no more.
+ * Sends a String or an Array of Strings; `timeout` (ns, < 0: none) is the longest time in which the peer takes nothing.
+ * Returns how many bytes were sent. With `stop_at_input`, that may be fewer than all: it stops when the peer has sent
+ * something and takes no more.
  */
 size_t heddle_outbound_send_all(VALUE object, VALUE data, int64_t timeout, bool stop_at_input);
 

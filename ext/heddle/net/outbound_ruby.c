@@ -70,8 +70,8 @@ static VALUE outbound_class;
 /*
  * call-seq: Heddle::Native.adopt_outbound(socket, ssl_socket = nil) -> OutboundConnection
  *
- * Makes a connection of a connected BasicSocket, which it owns from now on, and the SSLSocket over it, whose handshake
- * is complete. The functions of TLS must have been loaded.
+ * Makes a connection of a connected BasicSocket, and of the SSLSocket over it, whose handshake is complete. The
+ * connection owns both from now on. The functions of TLS must have been loaded.
  */
 static VALUE outbound_adopt(int argc, VALUE *argv, VALUE native)
 {
@@ -145,8 +145,8 @@ static VALUE outbound_detach(VALUE self)
 /*
  * call-seq: readpartial(max, timeout: nil) -> String or nil
  *
- * Reads the input that is there, at most +max+ bytes; waits only when there is none. nil at the end of input. +timeout+
- * in seconds: IO::TimeoutError when nothing came.
+ * Reads the input that is there, at most +max+ bytes; waits only when there is none. Returns nil at the end of input.
+ * Raises IO::TimeoutError when nothing has come within +timeout+ seconds.
  */
 static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
 {
@@ -189,8 +189,8 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: write_unless_answered(data, timeout: nil) -> Integer
  *
- * The same, but stops early when the peer takes no more and has sent something, perhaps its answer. Returns how many
- * bytes were written.
+ * Writes in the same way, but stops early when the peer takes no more and has sent something, which may be its
+ * response. Returns how many bytes were written.
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
@@ -218,7 +218,7 @@ static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
     /* The peer's IP address, or "unix". */                                                                            \
     X(outbound_remote_address, "remote_address", heddle_address_string(&outbound_data(self)->remote))                  \
     X(outbound_remote_port, "remote_port", INT2FIX(outbound_data(self)->remote.port))                                  \
-    /* Does it use TLS? */                                                                                             \
+    /* Does the connection use TLS? */                                                                                 \
     X(outbound_secure_p, "secure?", outbound_data(self)->transport.tls ? Qtrue : Qfalse)
 METHODS(HEDDLE_DEFINE_METHOD)
 

@@ -26,7 +26,7 @@ static heddle_connection *find_writable_connection(heddle_connection *const *pla
     return connection;
 }
 
-/* Bytes, or -EAGAIN; raises the error of a broken connection. */
+/* Returns the number of bytes, or -EAGAIN. Raises the error of a broken connection. */
 static ssize_t check_result(heddle_connection *connection, ssize_t result)
 {
     if (result >= 0 || result == -EAGAIN)
@@ -45,7 +45,7 @@ static void wait_to_write(heddle_connection *connection, int64_t timeout)
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
     heddle_connection *connection = find_open_connection(place);
-    /* The event may have come before, and been delivered to another fiber. */
+    /* The event may have come before, when another fiber waited. */
     if (!heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         wait_to_write(connection, timeout);
 }
@@ -87,7 +87,7 @@ typedef struct {
     size_t left;
 } file_output;
 
-/* Sends a piece of the file by read and send, where the system or the transport has no sendfile. */
+/* Sends a piece of the file with read and send. Used where the system or the transport has no sendfile. */
 static ssize_t copy_piece(heddle_connection *connection, file_output *output)
 {
     char *scratch = heddle_sockets_scratch(connection->sockets);
@@ -104,7 +104,7 @@ static ssize_t copy_piece(heddle_connection *connection, file_output *output)
     return check_result(connection, sent);
 }
 
-/* Bytes, 0 at the end of the file, or -EAGAIN. */
+/* Returns the number of bytes, 0 at the end of the file, or -EAGAIN. */
 static ssize_t send_piece(heddle_connection *connection, file_output *output)
 {
 #ifdef __linux__

@@ -18,8 +18,8 @@ typedef struct {
     size_t used, room;
     heddle_piece *pieces;
     unsigned first, count, piece_room;
-    size_t size; /* of all pieces */
-    uint64_t sent; /* bytes that were ever sent, of the queue and past it */
+    size_t size; /* bytes of all pieces */
+    uint64_t sent; /* bytes that were ever sent, through the queue or without it */
 } heddle_output;
 
 enum {
@@ -27,18 +27,21 @@ enum {
     HEDDLE_OUTPUT_FULL = 262144, /* a writer waits from this size on … */
     HEDDLE_OUTPUT_LOW = 65536,   /* … until the queue is down to this size */
     HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output of this size is sent at once */
-    HEDDLE_OUTPUT_PART = 262144, /* bytes that are sent before others have their turn (turns.h) */
+    HEDDLE_OUTPUT_PART = 262144, /* bytes that are sent before other connections get their turn (turns.h) */
 };
 
-/* Copies the bytes. False: no memory, and nothing was added. */
+/* Copies the bytes. Without memory returns false and adds nothing. */
 bool heddle_output_add_bytes(heddle_output *output, const char *bytes, size_t size);
 /* Copies a short string, from `start` on; keeps a long one, which must be frozen. */
 bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start);
-/* Makes room for `size` bytes at the end; `heddle_output_added` then adds those that were written there. */
+/* Makes room for `size` bytes at the end. heddle_output_added then adds the bytes that were written there. */
 char *heddle_output_reserve(heddle_output *output, size_t size);
 void heddle_output_added(heddle_output *output, size_t size);
 
-/* Removes these bytes from the end of the queue. False: the queue does not end with them, and is unchanged. */
+/*
+ * Removes these bytes from the end of the queue. If the queue does not end with them, returns false and changes
+ * nothing.
+ */
 bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t size);
 
 int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int most);

@@ -1,6 +1,6 @@
 #pragma once
 
-/* The Socket of an object that belongs to no loop. A forked child has no part in it. */
+/* The Socket of an object that belongs to no loop. A forked child can't use it. */
 
 #include "net/fork_guard.h"
 
@@ -15,7 +15,7 @@ typedef struct {
 /* `in_child` runs in a forked child, and calls heddle_owned_socket_abandon. */
 void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io, void (*in_child)(heddle_fork_guard *));
 void heddle_owned_socket_abandon(heddle_owned_socket *socket, int fd);
-/* From now on it is closed; the caller closes the IO, or passes it on. Idempotent. */
+/* From now on the object is closed. The caller closes the IO, or passes it on. Idempotent. */
 void heddle_owned_socket_release(heddle_owned_socket *socket);
 
 void heddle_owned_socket_mark(const heddle_owned_socket *socket);
@@ -26,5 +26,5 @@ static inline bool heddle_owned_socket_is_open(const heddle_owned_socket *socket
     return !NIL_P(socket->io) && !socket->abandoned;
 }
 
-/* Raises IOError unless it is open. `what`: the object in the message. */
+/* Raises IOError unless the socket is open. `what`: the name of the object in the message. */
 void heddle_owned_socket_check(const heddle_owned_socket *socket, const char *what);

@@ -26,7 +26,7 @@ typedef enum {
     HEDDLE_OWNER_RELEASED,    /* no thread: the loop only frees the record */
 } heddle_owner;
 
-/* One row for each state, one bit for each that may follow. */
+/* One row for each state, one bit for each state that may follow. */
 HEDDLE_TRANSITIONS(heddle_owner_may_change,
     [HEDDLE_OWNER_LOOP] = 1 << HEDDLE_OWNER_AT_REST | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,
     [HEDDLE_OWNER_AT_REST] = 1 << HEDDLE_OWNER_LOOP | 1 << HEDDLE_OWNER_HANDOFF | 1 << HEDDLE_OWNER_RELEASED,

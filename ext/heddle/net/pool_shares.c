@@ -1,6 +1,6 @@
 #include "net/pool_shares.h"
 
-/* The owner of a share is the number of a slot plus one; 0: the share is free. */
+/* The owner of a share is the number of the worker's slot plus one; 0 means that the share is free. */
 static uint16_t owner_of(uint32_t slot)
 {
     return (uint16_t)(slot + 1);
@@ -35,7 +35,8 @@ int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t
 /* -- waiting workers ---------------------------------------------------------------------------------------------- */
 
 /*
- * A waiting worker: when it began to wait, and when it last reported that, in ms. Both wrap around; differences do not.
+ * When a worker began to wait, and when it last reported that, in ms. Both numbers wrap around, so only their
+ * differences count.
  */
 typedef struct {
     uint32_t waiting_since, reported_at;
@@ -99,7 +100,7 @@ void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t number, 
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
     if (atomic_exchange(&pool->waiting[slot], 0) && has_other_waiter(scoreboard, pool, slot))
-        announce_change(scoreboard); /* others may have let this worker go first */
+        announce_change(scoreboard); /* others may have waited for this worker to go first */
 }
 
 /* -- shares ------------------------------------------------------------------------------------------------------- */
@@ -168,7 +169,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
     for (uint32_t i = 0; i < total && i < HEDDLE_POOL_SHARES; i++) {
         uint16_t nobody = 0;
         if (atomic_compare_exchange_strong(&pool->owners[i], &nobody, owner_of(slot))) {
-            /* if it needs another share, it queues again behind the others */
+            /* if the worker needs another share, it queues again behind the others */
             heddle_pool_end_wait(scoreboard, number, slot);
             return true;
         }
@@ -179,7 +180,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t number, uint32_t slot)
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
-    /* From the end, so that shares beyond a lowered limit are released first. */
+    /* Begins at the end, so that shares beyond a lowered limit are released first. */
     for (uint32_t i = HEDDLE_POOL_SHARES; i-- > 0;) {
         uint16_t mine = owner_of(slot);
         if (!atomic_compare_exchange_strong(&pool->owners[i], &mine, 0))
@@ -202,5 +203,6 @@ void heddle_pool_release_slot(const heddle_scoreboard *scoreboard, uint32_t slot
             atomic_compare_exchange_strong(&pool->owners[i], &owner, 0);
         }
     }
-    atomic_fetch_add(&scoreboard->header->pool_changes, 1); /* the caller, which frees the slot, notifies the others */
+    /* no notification: the caller frees the slot, and then notifies the workers */
+    atomic_fetch_add(&scoreboard->header->pool_changes, 1);
 }

@@ -10,24 +10,27 @@
 #include "net/scoreboard.h"
 
 /*
- * A waiting worker reports again within this time, ns. One that does not is stuck or stopped, and no other worker
- * defers to it any longer.
+ * ns. A waiting worker reports again within this time. A worker that does not is stuck or stopped: the others no longer
+ * let it go first.
  */
 #define HEDDLE_POOL_PATIENCE INT64_C(300000000)
 
-/* Finds or makes the pool with this name's hash. -1: the scoreboard has no room for another pool. */
+/* Finds or makes the pool with this hash of its name. Returns -1 if the scoreboard has no room for another pool. */
 int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t total);
-/* False: no share is free, or the free ones belong to waiting workers that have fewer shares or have waited longer. */
+/*
+ * Takes a share. Returns false if no share is free, or if the free shares are for waiting workers that have fewer
+ * shares or have waited longer.
+ */
 bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
-/* Does nothing if the slot has no share. */
+/* Returns a share. Does nothing if the slot has none. */
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
 /*
- * Reports that this worker waits for a share, so that workers with more shares return one. To be repeated until it has
- * one.
+ * Reports that this worker waits for a share, so that workers with more shares return one. Repeat the call until the
+ * worker has a share.
  */
 void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
-/* The smallest number of shares that any other worker has while it waits for one more; -1: none waits. */
+/* The smallest number of shares of any other worker that waits for one more; -1 if none waits. */
 int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 /* How many shares all workers have. */
 uint32_t heddle_pool_taken(const heddle_scoreboard *scoreboard, uint32_t pool);

@@ -18,8 +18,8 @@ static uint64_t hash_name(VALUE name)
 /*
  * call-seq: open_pool(name, total) -> Integer or nil
  *
- * The number of the pool with this name, of which all workers together may have +total+ resources. nil: there is no
- * room for another pool.
+ * The number of the pool with this name. All workers together may have +total+ resources of it. nil if there is no room
+ * for another pool.
  */
 static VALUE scoreboard_open_pool(VALUE self, VALUE name, VALUE total)
 {
@@ -45,7 +45,7 @@ static pool_of_slot check_pool(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: take_share(pool, slot) -> true or false
  *
- * Takes a share for one more resource. false: none is free, or another worker has fewer shares and waits.
+ * Takes a share for one more resource. Returns false if none is free, or another worker waits and comes first.
  */
 static VALUE scoreboard_take_share(VALUE self, VALUE pool, VALUE slot)
 {
@@ -68,7 +68,7 @@ static VALUE scoreboard_return_share(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: wait_for_share(pool, slot, waits) -> nil
  *
- * Reports whether this worker waits for a share; others return one then. To be repeated while it waits.
+ * Reports whether this worker waits for a share, so that others return one. Repeat the call while it waits.
  */
 static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE waits)
 {
@@ -83,7 +83,7 @@ static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE
 /*
  * call-seq: least_waiting(pool, slot) -> Integer or nil
  *
- * The smallest number of shares that any other worker has while it waits for one more; nil: none waits.
+ * The smallest number of shares of any other worker that waits for one more; nil if none waits.
  */
 static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 {

@@ -1,14 +1,14 @@
 #pragma once
 
 /*
- * Asks the processor to load a record into its caches. Worth it for a walk over thousands of records, where each would
- * otherwise be waited for. The address may be any, NULL included. No Ruby here.
+ * Asks the processor to load a record into its caches. Useful in a walk over thousands of records: otherwise the
+ * processor would wait for each of them. Any address is allowed, even NULL. Uses no Ruby.
  */
 
 #include "system.h"
 
 enum {
-    HEDDLE_CACHE_LINE = 64, /* bytes; where lines are longer, some are asked for twice */
+    HEDDLE_CACHE_LINE = 64, /* bytes; where lines are longer, some are prefetched twice */
 };
 
 static inline void heddle_prefetch(const void *record, size_t size)

@@ -22,67 +22,69 @@ struct heddle_protocol {
     const char *name;
     bool stays; /* connections of this protocol are never handed off by the watch thread: they are never at rest */
     /*
-     * Bytes that make the client reconnect, valid between any two frames, which the watch thread sends while the loop
-     * is blocked. NULL: none. heddle_connection_start reads it.
+     * Bytes that make the client reconnect, and are valid between any two frames. The watch thread sends them while the
+     * loop is blocked. NULL if there are none. heddle_connection_start reads this member.
      */
     const char *farewell;
     size_t farewell_size;
     /* Called when the connection begins to use this protocol; unused input may be buffered. */
     HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
-    /* `ready`: HEDDLE_HAS_INPUT and so on, noted in the transport already. Called in every state of the connection. */
+    /*
+     * Called for events, in every state of the connection. `ready`: HEDDLE_HAS_INPUT and so on, already noted in the
+     * transport.
+     */
     HEDDLE_LAST_USE void (*handle_event)(heddle_connection *connection, uint8_t ready);
     /*
-     * Called for the connection's turn to read or to send (turns.h). NULL: this protocol has no such turns, and all of
+     * Called for the connection's turn to read or to send (turns.h). NULL if this protocol has no turns: then all of
      * its output is sent at once.
      */
     HEDDLE_LAST_USE void (*take_turn)(heddle_connection *connection);
     /* Called after output queued by heddle_connection_flush_later was offered to the kernel. May be NULL. */
     void (*flushed)(heddle_connection *connection);
-    /* The time set with heddle_connection_set_deadline has passed. */
+    /* Called when the time set by heddle_connection_set_deadline has passed. */
     HEDDLE_LAST_USE void (*handle_deadline)(heddle_connection *connection);
     /* True between requests: the connection may be closed or handed off without loss of data. */
     bool (*is_idle)(const heddle_connection *connection);
-    /* When an idle connection began to wait for a request: CLOCK_MONOTONIC, ns. NULL: not known. */
+    /* When an idle connection began to wait for a request: CLOCK_MONOTONIC, ns. NULL if that is not known. */
     int64_t (*idle_since)(const heddle_connection *connection);
     /*
-     * When the client of a connection that is not idle, and which no runner serves, has last done its part of what is
-     * under way: CLOCK_MONOTONIC, ns. INT64_MAX: it must stay. NULL: they all must.
+     * When the client has last done its part, such as sending or reading: CLOCK_MONOTONIC, ns. Asked for a connection
+     * that is not idle and that no runner serves. Returns INT64_MAX if the connection must not be closed. NULL if none
+     * of this protocol may be closed.
      */
     int64_t (*heard_at)(const heddle_connection *connection);
-    /*
-     * Closes a connection at once, because others need its room. NULL: nothing needs to be said to the client.
-     */
+    /* Closes a connection at once, because others need its room. NULL if the client need not be told. */
     HEDDLE_LAST_USE void (*yield_room)(heddle_connection *connection);
     /*
      * True while a request is being received, or the rest of a response sent. Asked only while no runner serves the
-     * connection. NULL: connections of this protocol are never in transit.
+     * connection. NULL if connections of this protocol are never in transit.
      */
     bool (*is_in_transit)(const heddle_connection *connection);
     /* The bytes that wait for the client (slow_readers.c). NULL: all are in the connection's output. */
     size_t (*count_waiting)(const heddle_connection *connection);
     /*
-     * Called for an idle connection when the server stops: tells the client so, and closes afterwards. NULL: it is
-     * closed at once.
+     * Called for an idle connection when the server stops: tells the client, and then closes the connection. If NULL,
+     * the connection is closed at once.
      */
     HEDDLE_LAST_USE void (*end_idle)(heddle_connection *connection);
     /*
      * Fills `pieces`, at most HEDDLE_INPUT_PIECES, with the raw bytes of the request that waits for a runner, so that
-     * another process can serve it. Returns their number, or -1 when part of it is not buffered as received. On any
-     * thread that owns the connection, without the GVL. NULL: -1.
+     * another process can serve it. Returns the number of pieces, or -1 if part of the request is no longer buffered as
+     * it was received. Called on any thread that owns the connection, without the GVL. NULL means -1.
      */
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
     /*
-     * Writes at most HEDDLE_SESSION_WORDS bytes that describe the session, with which another process continues it (see
-     * load_session). Returns how many, or -1: the session stays, or the connection is gone. In the loop, during a
-     * drain. NULL: sessions stay, or are handed off in another way.
+     * Writes at most HEDDLE_SESSION_WORDS bytes that describe the session, so that another process can continue it (see
+     * load_session). Returns their number, or -1 if the session can't be handed off or the connection is gone. Called
+     * in the loop, during a drain. NULL if sessions are never handed off, or in another way.
      */
     ssize_t (*describe)(heddle_connection *connection, char *words);
     /*
-     * The hashed label of the request that has arrived, also if it is still in the kernel's buffer. 0: unknown. NULL:
-     * there are no labels. On any thread that owns the connection, without the GVL.
+     * The hashed label of the request that has arrived, even if the request is still in the kernel's buffer; 0 if it is
+     * unknown. NULL if there are no labels. Called on any thread that owns the connection, without the GVL.
      */
     uint32_t (*label)(const heddle_connection *connection);
-    /* Frees the session: the connection is closed, detached or changes its protocol. */
+    /* Frees the session. Called when the connection is closed or detached, or changes its protocol. */
     void (*release)(heddle_connection *connection);
     /* Called in a forked child: marks the connection closed for code that still serves it. Must take no lock. */
     void (*abandon)(heddle_connection *connection);
@@ -94,7 +96,10 @@ typedef enum {
     HEDDLE_NO_TLS,          /* the listener expects a TLS handshake */
 } heddle_handshake_error;
 
-/* The purpose of the connections of a Sockets. The C part of a Ruby object; it may live longer than that. */
+/*
+ * A service: what the connections of a Sockets are for. It is the C part of a Ruby object, and may exist longer than
+ * the object.
+ */
 typedef struct heddle_service heddle_service;
 typedef struct {
     /*
@@ -102,17 +107,20 @@ typedef struct {
      * protocol may replace itself later, as HTTP/1.1 does when it reads the preface of HTTP/2.
      */
     HEDDLE_LAST_USE void (*choose_protocol)(heddle_connection *connection);
-    /* Called when the client sends something else than the listener expects first: answers and closes. */
+    /*
+     * Called when the first bytes of the client are not what the listener expects: sends a response and closes the
+     * connection.
+     */
     HEDDLE_LAST_USE void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
     /*
-     * True when this first byte, sent where a TLS handshake is expected, begins one of the service's own protocols
-     * without TLS. NULL: the service recognizes none.
+     * Called when the client should have begun a TLS handshake: does its first byte begin one of the service's
+     * protocols, without TLS? NULL if the service recognizes none.
      */
     bool (*is_plaintext)(char first);
     /*
      * Loads the session of a connection that another process has handed off: makes the argument of resume_session from
-     * the String `words`, with the GVL. May wait. `*state` is rb_protect's; an exception is raised in the caller. nil:
-     * the session ends. NULL: no session of this service can be handed off.
+     * the String `words`, with the GVL. May wait. Sets `*state` like rb_protect; the caller raises the exception. If it
+     * returns nil, the session ends. NULL if no session of this service can be handed off.
      */
     VALUE (*load_session)(heddle_service *service, VALUE words, int *state);
     /* Called instead of choose_protocol. */

@@ -10,7 +10,7 @@ enum {
 
 static const char WORD[] = "PROXY ";
 
-/* The next word of a line; empty at the line's end. */
+/* A line that is being split; the next word is empty at the line's end. */
 typedef struct {
     const char *at, *end;
 } rest;

@@ -1,4 +1,4 @@
-/* A protocol without framing: a connection that is readable is given to a runner. */
+/* A protocol without framing: a runner gets a connection when it is readable. */
 
 #include "net/raw_protocol.h"
 
@@ -9,7 +9,7 @@
 typedef enum {
     NOTHING_YET,
     SOMETHING,
-    THE_END, /* or an error */
+    THE_END, /* the end of input, or an error */
 } prospect;
 
 /* The result that the next recv would have. */
@@ -60,7 +60,7 @@ static void read_more(heddle_connection *connection)
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP))
         return;
-    /* The peer may have closed. A runner is needed only for bytes that it sent before. */
+    /* The peer may have closed the connection. A runner is needed only if it has sent bytes before. */
     bool ending = heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP) ||
                   heddle_sockets_hide_input_end(connection->sockets);
     prospect next = ending ? probe_input(connection) : SOMETHING;
@@ -97,8 +97,8 @@ static void handle_deadline(heddle_connection *connection)
 }
 
 /*
- * A fiber that received exactly as much as it asked for can't know whether more is there: this peeks, so that no runner
- * is started for nothing.
+ * A fiber that has received exactly as many bytes as it asked for can't know whether more are there. So this function
+ * peeks, and no runner is started in vain.
  */
 static bool has_input(heddle_connection *connection)
 {
@@ -107,7 +107,7 @@ static bool has_input(heddle_connection *connection)
         return true;
     if (!heddle_transport_has(transport, HEDDLE_HAS_INPUT))
         return false;
-    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* before peeking: events noted later are kept */
+    heddle_transport_forget(transport, HEDDLE_HAS_INPUT); /* forgotten before peeking, so that later events are kept */
     prospect next = probe_input(connection);
     if (next == SOMETHING)
         heddle_transport_note(transport, HEDDLE_HAS_INPUT);
@@ -173,7 +173,7 @@ static void release_session(heddle_connection *connection)
     heddle_ready_list_remove(&raw->work);
     raw->work.connection = NULL;
     if (!raw->running)
-        free(raw); /* otherwise it is freed when the block has returned */
+        free(raw); /* otherwise the session is freed when the block has returned */
 }
 
 static void abandon_session(heddle_connection *connection)

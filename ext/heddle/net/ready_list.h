@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Work items that wait for a runner, in order. Only the loop adds and removes; the lock lets the watch thread read the
- * list meanwhile, which it does for microseconds and only while the loop is blocked.
+ * Work items that wait for a runner, in order. Only the loop adds and removes items. The lock lets the watch thread
+ * read the list, for microseconds and only while the loop is blocked.
  */
 
 #include "net/work.h"
@@ -25,7 +25,7 @@ static inline void heddle_ready_list_init(heddle_ready_list *list)
 static inline void heddle_ready_list_lock(heddle_ready_list *list)
 {
     while (atomic_flag_test_and_set_explicit(&list->lock, memory_order_acquire))
-        sched_yield(); /* the thread that has it may need this processor */
+        sched_yield(); /* the thread that holds the lock may need this processor */
 }
 
 static inline void heddle_ready_list_unlock(heddle_ready_list *list)

@@ -16,7 +16,7 @@ bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
     return true;
 }
 
-/* False: the other processes take no more connections now. */
+/* Returns false if the other processes take no more connections now. */
 static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
@@ -24,7 +24,8 @@ static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
     int result = stays ? -EBUSY : heddle_connection_hand_off(connection, sockets->handoff.socket, 0);
     if (result == 0)
         return true;
-    if (result == -EBUSY || result == -EOPNOTSUPP) { /* it is being served, TLS, or too much input was read */
+    /* the connection is being served or uses TLS, or too much input was read */
+    if (result == -EBUSY || result == -EOPNOTSUPP) {
         heddle_sockets_queue(sockets, work, false);
         return true;
     }
@@ -85,7 +86,8 @@ static void schedule_check(heddle_sockets *sockets, int64_t time)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->fn = check_again;
     timer->deadline = time;
-    heddle_timer_heap_push(&sockets->loop->timers, timer); /* without memory the next notification does it */
+    /* without memory for the timer, the next notification leads to the check */
+    heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
 void heddle_reserve_check(heddle_sockets *sockets)

@@ -2,8 +2,8 @@
 
 /*
  * A reserve is a worker that accepts nothing while the others run. When all of them are blocked, it starts to accept
- * clients, and connections that the others' watch threads hand off. As soon as one of the others runs, the reserve
- * stops, and hands its idle connections off to that worker.
+ * clients, and connections that the watch threads of the others hand off. As soon as one of the others runs, the
+ * reserve stops, and hands its idle connections off to that worker.
  *
  * A reserve does not start a request whose label blocks a worker, because that request could block the reserve,
  * too. It keeps such requests in a list of their own until it stops, and hands them off with the bytes that it read.
@@ -20,16 +20,16 @@
 #define HEDDLE_RESERVE_RETURN INT64_C(200000000)
 
 typedef struct {
-    uint32_t rank; /* its rank among the reserves, from 1 on; 0: this worker is no reserve, or no longer one */
+    uint32_t rank; /* its rank among the reserves, from 1 on; 0: this worker is not a reserve (any more) */
     bool serves;   /* it accepts and serves */
     heddle_timer again;
     heddle_ready_list deferred; /* requests that it does not start */
     uint64_t activations;
 } heddle_reserve;
 
-/* Makes this worker a reserve. To be called before it listens. */
+/* Makes this worker a reserve. Call this before it listens. */
 void heddle_reserve_enable(heddle_sockets *sockets, uint32_t rank);
-/* Makes it an ordinary worker, which serves whatever it has: it drains. Idempotent. */
+/* Makes it an ordinary worker, because it drains and must serve everything that it has. Idempotent. */
 void heddle_reserve_disable(heddle_sockets *sockets);
 /* Starts or stops serving, as the scoreboard demands. */
 void heddle_reserve_check(heddle_sockets *sockets);

@@ -15,8 +15,8 @@ static void release_deferred(heddle_sockets *sockets)
 }
 
 /*
- * Makes the loop poll at the end of this tick: only io_uring knows without a system call whether something is ready.
- * Items that are ready by then come first.
+ * Makes the loop poll at the end of this tick: only io_uring knows without a system call whether something is ready. So
+ * items that are ready by then are served first.
  */
 static void force_poll(heddle_sockets *sockets)
 {
@@ -34,8 +34,9 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
 }
 
 /*
- * Counts the first turn of a new connection. True: it came after all items that were ready when the first item was
- * deferred. So the round ends: new connections that send one request each would never end it.
+ * Counts the first turn of a new connection. Returns true if the connection came after all items that were ready when
+ * the first item was deferred. Then the round ends; otherwise a stream of new connections with one request each would
+ * prolong it forever.
  */
 static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
 {
@@ -80,7 +81,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
 
 void heddle_rounds_release(heddle_sockets *sockets)
 {
-    /* The tick of the last turn has ended with a poll (force_poll): so in any later tick the poll has been made. */
+    /* The tick of the last turn ends with a poll (force_poll), so in every later tick the loop has polled. */
     if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->statistics.ticks)
         release_deferred(sockets);
 }

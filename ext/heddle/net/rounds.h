@@ -6,7 +6,7 @@
  * (turn_length.h).
  *
  * A round ends when a connection that has sent its next request begins its second turn, or when a connection that came
- * after an item was deferred begins its first. A connection with more items ready could have a turn in every tick,
+ * after an item was deferred begins its first turn. A connection with more items ready could have a turn in every tick,
  * while other clients' next requests are still on their way. So its next item is deferred until the round has ended, or
  * until nothing else is ready after the loop has polled the sockets.
  */
@@ -23,15 +23,16 @@ typedef struct {
     heddle_ready_list deferred;
     uint64_t tick;   /* the loop's tick at the last turn */
     uint32_t number; /* number of the round, from 1 */
-    size_t first_turns; /* how many turns of new connections may still come before the deferred items */
+    size_t first_turns; /* how many first turns of connections may still come before the deferred items */
     heddle_turn_length length;
     int64_t turn_began; /* when the last turn of several items began, ns */
 } heddle_rounds;
 
 void heddle_rounds_start(heddle_rounds *rounds);
 /*
- * Called when a runner has taken this item from the ready list. True: the item belongs to its connection's current
- * turn, or begins its next one, and is served now. False: the turn is over, and the item was deferred.
+ * Called when a runner has taken this item from the ready list. Returns true if the item belongs to its connection's
+ * current turn, or begins the next one: then it is served now. Returns false if the turn is over: then the item was
+ * deferred.
  */
 bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work);
 /* May the connection's next item be served in the same turn? */

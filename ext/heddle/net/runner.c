@@ -64,8 +64,8 @@ static VALUE find_cancelled_class(void)
 }
 
 /*
- * Reports an exception that has left a served item. 0: the runner can continue. Otherwise rb_protect's state, to raise
- * in the loop.
+ * Reports an exception that has left a served item. Returns 0 if the runner can continue, or else the state of
+ * rb_protect, with which the loop raises the exception.
  */
 static int handle_exception(heddle_runner *runner, int state)
 {
@@ -111,7 +111,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     return state;
 }
 
-/* Claims the next item that no other runner has and no other worker gets, if admission allows it. */
+/* Claims the next item, if admission allows it, and unless another worker gets the item. */
 static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 {
     for (;;) {
@@ -124,7 +124,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
             continue;
         if (heddle_admission_drop_abandoned(sockets, work, now)) {
             if (heddle_clock_coarse() - now >= HEDDLE_RUNNER_SHARE)
-                return NULL; /* many clients may have left at once */
+                return NULL; /* returns to the loop: many clients may have left at once */
             continue;
         }
         if (!work->probe && !heddle_rounds_use_turn(sockets, work))
@@ -198,7 +198,7 @@ static int wait_for_work(heddle_runner *runner)
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && heddle_is_exception(rb_errinfo())) {
-        /* a cancellation, or an exception that was raised too late for the item that was served before */
+        /* drops a cancellation, or an exception that came too late for the item that was served before */
         heddle_take_errinfo();
         runner->ending = true;
         state = 0;
@@ -285,7 +285,7 @@ void heddle_runner_start(heddle_sockets *sockets)
     runner->fiber->request = job;
     runner->fiber->request_number = 0;
     runner->fiber->quantum = &runner->quantum;
-    runner->fiber->spender = (heddle_spender){0}; /* not of the request that it was started in */
+    runner->fiber->spender = (heddle_spender){0}; /* does not belong to the request in which it was started */
     heddle_fiber_enqueue(runner->fiber);
 }
 

@@ -13,25 +13,25 @@ struct heddle_runner {
     heddle_runner *next; /* in the list of idle runners, or of serving ones */
     heddle_runner *previous; /* in the list of serving runners */
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
-    const VALUE *served;  /* the work item's Ruby object, such as the exchange; NULL or 0: none */
+    const VALUE *served;  /* where the work item's Ruby object is, such as the exchange; NULL, or a value of 0: none */
     unsigned uses; /* how many items it has begun to serve */
     heddle_quantum quantum; /* the work item's */
     heddle_account account; /* the work item's */
-    bool in_row;   /* it has just ended the account of a request, see heddle_account_begin */
-    bool summoned; /* heddle_runners_summon has woken or started it, and it does not run yet: it is coming */
-    bool ending;   /* it ends after this item, or instead of waiting for work */
+    bool in_row;   /* it has just ended a request's account, see heddle_account_begin */
+    bool summoned; /* heddle_runners_summon has woken or started it, and it has not run yet: it is coming */
+    bool ending;   /* it ends after this item, or when it would wait for work */
 };
 
 /* Starts a new runner, which reads the ready list when its fiber runs; raises when no fiber can be made. */
 void heddle_runner_start(heddle_sockets *sockets);
 
-/* A description of what the runner serves, or nil. On any thread. */
+/* A description of the item that the runner serves, or nil. May be called on any thread. */
 VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
 /* -- runners.c: the lists of idle and of serving runners --------------------------------------------------- */
 
 void heddle_runners_add_idle(heddle_runner *runner);
-/* Removes a runner from the list of idle ones, when it was woken by other code than heddle_runners_summon. */
+/* Removes a runner from the list of idle runners. Called when other code than heddle_runners_summon has woken it. */
 void heddle_runners_remove_idle(heddle_runner *runner);
 void heddle_runners_start_serving(heddle_runner *runner);
 void heddle_runners_stop_serving(heddle_runner *runner);

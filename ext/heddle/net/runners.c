@@ -73,7 +73,7 @@ static void set_trim_timer(heddle_sockets *sockets)
     runners->least_idle = runners->idle_count;
     runners->trim.fn = trim_runners;
     runners->trim.deadline = heddle_deadline_after(HEDDLE_RUNNERS_TRIM);
-    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* if that has no memory, the runners stay */
+    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory for the timer, the runners stay */
 }
 
 void heddle_runners_end_idle(heddle_sockets *sockets)
@@ -97,7 +97,7 @@ void heddle_runners_summon_later(heddle_sockets *sockets)
         return;
     timer->fn = retry_summons;
     timer->deadline = heddle_deadline_after(HEDDLE_RUNNERS_RETRY);
-    /* without memory the next item that is queued, or the next runner that is idle, summons */
+    /* without memory for the timer, the next queued item or the next idle runner leads to a summons */
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -107,7 +107,7 @@ static VALUE start_runner(VALUE sockets)
     return Qnil;
 }
 
-/* False: no fiber could be made; a timer tries again. */
+/* Returns false if no fiber could be made; then a timer tries again. */
 static bool summon_runner(heddle_sockets *sockets)
 {
     heddle_runner *runner = take_idle_runner(&sockets->runners);
@@ -155,7 +155,7 @@ void heddle_runners_stop_serving(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     if (runner->sockets->abandoned)
-        return; /* this is a forked child: other runners are gone, or about to be, so the list must not be used */
+        return; /* in a forked child the other runners are gone or will be, so the list must not be used */
     HEDDLE_LIST_REMOVE(runners->serving, runner);
     runners->serving_count--;
     heddle_runners_publish_load(runner->sockets);

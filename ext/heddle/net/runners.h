@@ -26,10 +26,10 @@ enum {
 typedef struct heddle_runner heddle_runner;
 
 typedef struct {
-    /* those that wait for work; the last one comes first, because its stack is still in the processor's caches */
+    /* the runners that wait for work; the latest comes first, because its stack is still in the processor's caches */
     heddle_runner *idle;
     size_t idle_count;
-    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: runners that were never summoned */
+    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: so many runners were never needed */
     heddle_runner *serving;
     size_t serving_count;
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
@@ -43,7 +43,7 @@ void heddle_runners_summon(heddle_sockets *sockets);
 void heddle_runners_publish_load(heddle_sockets *sockets);
 /* The fibers of the serving runners, an Array. */
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
-/* Of those whose request is described by its protocol: pairs of the fiber and the description. */
+/* Pairs of a serving runner's fiber and the description of its item, if the item's protocol has one. */
 VALUE heddle_runners_list_work(heddle_sockets *sockets);
 /* Is there no connection, and does no runner serve an item? */
 bool heddle_runners_are_done(const heddle_sockets *sockets);

@@ -88,7 +88,7 @@ void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
 
 static void reset_slot(heddle_scoreboard_slot *slot)
 {
-    /* `accepting` first: a reader in between must not take the slot for an idle worker. */
+    /* Clears `accepting` first: a concurrent reader must not take the slot for an idle worker. */
     HEDDLE_SCOREBOARD_SET(slot->accepting, 0);
     HEDDLE_SCOREBOARD_SET(slot->index, 0);
     HEDDLE_SCOREBOARD_SET(slot->pid, 0);
@@ -114,7 +114,7 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
     for (uint32_t i = 0; i < scoreboard->slot_count; i++) {
         heddle_scoreboard_slot *slot = &scoreboard->slots[i];
         uint32_t free = 0;
-        /* Two masters have the scoreboard while one takes over from the other. */
+        /* Two masters use the scoreboard while one takes over from the other, so this is a compare-and-swap. */
         if (!atomic_compare_exchange_strong(&slot->generation, &free, generation))
             continue;
         reset_slot(slot);
@@ -141,7 +141,7 @@ void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
         /* The counter of the eventfd is full: reading resets it, and the write wakes the others. */
         uint64_t count;
         if (read(scoreboard->poke_fd, &count, sizeof(count)) > 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0)
-            return; /* the others check again by themselves, a little later */
+            return; /* without a notification the others check a little later */
     }
 }
 
@@ -183,7 +183,7 @@ bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, cons
         uint32_t load = heddle_scoreboard_load(slot);
         least = load < least ? load : least;
     }
-    /* A difference is tolerated, so that the workers do not alternate at every connection. */
+    /* Ignores a small difference, so that the workers do not alternate at every connection. */
     return least != UINT32_MAX && heddle_scoreboard_load(mine) > least + 1 + least / 8;
 }
 
@@ -214,7 +214,7 @@ bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, co
         uint32_t requests = GET(slot->in_flight);
         if (slot == mine || !GET(slot->accepting) || GET(slot->stuck))
             continue;
-        /* the same difference is tolerated as for connections */
+        /* ignores the same difference as for connections */
         if (GET(mine->in_flight) > requests + 1 + requests / 8)
             return true;
     }
@@ -246,8 +246,8 @@ heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *sc
         if (slot == mine)
             continue;
         /*
-         * Not relaxed: of two workers that ask at once, one has to see the other. In this order, because a worker adds
-         * to body_disk before it clears body_disk_asked: so its bytes may count twice, but are never missed.
+         * Not relaxed: if two workers ask at once, at least one must see the other. `asked` is read first, because a
+         * worker adds to body_disk before it clears body_disk_asked: its bytes may count twice, but are never missed.
          */
         add_saturated(slot < mine ? &bodies.asked_before : &bodies.asked_after, atomic_load(&slot->body_disk_asked));
         add_saturated(&bodies.held, atomic_load(&slot->body_disk));

@@ -17,15 +17,18 @@ enum {
 };
 
 /*
- * A worker whose tick lasts longer than this, in ns, counts as unable to accept. It is late, not yet `stuck`, which is
- * what its watch thread says.
+ * A worker whose tick lasts longer than this, in ns, counts as unable to accept. Such a worker is late; only its watch
+ * thread declares it `stuck`.
  */
 #define HEDDLE_SCOREBOARD_LATE INT64_C(20000000)
 
 typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
-    /* slots beyond this index were never assigned; written by masters; clamped, as every process can write here */
+    /*
+     * slots from this index on were never assigned; written by masters; readers clamp it, because every process can
+     * write here
+     */
     _Atomic uint32_t used;
     _Atomic uint32_t pool_changes; /* counts returned shares of pools, and workers that began to wait for one */
     _Atomic uint64_t memory; /* bytes that all processes of the server use; written by the master; 0: not known */
@@ -35,22 +38,22 @@ typedef struct {
     /* Written by the master: the generation of the mold whose worker has the slot; 0: the slot is free. */
     _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation;
     _Atomic uint32_t index;                                  /* the worker's number in logs and status */
-    /* Written by the worker, from here on, and cleared by the master before and after it. */
+    /* The members from here on are written by the worker. The master clears them before and after it. */
     _Atomic uint32_t pid;
-    _Atomic uint32_t accepting; /* it accepts, or has paused only because others have less to do */
+    _Atomic uint32_t accepting; /* it accepts, or has paused only because other workers have less to do */
     _Atomic uint32_t in_flight; /* requests that run, or wait for their turn */
     _Atomic uint32_t connections;
     _Atomic uint32_t waiting; /* queued requests; updated now and then */
     _Atomic uint32_t limit;   /* how many requests may run at once; 0: any number */
     /* when the loop's tick began, CLOCK_MONOTONIC in ns, from the coarse clock; 0: the loop sleeps */
     _Atomic int64_t tick_began;
-    _Atomic int64_t lag;      /* how late its loop was recently, ns */
+    _Atomic int64_t lag;      /* how late its loop ran timers recently, ns */
     _Atomic uint64_t accepted, requests;
     _Atomic uint32_t stuck; /* how many of its loops are blocked */
     _Atomic uint32_t label; /* hashed label of the request that blocks it; 0: unknown */
     _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
-    _Atomic uint32_t open;       /* it has listeners, and no pause that its program asked for */
-    _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is no reserve */
+    _Atomic uint32_t open;       /* it has listeners, and its program has not paused them */
+    _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is not a reserve */
     _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
     _Atomic uint64_t body_disk_asked; /* bytes that it is about to add to body_disk, if there is room */
 } heddle_scoreboard_slot;
@@ -59,8 +62,8 @@ typedef struct {
 typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* hash of its name; 0: unused */
     _Atomic uint32_t total;                      /* how many shares there are, set by the worker that opened it last */
-    _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* by share: see pool_shares.c */
-    _Atomic uint64_t waiting[];                  /* by slot: since when its worker has waited for a share */
+    _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* the owner of each share: see pool_shares.c */
+    _Atomic uint64_t waiting[];                  /* for each slot: since when its worker has waited for a share */
 } heddle_shared_pool;
 
 _Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the slots follow in their own cache lines");
@@ -81,9 +84,9 @@ static inline size_t heddle_shared_pool_size(uint32_t slot_count)
     return (size + HEDDLE_SCOREBOARD_SLOT - 1) / HEDDLE_SCOREBOARD_SLOT * HEDDLE_SCOREBOARD_SLOT;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count);
-/* Opens another process's scoreboard and takes over the descriptors. -EPROTO: it is of another version. */
+/* Opens another process's scoreboard and takes over the descriptors. Returns -EPROTO if it is of another version. */
 int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd);
 void heddle_scoreboard_close(heddle_scoreboard *scoreboard);
 /* Assigns a free slot and returns its number, or -1. Called by the master. */
@@ -91,10 +94,10 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
 /* Releases the slot of a worker that has ended. Called by the master. */
 void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t slot);
 void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
-/* Tells the master that a worker has been stuck for as long as a reserve waits. */
+/* Tells the master that a worker has been stuck for as long as a reserve waits before it serves. */
 void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard);
 
-/* A worker's load: 1 for each connection, which may send the next request, and 1 more for each running request. */
+/* A worker's load: the number of connections, each of which may send a request, plus the number of running requests. */
 static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot)
 {
     return atomic_load_explicit(&slot->connections, memory_order_relaxed) +
@@ -114,17 +117,17 @@ bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, co
 typedef struct {
     uint64_t held;                       /* on disk */
     uint64_t asked_before, asked_after; /* about to be added, by workers with a slot before `mine` and after it */
-    uint32_t processes;                 /* that have a slot now */
+    uint32_t processes;                 /* how many of them have a slot now */
 } heddle_scoreboard_bodies;
 heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
                                                      const heddle_scoreboard_slot *mine);
 
-/* Does a request with this label (0: none) block a worker now? */
+/* Does a request with this label block a worker now? Never for label 0. */
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
- * When this reserve has to start serving: `patience` ns after all workers, and all reserves of a lower rank, were
- * blocked. INT64_MAX: one of them runs, or there is none.
+ * When this reserve must start serving: `patience` ns after all workers, and all reserves of a lower rank, were
+ * blocked. INT64_MAX if one of them runs, or if there is none.
  */
 int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                         int64_t patience);

@@ -47,7 +47,7 @@ static heddle_scoreboard_slot *slot_of(heddle_scoreboard *scoreboard, VALUE numb
 /*
  * call-seq: Scoreboard.new(slots) -> scoreboard
  *
- * Memory that this process shares with those that it forks, with room for +slots+ workers.
+ * Makes memory that this process shares with the processes that it forks, with room for +slots+ workers.
  */
 static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 {
@@ -66,7 +66,7 @@ static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 /*
  * call-seq: Scoreboard.for_fd(memory, poke) -> scoreboard
  *
- * Opens the scoreboard whose descriptors, from #descriptors in another process, these are; it owns them from now on.
+ * Opens another process's scoreboard by the descriptors that its #descriptors returned. It owns them from now on.
  * Raises Errno::EPROTO when it is of another version.
  */
 static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE poke)
@@ -150,10 +150,10 @@ static double seconds_of(int64_t nanoseconds)
 /*
  * call-seq: read(slot) -> Hash or nil
  *
- * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, reserve (is it
- * one), limit (nil: none), lag in seconds, busy_for (for how many seconds its loop's tick has lasted; nil: it sleeps),
- * stuck_for (for how many seconds its loops have been blocked; nil: they are not), accepted, requests. nil: the slot is
- * free.
+ * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, reserve (true or
+ * false), limit (nil: none), lag in seconds, busy_for (how many seconds its loop's tick has lasted; nil: the loop
+ * sleeps), stuck_for (how many seconds its loops have been blocked; nil: they are not), accepted, requests. Returns nil
+ * if the slot is free.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)
 {

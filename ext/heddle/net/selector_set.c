@@ -18,7 +18,10 @@ static void selector_set_want(heddle_socket_set *set, heddle_connection *connect
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result == 0)
         return;
-    /* Known at once, but delivered later: the caller still uses the connection, which the delivery may free. */
+    /*
+     * The event is known at once, but delivered later: the caller still uses the connection, and the delivery may free
+     * it.
+     */
     heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : events_of(direction));
     connection->event_pending = set->unfinished = true;
     heddle_sockets_schedule_resume(set->sockets);
@@ -55,7 +58,7 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_count_disarmed(sockets->loop);
-    /* Clients that are not accepted yet are reported again once the descriptor is armed. */
+    /* Clients that are not accepted yet are reported again when the descriptor is armed. */
     heddle_listeners_accept(sockets);
     if (!sockets->paused)
         heddle_listeners_rearm(sockets);

@@ -107,7 +107,7 @@ void heddle_connection_flush_later(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     if (connection->flush_scheduled)
         return;
-    /* To the front of the list: behind it may be many connections with slow peers. */
+    /* Moves to the front of the list: otherwise it might wait behind many connections with slow peers. */
     heddle_link_remove(&connection->unsent_link);
     heddle_connection_has_output(connection);
     connection->flush_scheduled = true;

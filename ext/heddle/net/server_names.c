@@ -66,7 +66,7 @@ static const server_name *find_name(const server_names *names, const char *name,
     return NULL;
 }
 
-/* The wildcard of a name stands for its first label (RFC 9525, 6.3). */
+/* A wildcard stands for the first label of a name (RFC 9525, 6.3). */
 static const server_name *find_name_or_wildcard(const server_names *names, const char *name, size_t size)
 {
     const server_name *found = find_name(names, name, size);
@@ -80,8 +80,8 @@ static const server_name *find_name_or_wildcard(const server_names *names, const
 }
 
 /*
- * The name in the extension: the size of the list, then a type (0: a host name), the name's size and the name. The
- * library rejects a list with more than one name.
+ * Returns the name in the extension. The extension has the size of the list, a type (0: a host name), the name's size
+ * and the name. The library rejects a list with more than one name.
  */
 static const char *parse_extension(const unsigned char *bytes, size_t size, size_t *name_size)
 {
@@ -117,7 +117,7 @@ static int add_name(VALUE name, VALUE context, VALUE self)
 /*
  * call-seq: ServerNames.new(contexts) -> names
  *
- * +contexts+ has the context of each name, which is set up.
+ * +contexts+ is a Hash of each name's context, which is set up.
  */
 static VALUE names_initialize(VALUE self, VALUE contexts)
 {
@@ -134,7 +134,7 @@ static VALUE names_initialize(VALUE self, VALUE contexts)
  * call-seq: choose_for(context) -> true or false
  *
  * Connections that begin with +context+ get the context of the name that the client sends. The context must keep this
- * object alive. false: the library can't do that.
+ * object alive. Returns false if the library can't do that.
  */
 static VALUE names_choose_for(VALUE self, VALUE context)
 {

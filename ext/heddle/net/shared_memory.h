@@ -13,11 +13,11 @@ typedef struct {
     int fd; /* close-on-exec; -1: none, then only forked processes share the memory */
 } heddle_shared_memory;
 
-/* Zeroed memory. 0 or -errno. */
+/* Makes zeroed memory. Returns 0 or -errno. */
 int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, size_t size);
 /*
- * Maps another process's memory and takes over the descriptor, which is closed on failure, too. 0, -EPROTO: smaller
- * than `least`, or -errno.
+ * Maps another process's memory and takes over the descriptor, which is closed on failure, too. Returns 0, -EPROTO if
+ * the memory is smaller than `least`, or another -errno.
  */
 int heddle_shared_memory_open(heddle_shared_memory *memory, int fd, size_t least);
 /* Idempotent. */

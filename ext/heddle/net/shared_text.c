@@ -5,7 +5,10 @@
 
 #include <sys/mman.h>
 
-/* The memory begins with this head. Two slots of `limit` bytes follow; the lowest bit of `version` is the valid one. */
+/*
+ * The memory begins with this head. Two slots of `limit` bytes follow; the lowest bit of `version` is the index of the
+ * valid one.
+ */
 typedef struct {
     _Atomic uint64_t version; /* rises with each string; 0: there is none yet */
     _Atomic uint64_t sizes[2];
@@ -69,8 +72,8 @@ static VALUE text_initialize(VALUE self, VALUE limit)
 /*
  * call-seq: write(string) -> true or false
  *
- * Replaces the string; only one process may. false: the new string is too long, and the old one stays. Readers get the
- * old string until the new one is complete, also when this process is killed meanwhile.
+ * Replaces the string; only one process may do that. Returns false, and keeps the old string, if the new one is too
+ * long. Readers get the old string until the new one is complete, even if this process is killed meanwhile.
  */
 static VALUE text_write(VALUE self, VALUE string)
 {
@@ -102,7 +105,7 @@ static VALUE text_read(VALUE self)
             continue;
         VALUE string = rb_str_new(place_of(text, version), (long)size);
         atomic_thread_fence(memory_order_seq_cst);
-        /* The writer begins with the next version's place, and comes back to this one after it. */
+        /* The writer fills the other slot first, so this slot is unchanged while the version is the same. */
         if (atomic_load(&head->version) == version)
             return string;
     }

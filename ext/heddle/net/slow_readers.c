@@ -12,13 +12,16 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* in one check, each of which costs a pass over the connections */
+    MOST_CUTS = 64, /* clients that one check cuts off; each of them costs a pass over the connections */
 };
 
-/* How long a client is watched before it is one of the slowest, ns. */
+/* ns. How long a client is watched before it can count as the slowest. */
 static const int64_t LEAST_WATCH = 500000000;
 
-/* Bytes that the client has acknowledged: the kernel takes many at once, whatever the client reads. */
+/*
+ * How many bytes the client has acknowledged. Those that the kernel has taken don't count: it takes many at once, even
+ * if the client reads nothing.
+ */
 static int64_t count_taken(const heddle_connection *connection)
 {
     int kernel = 0;
@@ -26,7 +29,7 @@ static int64_t count_taken(const heddle_connection *connection)
     if (ioctl(connection->transport.fd, SIOCOUTQ, &kernel) != 0)
         kernel = 0;
 #endif
-    return (int64_t)connection->output.sent - kernel; /* over TLS the kernel has more bytes than were sent */
+    return (int64_t)connection->output.sent - kernel; /* over TLS the kernel has more bytes than `sent` counts */
 }
 
 static size_t count_waiting(const heddle_connection *connection)
@@ -70,7 +73,7 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
 
 /*
  * Watches a connection in spans of this length. A span begins again while the connection waits for its turn, because
- * then the client has taken all that it could. True: it took less than `rate` in the last span.
+ * then the client has taken all that it could. Returns true if the client took less than `rate` in the last span.
  */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {
@@ -87,7 +90,7 @@ static bool watch_connection(heddle_connection *connection, int64_t now, double 
     return slow;
 }
 
-/* NULL: none was watched for long enough. */
+/* Returns NULL if none was watched for long enough. */
 static heddle_connection *find_slowest(heddle_sockets *sockets, int64_t now)
 {
     heddle_connection *slowest = NULL;

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * How the loop gets the events of its connections and listeners. Two implementations: an epoll set, with
- * every selector of the loop; and, on systems without epoll, one-shot waiters of that selector.
+ * How the loop gets the events of its connections and listeners. There are two implementations: an epoll set, whatever
+ * the loop's selector is; and, on systems without epoll, one-shot waiters in the loop's selector.
  */
 
 #include "net/connection.h"
@@ -17,23 +17,23 @@ typedef struct heddle_socket_set heddle_socket_set;
 typedef struct {
     const char *name;
     size_t waiters;   /* how many waiters each connection has */
-    bool hides_input_end; /* reports an end of input as ordinary input */
+    bool hides_input_end; /* it reports an end of input as ordinary input */
     bool watchable;       /* the watch thread can harvest its events: connections_fd is an epoll set */
 
     int (*open)(heddle_socket_set *set); /* 0 or -errno */
-    /* Ends all reports; connections and listeners were removed before, or belong to a parent process. */
+    /* Ends all reports. Connections and listeners were removed before, or belong to a parent process. */
     void (*close)(heddle_socket_set *set);
     /* In a forked child, where mutexes may be locked: only closes descriptors. */
     void (*abandon)(heddle_socket_set *set);
 
     int (*add)(heddle_socket_set *set, heddle_connection *connection);
-    /* `closing`: the descriptor is about to be closed, otherwise it stays open elsewhere. */
+    /* `closing`: the descriptor is about to be closed. Otherwise it stays open for another user. */
     void (*remove)(heddle_socket_set *set, heddle_connection *connection, bool closing);
     /* Called before a fiber waits in this direction. */
     void (*want)(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction);
 
     int (*listen)(heddle_socket_set *set, heddle_listener *listener);
-    /* `closed`: the program has closed the socket, so its number may belong to another one. */
+    /* `closed`: the program has closed the socket, so its number may already belong to another file. */
     void (*unlisten)(heddle_socket_set *set, heddle_listener *listener, bool closed);
 
     /* Continues with events that were left over when a tick's share was used up. */

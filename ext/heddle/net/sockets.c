@@ -1,4 +1,4 @@
-/* The connections of a loop, from the first one to the end of all: their slots, records, events and work. */
+/* The connections of a loop: their slots, records, events and work, and their end. */
 
 #include "net/sockets.h"
 
@@ -175,7 +175,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
         heddle_tls_send_close_notify(&connection->transport);
     heddle_link_remove(&connection->turn_link);
     heddle_due_remove(sockets, &connection->due);
-    if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise another process has it */
+    if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise another process has the connection */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_drop_handle(connection);
     release_session(connection);
@@ -194,7 +194,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     return fd;
 }
 
-/* There is room for another connection now. */
+/* Called when there is room for another connection. */
 static void resume_accepting(heddle_sockets *sockets)
 {
     heddle_runners_wake_if_done(sockets);
@@ -224,7 +224,7 @@ int heddle_sockets_detach(heddle_connection *connection)
 void heddle_sockets_close_idle(heddle_connection *connection)
 {
     if (!heddle_connection_acquire(connection) || connection->running)
-        return; /* another process or a runner has it */
+        return; /* another process or a runner has the connection */
     if (connection->output.size)
         connection->sockets->clients_gone++;
     heddle_sockets_close_connection(connection);
@@ -287,7 +287,7 @@ static void continue_posted(heddle_loop_message *message)
         free(opened);
         return;
     }
-    /* What Ruby code calls in a step may close the sockets, and so free the message. */
+    /* Ruby code that is called in a step may close the sockets, and so free the message. */
     heddle_sockets_flush(sockets);
     if (!sockets->closed)
         heddle_handshake_run_queued(sockets);
@@ -318,7 +318,7 @@ static int create_message(heddle_sockets *sockets)
 static void discard_message(heddle_sockets *sockets)
 {
     if (sockets->message && sockets->message->posted)
-        sockets->message->sockets = NULL; /* freed when the loop opens it */
+        sockets->message->sockets = NULL; /* the message is freed when the loop opens it */
     else
         free(sockets->message);
     sockets->message = NULL;
@@ -346,7 +346,7 @@ static void in_child(heddle_fork_guard *guard)
         connection->waits[HEDDLE_READING] = connection->waits[HEDDLE_WRITING] = NULL;
         if (connection->protocol)
             connection->protocol->abandon(connection);
-        connection->protocol = NULL; /* the session is not freed: that could take a lock */
+        connection->protocol = NULL; /* the session is not freed, because that could take a lock */
         connection->session = NULL;
     }
 }

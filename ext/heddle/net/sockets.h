@@ -30,7 +30,7 @@ typedef struct {
     uint32_t next_free;
 } heddle_connection_slot;
 
-/* Not part of heddle_sockets, which may be freed before a posted message is opened. */
+/* Not embedded in heddle_sockets, which may be freed before a posted message is opened. */
 typedef struct {
     heddle_loop_message base;
     heddle_sockets *sockets; /* NULL: closed meanwhile */
@@ -56,15 +56,15 @@ struct heddle_sockets {
 
     heddle_connection_slot *slots;
     uint32_t slot_count, free_slot;
-    heddle_ready_list ready, callbacks; /* items that wait at the gate, and others */
-    bool callback_next; /* where both have one */
+    heddle_ready_list ready, callbacks; /* items that wait at the gate, and all other items */
+    bool callback_next; /* if both lists have an item, `callbacks` comes next */
     heddle_rounds rounds;
     heddle_admission admission;
     heddle_gate gate;
     int64_t tick_began; /* when the current item began to be served, from the coarse clock: ns */
-    heddle_ready_list *urgent; /* its first item is for the runner that has just put it there; NULL: none */
+    heddle_ready_list *urgent; /* the list whose first item is for the runner that has just put it there; NULL: none */
     heddle_link unsent;       /* connections with output that the kernel, or the client's window, has not taken yet */
-    size_t scheduled_flushes; /* how many of them send in the next tick */
+    size_t scheduled_flushes; /* how many of these connections send in the next tick */
 
     uint32_t look;            /* the number of the last check of slow readers */
 
@@ -83,11 +83,11 @@ struct heddle_sockets {
     int64_t idle_timeout; /* ns, < 0: none */
 
     heddle_runners runners;
-    char *scratch; /* recv's buffer, before a String is made of it */
+    char *scratch; /* a buffer for received bytes, before a String is made of them */
 
     size_t connections, running, max_connections;
     VALUE proxies; /* the Heddle::Net::Networks whose connections are not counted by address, or Qnil */
-    heddle_address_share by_address[HEDDLE_ADDRESS_BUCKETS]; /* by a keyed hash of the address */
+    heddle_address_share by_address[HEDDLE_ADDRESS_BUCKETS]; /* the index is a keyed hash of the address */
     uint64_t refused; /* connections that were closed because their address had too many */
     uint64_t closed_for_others; /* idle connections that were closed for new ones */
     uint64_t accepted, handoffs_received, clients_gone, handshakes, failed_handshakes;
@@ -98,21 +98,22 @@ enum {
 };
 
 void heddle_sockets_start(heddle_sockets *sockets, VALUE object);
-/* Raises when it is closed, or used on another thread or in a forked child. */
+/* Raises when the sockets are closed, or used on another thread or in a forked child. */
 void heddle_sockets_check(heddle_sockets *sockets);
 /*
- * Adds an accepted socket and takes over its descriptor. `listener`: the one that accepted it; NULL: another process
- * sent it, and may have a copy of its descriptor. 0 or -errno (then the descriptor is still the caller's).
+ * Adds an accepted socket and takes over its descriptor. `listener`: the listener that accepted the socket; NULL if
+ * another process sent it, and may have a copy of its descriptor. Returns 0, or -errno: then the descriptor still
+ * belongs to the caller.
  */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);
-/* The same for a socket of which another process has read these bytes. */
+/* Adds a socket from which another process has read these bytes. */
 int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                             bool secure, const char *bytes, size_t size);
 /* The operations of a Sockets for the handoff. */
 extern const heddle_handoff_operations heddle_sockets_handoff;
 
-/* The same for a connection with a session, which its service has loaded. */
+/* Adds a connection with a session, which its service has loaded. */
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
                                const heddle_address *local, bool secure, VALUE loaded);
 /* The connection in this slot, or NULL when it is gone. */
@@ -123,10 +124,13 @@ static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets
 }
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
-/* Delivers an event of the set, a hang-up in its turn (turns.h). May be called in a selector's callback. */
+/*
+ * Delivers an event of the set; a hang-up is delivered in the connection's turn (turns.h). May be called in a
+ * selector's callback.
+ */
 HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection,
                                                   uint8_t ready);
-/* The same without waiting for a turn. */
+/* Delivers an event without waiting for a turn. */
 HEDDLE_LAST_USE void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
 /* Does this system's set report an end of input as ordinary input? */
 static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
@@ -142,12 +146,12 @@ void heddle_sockets_schedule_resume(heddle_sockets *sockets);
  */
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front);
 /*
- * The same for a later item of the connection's session. While the connection's turn lasts, the item comes before all
- * others. If its turn in this round is over, the item is deferred to the next round. Otherwise it joins the end of the
- * ready list.
+ * Queues a later item of the connection's session. While the connection's turn lasts, the item comes before all others.
+ * If the connection's turn in this round is over, the item is deferred to the next round. Otherwise it joins the end of
+ * the ready list.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
-/* Sets how many work items the connection's session has beside the ready one, for the length of turns. */
+/* Sets how many work items the connection's session has in addition to the ready one; for the length of turns. */
 static inline void heddle_connection_set_further(heddle_connection *connection, uint32_t count)
 {
     connection->further = count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;
@@ -157,8 +161,8 @@ void heddle_connection_begin_work(heddle_connection *connection);
 /* Called when that item is complete and the connection still exists. */
 void heddle_connection_end_work(heddle_connection *connection);
 /*
- * The loop gives up the connection, which is then at rest (net/owner.h): it waits for input or a runner, and no call
- * uses it. While the loop is blocked, the watch thread may hand it off. The caller must not touch it afterwards.
+ * Leaves the connection at rest (net/owner.h): it waits for input or a runner, and no call uses it. While the loop is
+ * blocked, the watch thread may hand it off. The caller must not touch it afterwards.
  */
 static inline void heddle_connection_release(heddle_connection *connection)
 {
@@ -206,21 +210,21 @@ static inline bool heddle_admission_open(const heddle_sockets *sockets)
            heddle_gate_admits(&sockets->gate, sockets->runners.serving_count, sockets->loop->statistics.ticks);
 }
 
-/* Is a probe the next callback? It is served whatever the limits say. */
+/* Is a probe (a health check) the next callback? It is served regardless of the limits. */
 static inline bool heddle_admission_has_probe(const heddle_sockets *sockets)
 {
     const heddle_work *first = heddle_work_of_link(heddle_link_first(&sockets->callbacks.head));
     return first && first->probe;
 }
 
-/* The time at which an item that is ready since then has waited for too long; -1: never. */
+/* When an item that became ready at `since` has waited for too long; -1: never. */
 static inline int64_t heddle_admission_deadline(const heddle_sockets *sockets, const heddle_work *work, int64_t since)
 {
     int64_t timeout = sockets->admission.queue_timeout;
     return timeout < 0 || work->probe ? -1 : heddle_add_duration(since, timeout);
 }
 
-/* Does a work item wait that comes before any connection's next request? */
+/* Does a work item wait that must be served before any connection's next request? */
 static inline bool heddle_admission_contended(const heddle_sockets *sockets)
 {
     return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
@@ -233,16 +237,16 @@ static inline void heddle_admission_request(heddle_sockets *sockets)
         sockets->loop->work_waits = true;
 }
 
-/* The list whose first item is served next; NULL: none may be served now. */
+/* The list whose first item is served next; NULL if none may be served now. */
 heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets);
-/* The `begin_work` of the attachment: judges the gate, and summons a runner or shares the next request. */
+/* The attachment's operation `begin_work`: judges the gate, and summons a runner or shares the next request. */
 void heddle_admission_begin_work(heddle_attachment *attachment);
 
 /* Lets the item wait, or rejects it: when the queue is full, and a probe when the server stops. */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /* Rejects an item that has waited for too long. */
 HEDDLE_LAST_USE void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
-/* Called when its turn has come. True: its client has left, so it was rejected. */
+/* Called when the item's turn has come. Returns true if it was rejected because its client has left. */
 HEDDLE_MUST_CHECK bool heddle_admission_drop_abandoned(heddle_sockets *sockets, heddle_work *work, int64_t now);
 /* Called after the limits have changed. */
 void heddle_admission_apply_limits(heddle_sockets *sockets);
@@ -254,17 +258,17 @@ void heddle_admission_end_queue(heddle_sockets *sockets);
 void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_scoreboard *scoreboard, uint32_t slot);
 /* Removes this worker from the scoreboard. Idempotent. */
 void heddle_balance_leave(heddle_sockets *sockets);
-/* The same in a forked child, where the slot is the parent's. */
+/* Called instead in a forked child, where the slot is the parent's. */
 void heddle_balance_abandon(heddle_sockets *sockets);
 /* Updates `accepting` on the scoreboard. */
 void heddle_balance_show_accepting(heddle_sockets *sockets);
 /* Should another worker accept the next connection? */
 bool heddle_balance_should_defer(heddle_sockets *sockets);
-/* Then this one stops accepting for now, and notifies the others. */
+/* Stops accepting for now, and notifies the others. */
 void heddle_balance_stop_accepting(heddle_sockets *sockets);
 /* Resumes accepting if no other worker has less to do. */
 void heddle_balance_try_resume(heddle_sockets *sockets);
-/* Does a request with this item's label block a worker now? Then the item would block the next one. */
+/* Does a request with this item's label block a worker now? Then the item would block another worker. */
 bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work);
 
 /*
@@ -273,22 +277,22 @@ bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_
  */
 
 /*
- * Hands the idle connections off to the process that reads the socket. 0: all of them, -EAGAIN: the socket is full,
- * other errors.
+ * Hands the idle connections off to the process that reads the socket. Returns 0 after all of them, -EAGAIN if the
+ * socket is full, or another -errno.
  */
 int heddle_handoff_send_idle(heddle_sockets *sockets, int socket);
 /*
- * Accepts one handed-off connection. 0, -EAGAIN when there is none, -EDQUOT when there is no room for it here, -EBUSY
- * when another worker is to have it, other errors.
+ * Accepts one handed-off connection. Returns 0, -EAGAIN if there is none, -EDQUOT if there is no room for it here,
+ * -EBUSY if another worker should take it, or another -errno.
  */
 int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 
 /* -- deadlines.c: time limits of connections without a runner ------------------------------------------------------ */
 
 void heddle_deadlines_start(heddle_sockets *sockets);
-/* Its protocol's handle_deadline is called up to 64 ms after the deadline; < 0: none. */
+/* Sets a deadline; < 0: none. The protocol's handle_deadline is called up to 64 ms after it. */
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
-/* The `passed` of connection->due. */
+/* The operation `passed` of connection->due. */
 void heddle_connection_handle_deadline(heddle_due *due);
 
 /* -- sending.c ---------------------------------------------------------------------------------------------------- */
@@ -296,16 +300,16 @@ void heddle_connection_handle_deadline(heddle_due *due);
 /* Called when output was queued. */
 void heddle_connection_has_output(heddle_connection *connection);
 /*
- * Sends as much as possible now. 0: all of it, -EAGAIN: some is left, other errors: the connection is broken. If its
- * protocol has turns, it sends at most HEDDLE_OUTPUT_PART and waits for its turn to send the rest, and nothing while it
- * waits.
+ * Sends as much as possible now. Returns 0 if nothing is left, -EAGAIN if output is left, or another -errno if the
+ * connection is broken. If the protocol has turns, sends at most HEDDLE_OUTPUT_PART bytes; the rest waits for the
+ * connection's turn. Sends nothing while the connection waits for its turn.
  */
 int heddle_connection_flush(heddle_connection *connection);
-/* The same, but at the beginning of the loop's next tick. */
+/* Sends at the beginning of the loop's next tick. */
 void heddle_connection_flush_later(heddle_connection *connection);
 /*
- * Sends bytes without the output queue and returns how many were sent: 0 when other output is queued, or there is no
- * room; the caller queues the rest and flushes it later. Negative: the connection is broken.
+ * Sends bytes without the output queue, and returns how many were sent: 0 if other output is queued or there is no
+ * room, -errno if the connection is broken. The caller queues the rest and flushes it later.
  */
 ssize_t heddle_connection_send_now(heddle_connection *connection, const char *bytes, size_t size)
     __attribute__((warn_unused_result));
@@ -318,8 +322,9 @@ void heddle_sockets_flush(heddle_sockets *sockets);
  */
 
 /*
- * Cuts off clients with a waiting response that took fewer than `rate` bytes a second in the last `span` (ns). Then, as
- * long as more than `budget` bytes wait, the slowest ones. Returns their number. Called a few times a second.
+ * Cuts off clients with a waiting response that took fewer than `rate` bytes a second in the last `span` (ns). Then
+ * cuts off the slowest clients, as long as more than `budget` bytes wait. Returns the number of clients cut off. Called
+ * a few times a second.
  */
 size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget, double rate, int64_t span);
 
@@ -333,17 +338,17 @@ static inline char *heddle_sockets_scratch(heddle_sockets *sockets)
 void heddle_sockets_close_idle(heddle_connection *connection);
 /* Closes a connection in any state and frees its record. */
 void heddle_sockets_close_connection(heddle_connection *connection);
-/* The same, but returns the descriptor, which stays open. */
+/* Also removes the connection, but returns its descriptor, which stays open. */
 int heddle_sockets_detach(heddle_connection *connection);
 /*
- * Closes connections that have waited for a request for longer than `age`, ns; with 0 also those that become idle
- * later.
+ * Closes connections that have waited for a request for longer than `age`, ns. With 0, also closes connections that
+ * become idle later.
  */
 void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age);
 /*
- * Closes the connections that have waited longest for a request, so that new ones can be accepted. While there is none:
- * those whose client stopped longest ago, in a handshake, a request or a response. WebSockets and event streams come
- * last, as their clients would come back at once.
+ * Closes the connections that have waited longest for a request, so that new ones can be accepted. If there are none,
+ * closes the connections whose client has done nothing for longest, in a handshake, a request or a response. WebSockets
+ * and event streams come last, because their clients would reconnect at once.
  */
 void heddle_sockets_close_longest_idle(heddle_sockets *sockets);
 void heddle_sockets_close(heddle_sockets *sockets);

@@ -14,7 +14,7 @@ static void sockets_mark(void *data)
     heddle_sockets *sockets = data;
     if (!sockets)
         return;
-    /* Pinned, because C holds their addresses, also our own object's. */
+    /* Pinned, because C code holds these addresses, including that of the sockets' own object. */
     rb_gc_mark(sockets->attachment.object);
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
@@ -138,8 +138,8 @@ static VALUE sockets_add_listener(VALUE self, VALUE io, VALUE acceptor, VALUE pr
 /*
  * call-seq: adopt(socket) -> self
  *
- * Serves a connected stream socket that other code has accepted. The given object shares the connection, not the
- * descriptor: it can be closed.
+ * Serves a connected stream socket that other code has accepted. The descriptor is duplicated, so the given object can
+ * be closed.
  */
 static VALUE sockets_adopt(VALUE self, VALUE io)
 {
@@ -178,8 +178,8 @@ static VALUE sockets_stop_listening(VALUE self)
 /*
  * call-seq: accept_rest -> nil
  *
- * Accepts all connections that wait in the kernel's queue, regardless of the load, and then no more. To be called
- * before the listening sockets, and with them their queues, are closed.
+ * Accepts all connections that wait in the kernel's queue, regardless of the load, and then no more. Call this before
+ * the listening sockets, and with them their queues, are closed.
  */
 static VALUE sockets_accept_rest(VALUE self)
 {
@@ -192,8 +192,8 @@ static VALUE sockets_accept_rest(VALUE self)
 /*
  * call-seq: leave -> nil
  *
- * Announces the end: from now on health checks get 503, and each response over HTTP/1.1 is its connection's last.
- * Connections are still accepted.
+ * Announces that the server will stop: from now on health checks get 503, and each HTTP/1.1 connection ends after its
+ * next response. Connections are still accepted.
  */
 static VALUE sockets_leave(VALUE self)
 {
@@ -206,8 +206,8 @@ static VALUE sockets_leave(VALUE self)
 /*
  * call-seq: cut_slow_readers(budget, rate, seconds) -> Integer
  *
- * Cuts off clients that took fewer than +rate+ bytes a second of a response in the last +seconds+; then the slowest
- * ones, as long as more than +budget+ bytes of responses wait. Returns their number.
+ * Cuts off clients that took fewer than +rate+ bytes a second of a response in the last +seconds+. Then cuts off the
+ * slowest clients, as long as more than +budget+ bytes of responses wait. Returns the number of clients cut off.
  */
 static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALUE seconds)
 {
@@ -221,8 +221,8 @@ static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALU
 /*
  * call-seq: shutdown_idle(seconds = 0) -> nil
  *
- * Closes the connections that have waited for a request for that long. With 0, after #stop_listening, also those that
- * become idle from now on.
+ * Closes the connections that have waited for a request for that long. With 0, after #stop_listening, also closes
+ * connections that become idle from now on.
  */
 static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
 {
@@ -242,8 +242,8 @@ HEDDLE_DEFINE_METHOD(sockets_closed_p, "closed?", heddle_sockets_of(self)->close
 /*
  * call-seq: running_requests -> [[Fiber, Array], ...]
  *
- * The same, each with its protocol's description of what is served. From any thread, so that a status command can ask
- * while the loop is stuck.
+ * The fibers in which the block runs, each with the protocol's description of the item it serves. May be called on any
+ * thread, so that a status command works while the loop is stuck.
  */
 static VALUE sockets_running_requests(VALUE self)
 {
@@ -264,7 +264,7 @@ HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_s
 /*
  * call-seq: limit = Integer or nil
  *
- * If more items than the new limit run, they continue; others wait.
+ * If more items than the new limit run, they continue, and further items wait.
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
@@ -280,8 +280,8 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
 /*
  * call-seq: queue(limit, timeout) -> nil
  *
- * How many items may wait, at least 1, while the limit is reached, and for how many seconds (nil: forever). An item
- * that finds the queue full, or waits for too long, is rejected in the way of its protocol.
+ * Sets how many items (at least 1) may wait while the limit is reached, and for how many seconds (nil: forever). An
+ * item that finds the queue full, or waits for too long, is rejected in the way of its protocol.
  */
 static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 {

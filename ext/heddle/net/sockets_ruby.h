@@ -2,9 +2,9 @@
 
 #include "net/sockets.h"
 
-/* The record of a Heddle::Net::Sockets; raises when it was never set up. */
+/* The record of a Heddle::Net::Sockets; raises if the object was never set up. */
 heddle_sockets *heddle_sockets_of(VALUE self);
-/* NULL when it is closed or not opened yet; raises on another thread. */
+/* Returns NULL if the sockets are closed or not opened yet; raises on another thread. */
 heddle_sockets *heddle_sockets_in_use(VALUE self);
 /* Opens the sockets at first use; raises when they are closed, or on another thread. */
 heddle_sockets *heddle_sockets_open(VALUE self);

@@ -1,4 +1,4 @@
-/* What the Heddle::Net::Sockets of several processes share: handoff and the scoreboard. */
+/* The methods of Heddle::Net::Sockets for several processes: handoff and the scoreboard. */
 
 #include "net/sockets_ruby.h"
 
@@ -42,7 +42,7 @@ const heddle_handoff_operations heddle_sockets_handoff = {
  * call-seq: hand_off_idle(socket) -> true or false
  *
  * Sends the idle connections to another process, which reads them from this SEQPACKET socket with #accept_handoff.
- * false: some are left, because the socket is full.
+ * Returns false if some are left because the socket is full.
  */
 static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 {
@@ -60,8 +60,8 @@ static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 /*
  * call-seq: accept_handoff(socket) -> true, false or nil
  *
- * Accepts one connection that another process has handed off. nil: none is waiting. false: there is no room for it, or
- * it is for other processes, as this one has just handed it off itself.
+ * Accepts one connection that another process has handed off. Returns nil if none is waiting, and false if there is no
+ * room for it, or if this process has just handed it off to others itself.
  */
 static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 {
@@ -82,7 +82,8 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
  * call-seq: enable_handoff(socket) -> true or false
  *
  * From now on, while this loop is blocked (Heddle::Handoff has the time), connections with new input are sent to the
- * processes that read this SEQPACKET socket with #accept_handoff. After #join. false: this system can't do that.
+ * processes that read this SEQPACKET socket with #accept_handoff. Call it after #join. Returns false if this system
+ * can't do that.
  */
 static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 {
@@ -99,7 +100,7 @@ static VALUE sockets_enable_handoff(VALUE self, VALUE io)
  * call-seq: stand_by(rank) -> self
  *
  * Makes this worker a reserve of this rank, counted from 1: it accepts no clients and no handoffs except while all
- * workers and the reserves of a lower rank are blocked. Before #listen and #join.
+ * workers and the reserves of a lower rank are blocked. Call it before #listen and #join.
  */
 static VALUE sockets_stand_by(VALUE self, VALUE rank)
 {
@@ -116,7 +117,7 @@ static VALUE sockets_stand_by(VALUE self, VALUE rank)
 /*
  * call-seq: reserve -> :parked, :serving or nil
  *
- * nil: this is no reserve.
+ * nil if this worker is not a reserve.
  */
 static VALUE sockets_reserve(VALUE self)
 {
@@ -127,8 +128,8 @@ static VALUE sockets_reserve(VALUE self)
 /*
  * call-seq: join(scoreboard, slot) -> self
  *
- * Makes this one of several workers that listen on the same sockets: it shows its load in this slot of a Scoreboard,
- * and leaves new connections to workers that have clearly less to do.
+ * Makes this process one of several workers that listen on the same sockets. It shows its load in this slot of a
+ * Scoreboard, and leaves new connections to workers that have clearly less to do.
  */
 static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 {
@@ -146,8 +147,8 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 /*
  * call-seq: wake_at_pool_change(fiber) -> nil
  *
- * Wakes this fiber, if it is parked, whenever another worker has returned a share of a pool, or waits for one. After
- * #join.
+ * Wakes this fiber, if it is parked, whenever another worker has returned a share of a pool, or waits for one. Call it
+ * after #join.
  */
 static VALUE sockets_wake_at_pool_change(VALUE self, VALUE fiber)
 {

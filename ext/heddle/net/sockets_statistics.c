@@ -26,7 +26,7 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(busy, sockets->runners.serving_count)                                                                            \
     /* Items that wait to be served. */                                                                                \
     X(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.deferred.count)                                 \
-    /* Of these, items that a reserve does not start, because their label blocks a worker. */                          \
+    /* Items among them that a reserve does not start, because their label blocks a worker. */                         \
     X(reserve_deferred, sockets->reserve.deferred.count)                                                               \
     /* How often a reserve has started to serve. */                                                                    \
     X(reserve_activations, sockets->reserve.activations)                                                               \

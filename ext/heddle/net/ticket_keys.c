@@ -40,7 +40,7 @@ static bool load_functions(void)
 {
     const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
     static int found = -1;
-    if (found < 0) /* 0: before OpenSSL 3, or another library: each context has its own keys */
+    if (found < 0) /* 0: OpenSSL before 3, or another library; each context has its own keys */
         found = !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
     return found == 1;
 }
@@ -49,7 +49,7 @@ static bool load_functions(void)
 
 enum {
     SLOTS = 4,
-    VALID = SLOTS - 1, /* the slot that is written next is never read, so readers of the others need no lock */
+    VALID = SLOTS - 1, /* the slot that is written next is never read, so readers need no lock */
     NAME = 16,
     IV = 16,
 };
@@ -80,7 +80,7 @@ static void set_memory(void)
     owner = getpid();
 }
 
-/* -EIO: there were no random bytes, and the keys are unchanged. */
+/* Returns -EIO, and changes nothing, if there are no random bytes. */
 static int make_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -100,7 +100,7 @@ static int create_keys(void)
     return 0;
 }
 
-/* 0, or the error of making the first key: the ring exists before it, and has no key where that fails. */
+/* Returns 0, or the error of making the first key. The ring exists before, and has no key if that fails. */
 static int ensure_key(void)
 {
     int result = ring ? 0 : create_keys();
@@ -112,7 +112,7 @@ static int ensure_key(void)
     return result;
 }
 
-/* NULL: there is no key. Memory that was never written must not be used as a key: it is all zeros. */
+/* Returns NULL if there is no key. A slot that was never written must not be used as a key: it is all zeros. */
 static const ticket_key *find_newest_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -146,8 +146,8 @@ static int set_mac_key(void *mac, const ticket_key *key)
 }
 
 /*
- * For SSL_CTX_set_tlsext_ticket_key_evp_cb(3): returns -1 for an error, 0 for a full handshake, 2 to send a new ticket,
- * too.
+ * The callback for SSL_CTX_set_tlsext_ticket_key_evp_cb(3). Returns -1 for an error, 0 for a full handshake, 1 to
+ * accept the ticket, and 2 to also send a new one.
  */
 static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
@@ -175,8 +175,8 @@ static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void
 /*
  * call-seq: TicketKeys.use(context) -> true or false
  *
- * Makes this context, which is set up, encrypt tickets with the process's keys, which are made if there are none.
- * false: the library can't do that, and the context has its own keys.
+ * Makes this context, which is set up, encrypt tickets with the process's keys. Makes keys if there are none. Returns
+ * false if the library can't do that: then the context has its own keys.
  */
 static VALUE keys_use(VALUE self, VALUE context)
 {
@@ -192,15 +192,15 @@ static VALUE keys_use(VALUE self, VALUE context)
 /*
  * call-seq: TicketKeys.renew(age) -> true or false
  *
- * Makes another key if the newest one is +age+ seconds old; the two before it still decrypt their tickets. Only the
- * process that has made the keys, or adopted them, does so. Returns whether it did.
+ * Makes another key if the newest one is +age+ seconds old. The two keys before it still decrypt their tickets. Works
+ * only in the process that has made or adopted the keys. Returns whether a key was made.
  */
 static VALUE keys_renew(VALUE self, VALUE age)
 {
     if (!ring || owner != getpid())
         return Qfalse;
     int64_t renewed = atomic_load(&ring->renewed), now = heddle_clock_now() / HEDDLE_SECOND;
-    /* Two masters have the ring while one takes over from the other. */
+    /* Two masters use the ring while one takes over from the other, so this is a compare-and-swap. */
     if (now - renewed < NUM2LL(age) || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
         return Qfalse;
     if (make_key() == 0)
@@ -219,8 +219,8 @@ HEDDLE_DEFINE_METHOD(keys_descriptor, "descriptor", ring && memory.fd >= 0 ? INT
 /*
  * call-seq: TicketKeys.adopt(descriptor) -> true or false
  *
- * Uses the keys behind this descriptor, from .descriptor in another process, and owns the descriptor. false: they are
- * of another version, or this library can't use them.
+ * Uses the keys behind this descriptor, from .descriptor in another process, and owns the descriptor. Returns false if
+ * they are of another version, or this library can't use them.
  */
 static VALUE keys_adopt(VALUE self, VALUE number)
 {

@@ -81,8 +81,8 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
 }
 
 /*
- * Whose messages this thread's call of the library counts. The library has no pointer to it: the socket may outlive
- * the record, and a callback of the handshake may close the connection.
+ * The record for which this thread's call of the library counts messages. The library gets no pointer to the record:
+ * the socket may exist longer, and a callback of the handshake may close the connection.
  */
 static _Thread_local heddle_tls *counting;
 
@@ -108,12 +108,12 @@ void heddle_tls_mark(const heddle_tls *list)
 /* -- what a peer may cost ---------------------------------------------------------------------------------------- */
 
 /*
- * The library reads on by itself while records bring nothing for the application, and a change of keys of 27 bytes
- * takes it some 50 us. So a peer that sends such messages, or its part of the handshake byte by byte, is cut off.
+ * The library continues to read while records contain nothing for the application, and a change of keys, 27 bytes,
+ * takes some 50 us. So a peer is cut off that sends many such messages, or its part of the handshake byte by byte.
  */
 enum {
     OVERHEAD = 128,      /* records of a handshake, or messages afterwards; clients change keys after many GB */
-    RECORDS_A_RECV = 64, /* then others have their turn: 64 KiB may come as so many records */
+    RECORDS_A_RECV = 64, /* then other connections have their turn: 64 KiB may come as so many records */
 };
 
 /* As in openssl/ssl.h. */
@@ -139,7 +139,7 @@ static void count_message(int sent, int version, int type, const void *bytes, si
     if (!is_overhead(tls, sent, type) || tls->overhead++ < OVERHEAD)
         return;
     tls->broken = true;
-    library.set_shutdown(ssl, RECEIVED_SHUTDOWN); /* it reads no further record */
+    library.set_shutdown(ssl, RECEIVED_SHUTDOWN); /* makes the library read no further record */
 }
 
 void heddle_tls_count(heddle_tls *tls)
@@ -191,7 +191,7 @@ static ssize_t translate_read_error(heddle_tls *tls, int result)
         return 0;
     case ERROR_SYSCALL:
         tls->broken = error != 0;
-        return -error; /* 0: the peer left without close_notify, as browsers do */
+        return -error; /* error is 0 if the peer left without close_notify, as browsers do */
     default:
         tls->broken = true;
         library.clear_error();
@@ -209,8 +209,8 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
     tls->read_wants_room = false;
     tls->paused = false;
     /*
-     * A record has at most 16 KiB, so this reads until the memory is full: a short result must mean that no more is
-     * there, or that it is paused.
+     * A record has at most 16 KiB, so this loop reads until the memory is full: a short result must mean that no more
+     * bytes are there, or that the connection is paused.
      */
     while (used < size) {
         if (tls->serves && tls->records - records >= RECORDS_A_RECV && used) {
@@ -301,7 +301,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     tls->write_wants_input = false;
     if (tls->unsent) {
-        /* A writer that stopped inside a record can't continue the TLS stream with other bytes. */
+        /* If a writer has stopped inside a record, other bytes can't continue the TLS stream. */
         if (size < (size_t)tls->unsent_size || memcmp(bytes, tls->unsent, (size_t)tls->unsent_size) != 0)
             return -EPROTO;
         bytes = tls->unsent;
@@ -340,7 +340,7 @@ static void advance_position(place *at, size_t bytes)
 }
 
 /*
- * The bytes of one record, copied together where pieces are short: a record for each would cost the peer more than the
+ * The bytes of one record. Short pieces are copied together: a record for each piece would cost the peer more than the
  * copy costs here.
  */
 static struct iovec gather_record(const place *at)
@@ -391,7 +391,7 @@ void heddle_tls_send_close_notify(heddle_transport *transport)
     tls->close_notify_sent = true;
     library.clear_error();
     if (library.shutdown(tls->ssl) < 0)
-        library.clear_error(); /* there was no room for close_notify: a peer that reads nothing does not need it */
+        library.clear_error(); /* there may be no room for close_notify: a peer that reads nothing does not need it */
 }
 
 static int tls_shutdown(heddle_transport *transport)

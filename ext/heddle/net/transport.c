@@ -64,7 +64,8 @@ static int plain_detach(heddle_transport *transport)
 void heddle_transport_will_reset(heddle_transport *transport)
 {
     struct linger at_once = {.l_onoff = 1};
-    setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)); /* a unix socket has no such option */
+    /* fails on a unix socket, which has no such option */
+    setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 
 const heddle_transport_operations heddle_plain_transport = {

@@ -15,13 +15,13 @@ typedef struct heddle_tls heddle_tls;
 
 typedef struct {
     const char *name;
-    /* Bytes, 0 at the end of input, or -errno. */
+    /* Returns the number of bytes, 0 at the end of input, or -errno. */
     ssize_t (*recv)(heddle_transport *transport, void *memory, size_t size);
-    /* Bytes taken, maybe fewer than offered, or -errno; never causes a signal. */
+    /* Returns how many bytes were taken, maybe fewer than offered, or -errno. Never causes a signal. */
     ssize_t (*send)(heddle_transport *transport, const struct iovec *pieces, int count);
     /* Bytes that were read from the socket and not yet returned by recv. */
     size_t (*pending)(heddle_transport *transport);
-    /* Ends the output; input continues. 0 or -errno. */
+    /* Ends the output; input continues. Returns 0 or -errno. */
     int (*shutdown)(heddle_transport *transport);
     /* Releases the descriptor without closing it; the transport ends. */
     int (*detach)(heddle_transport *transport);
@@ -39,9 +39,9 @@ enum {
 };
 
 /*
- * The lock for sending to a connection whose protocol has a farewell (net/protocol.h), which the watch thread sends
- * while the loop is blocked. Each send holds whole frames of the protocol, so the wire is OPEN whenever all of it was
- * sent. The loop takes the wire before it uses the transport.
+ * The wire is the lock for sending on a connection whose protocol has a farewell (net/protocol.h). The watch thread
+ * sends the farewell while the loop is blocked. Each send holds whole frames of the protocol, so the wire is OPEN
+ * whenever all of it was sent. The loop takes the wire before it uses the transport.
  */
 typedef enum {
     /* there is no farewell, or it can't be sent at this point of the output; used by the loop alone */
@@ -66,7 +66,7 @@ extern const heddle_transport_operations heddle_plain_transport;
 /* Makes the coming close reset the connection and discard what the kernel still has to send. */
 void heddle_transport_will_reset(heddle_transport *transport);
 
-/* Compare-and-swap: false when the owner is not `from`. */
+/* A compare-and-swap. Returns false if the owner is not `from`. */
 static inline bool heddle_transport_change_owner(heddle_transport *transport, uint8_t from, uint8_t to)
 {
     heddle_owner_check(from, to);
@@ -81,7 +81,10 @@ static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
 /* The slow path of heddle_transport_lock_wire. */
 bool heddle_transport_swap_wire(heddle_transport *transport);
 
-/* Takes the wire for the loop. True if it was OPEN: then the caller opens it again unless a frame is half sent. */
+/*
+ * Takes the wire for the loop. Returns true if it was OPEN: then the caller opens it again, unless a frame is half
+ * sent.
+ */
 static inline bool heddle_transport_lock_wire(heddle_transport *transport)
 {
     return transport->has_farewell && heddle_transport_swap_wire(transport);

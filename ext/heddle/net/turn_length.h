@@ -1,25 +1,25 @@
 #pragma once
 
 /*
- * How many work items a connection may have served in one turn: as many as every connection had ready lately. Where all
- * connections have many ready, as clients of HTTP/2 have, a turn is long and its responses are sent together. Where one
- * client sends one request at a time, every turn is one item. Turns stay long until such a client comes. Uses no Ruby.
+ * How many work items of a connection are served in one turn: the fewest that any connection had ready lately. If all
+ * connections have many items ready, as with HTTP/2, a turn is long and its responses are sent together. If one client
+ * sends one request at a time, every turn is one item. Turns stay long until such a client comes. Uses no Ruby.
  */
 
 #include "system.h"
 
 enum {
     HEDDLE_LONGEST_TURN = 16,  /* items */
-    HEDDLE_TURNS_WATCHED = 64, /* how many turns are observed, at least, before turns become longer */
+    HEDDLE_TURNS_WATCHED = 64, /* the least number of turns that are observed before turns become longer */
 };
 
-/* How long turns are observed, at least: ns. */
+/* ns. How long turns are observed at least before they become longer. */
 #define HEDDLE_TURN_WINDOW INT64_C(10000000)
 
 typedef struct {
     unsigned items;    /* items in a turn */
     unsigned shortest; /* the fewest items that a connection had ready, since `since` */
-    unsigned watched;  /* turns since then */
+    unsigned watched;  /* turns since `since` */
     int64_t since;     /* when the observation began, ns */
 } heddle_turn_length;
 
@@ -36,7 +36,9 @@ static inline void heddle_turn_length_init(heddle_turn_length *length)
     heddle_turn_length_start_window(length, 0);
 }
 
-/* A connection with this many items ready begins its turn. Turns become shorter at once, and longer slowly. */
+/*
+ * Called when a connection with this many ready items begins its turn. Turns become shorter at once, and longer slowly.
+ */
 static inline void heddle_turn_length_note(heddle_turn_length *length, unsigned usable, int64_t now)
 {
     if (usable < length->shortest)

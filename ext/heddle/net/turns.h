@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The turns of connections: bounds the part of a tick that reading takes over all connections, and likewise sending and
- * hang-ups. Connections that come after that part, or have used up their share, wait in a queue for the next ticks.
- * There are three queues, so that none waits for the others:
+ * The turns of connections. In each tick, reading takes a bounded part of the time for all connections together, and so
+ * do sending and hang-ups. Connections that come when that part is used up, or that have used up their own share, wait
+ * in a queue for the next ticks. There are three queues, so that no kind of work waits for another:
  *
  * - reading by a protocol whose input can be expensive, such as HTTP/2, of many short records of TLS, or of a WebSocket
  *   that has read its share;
@@ -30,7 +30,7 @@ typedef enum {
 typedef struct {
     struct {
         heddle_link waiting; /* connections, by `turn_link` */
-        int64_t used;        /* of this tick: ns, or for hang-ups their number */
+        int64_t used;        /* how much of this tick's part is used: ns, or for hang-ups their number */
     } queues[HEDDLE_TURN_KINDS];
     uint64_t tick; /* the loop's tick that `used` belongs to */
 } heddle_turns;
@@ -43,7 +43,7 @@ void heddle_turns_init(heddle_turns *turns);
 HEDDLE_LAST_USE void heddle_turns_take(heddle_connection *connection, heddle_turn turn);
 /* Ends the connection's turn with input left, or with output that the kernel has room for: queues it. */
 void heddle_turns_wait(heddle_connection *connection, heddle_turn turn);
-/* If it waits, it takes its turn now: it is to be judged by what it would do then. */
+/* If the connection waits, gives it its turn now. Called before its deadline is judged. */
 HEDDLE_FATE heddle_turns_end_wait(heddle_connection *connection);
 bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
 /*
@@ -51,7 +51,7 @@ bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
  * such events gets later ones in the same turn.
  */
 HEDDLE_LAST_USE void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready);
-/* For a connection that has read its share of what is there: tells it of further input in its turn. */
+/* Called for a connection that has read its share: it gets an event for the remaining input in its next turn. */
 void heddle_turns_continue(heddle_connection *connection);
-/* Gives queued connections their turns, as many as this tick has left. */
+/* Gives queued connections their turns, as long as this tick's parts last. */
 void heddle_turns_run(heddle_sockets *sockets);

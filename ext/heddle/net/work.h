@@ -2,7 +2,7 @@
 
 /*
  * A work item, which a runner serves, such as an HTTP exchange. A protocol embeds it in its own record. Runners,
- * admission and the reserve know only this of what they serve.
+ * admission and the reserve know nothing else of the items.
  */
 
 #include "net/admission.h"
@@ -15,29 +15,33 @@ typedef struct heddle_connection heddle_connection;
 typedef struct heddle_ready_list heddle_ready_list;
 typedef struct heddle_work heddle_work;
 
-/* All but `label` run in the loop, with the GVL. All but `object` and `serve` never raise. */
+/* All operations but `label` run in the loop, with the GVL. Only `object` and `serve` may raise. */
 typedef struct {
-    bool waits_at_gate; /* such an item begins when the gate is open (gate.h), others at once */
+    bool waits_at_gate; /* such an item begins when the gate is open (gate.h), other items at once */
     /* Called in the item's runner: returns the argument for the block of the Sockets. May raise. */
     VALUE (*object)(heddle_work *work);
-    /* Called in the runner: serves the item instead of the block. NULL: the block serves it. May raise. */
+    /* Called in the runner: serves the item instead of the block. May raise. If NULL, the block serves the item. */
     VALUE (*serve)(heddle_work *work, VALUE object);
     /*
-     * Called after the block has returned or raised: closes or aborts what it left open, and frees the item. `object`
-     * is 0 where there is none.
+     * Called after the block has returned or raised: closes or aborts everything that the block left open, and frees
+     * the item. `object` is 0 if there is none.
      */
     void (*served)(heddle_work *work, VALUE object);
-    /* Has the client probably left while the item was queued? `now`: as heddle_clock_coarse. NULL: never. */
+    /* Has the client probably left while the item was queued? `now`: as heddle_clock_coarse. NULL means never. */
     bool (*is_abandoned)(heddle_work *work, int64_t now);
-    /* Called instead when the item will not be served. */
+    /* Called instead of the others when the item will not be served. */
     HEDDLE_LAST_USE void (*reject)(heddle_work *work, heddle_overload why);
     /*
-     * The hashed label of its request; 0: unknown. NULL: there are no labels. On any thread that owns the connection.
+     * The hashed label of its request; 0 if it is unknown. NULL if there are no labels. Called on any thread that owns
+     * the connection.
      */
     uint32_t (*label)(const heddle_work *work);
-    /* A description for status commands, an Array or nil. May be NULL. On any thread, with the GVL. */
+    /* A description for status commands, an Array or nil. May be NULL. Called on any thread, with the GVL. */
     VALUE (*describe)(VALUE object);
-    /* The same as a short text without NUL; returns its size in bytes. May be NULL. On any thread, with the GVL. */
+    /*
+     * Writes the description as a short text without NUL; returns its size in bytes. May be NULL. Called on any thread,
+     * with the GVL.
+     */
     size_t (*summarize)(VALUE object, char *text, size_t size);
 } heddle_work_operations;
 
@@ -48,7 +52,7 @@ struct heddle_work {
     heddle_ready_list *list;       /* the list in which it waits, or NULL */
     /*
      * The request of a health check: admission never delays or rejects it, and it comes before all other items. It is
-     * rejected once the server says that it stops (heddle_sockets.leaving).
+     * rejected once the server has announced its stop (heddle_sockets.leaving).
      */
     bool probe;
 };

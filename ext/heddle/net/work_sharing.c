@@ -2,20 +2,23 @@
 
 #include "net/sockets.h"
 
-/* Would the item wait for something else that this worker does? The requests of a single client don't. */
+/* Would the item wait for other work of this worker? The requests of a single client would not. */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {
     return now - sockets->loop->watch.awake_since >= HEDDLE_WORK_SHARING_AFTER &&
            (sockets->runners.serving_count || heddle_rounds_count_waiting(sockets));
 }
 
-/* With several loops in a process, the worker's slot does not tell which of them sleeps. */
+/* Work is not shared with several loops in a process, because the worker's slot does not tell which of them sleeps. */
 static bool is_enabled(const heddle_sockets *sockets)
 {
     return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_rescues() == 1;
 }
 
-/* With a closed gate, compares the lengths of the queues: else clients that stay with a worker would wait unevenly. */
+/*
+ * If the gate is closed, compares the lengths of the queues: otherwise clients that stay with a worker would wait
+ * unevenly.
+ */
 static bool has_taker(const heddle_sockets *sockets)
 {
     const heddle_balance *balance = &sockets->balance;
