@@ -12,6 +12,7 @@ class DNSUDPPortTest < Minitest::Test
   ADDRESS = "\x7F\0\0\1".b
   # Nothing can be sent to this port.
   NOWHERE = Heddle::Net::DatagramSocket::Peer.new("127.0.0.1", 0)
+  RESPONSE = DNS::Message.new(1)
 
   # What a port needs of its server: hands each datagram to a block, and counts.
   class Recorder
@@ -55,17 +56,17 @@ class DNSUDPPortTest < Minitest::Test
 
   def test_a_response_that_cannot_be_sent_is_counted
     open_port
-    @port.respond("x", NOWHERE, ADDRESS)
+    @port.respond(RESPONSE, NOWHERE, ADDRESS)
 
     assert_equal({ unsent: 1 }, @recorder.statistics)
     @port.close
-    @port.respond("x", NOWHERE, ADDRESS)
+    @port.respond(RESPONSE, NOWHERE, ADDRESS)
 
     assert_equal({ unsent: 2 }, @recorder.statistics)
   end
 
   def test_responses_of_a_batch_that_cannot_be_sent_are_counted_while_the_port_runs
-    open_port { @port.respond("x", NOWHERE, ADDRESS) }
+    open_port { @port.respond(RESPONSE, NOWHERE, ADDRESS) }
     run_port("one", "two") do
       wait_until("both") { @recorder.statistics[:unsent] == 2 || Fiber.scheduler.yield }
     end
@@ -75,7 +76,7 @@ class DNSUDPPortTest < Minitest::Test
 
   def test_responses_that_a_close_cannot_send_are_counted
     open_port do |bytes,|
-      @port.respond("x", NOWHERE, ADDRESS)
+      @port.respond(RESPONSE, NOWHERE, ADDRESS)
       @port.close if bytes == "two"
     end
     run_port("one", "two") { wait_until("the close") { @recorder.statistics.any? || Fiber.scheduler.yield } }

@@ -19,7 +19,7 @@ module Heddle
 
         # @param bytes [String] the received message
         # @param source [Object] its sender
-        # @return [String, Query, nil] a response to be sent at once; a query for the program; nil: the message is
+        # @return [Message, Query, nil] a response to be sent at once; a query for the program; nil: the message is
         #   ignored
         def judge(bytes, source)
           return nil if bytes.bytesize < Message::HEADER_SIZE
@@ -36,15 +36,13 @@ module Heddle
 
         private
 
-        # @return [String] a header and nothing more: there may be nothing in the query that can be repeated
-        def error(id, flags, rcode)
-          [id, RESPONSE | (flags & REPEATED) | Codes::RCODES[rcode], 0, 0, 0, 0].pack("n6")
-        end
+        # @return [Message] a header and nothing more: there may be nothing in the query that can be repeated
+        def error(id, flags, rcode) = Message.new(id, RESPONSE | (flags & REPEATED) | Codes::RCODES[rcode])
 
         def judge_query(query)
           rcode = fault(query) or return query
 
-          query.fail(rcode).response.encode
+          query.fail(rcode).response
         end
 
         # @return [Symbol, nil] why no program has to see it

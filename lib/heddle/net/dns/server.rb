@@ -111,7 +111,7 @@ module Heddle
           when nil
             count(:ignored)
             false
-          when String
+          when Message
             count(:errors)
             source.respond(judged)
             true

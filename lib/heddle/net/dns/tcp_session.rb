@@ -42,10 +42,8 @@ module Heddle
           nil # the client has left, or reads nothing: the other responses are not needed
         end
 
-        # @param response [Message, String]
-        def respond(response)
-          transmit(response.is_a?(String) ? response : response.encode)
-        end
+        # @param response [Message]
+        def respond(response) = transmit(response.encode)
 
         # The query will get no response.
         def finish

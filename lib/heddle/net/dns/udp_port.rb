@@ -30,7 +30,7 @@ module Heddle
 
           def address = @address ||= AddressText.from_bytes(@address_bytes)
 
-          # @param response [Message, String]
+          # @param response [Message]
           def respond(response) = @port.respond(response, @peer, @address_bytes)
         end
 
@@ -59,12 +59,12 @@ module Heddle
         end
 
         # @api private
-        # @param response [Message, String] a String is sent as it is
+        # @param response [Message]
         def respond(response, peer, address)
           verdict = @server.judge_rate(address)
           return if verdict == :drop
 
-          @socket.send(encode(response, verdict), peer) or count_unsent
+          @socket.send(response.encode(verdict == :truncate ? 0 : response.udp_limit), peer) or count_unsent
         rescue IOError
           @server.count(:unsent) # the server has been closed
         end
@@ -72,12 +72,6 @@ module Heddle
         def close = @socket.close
 
         private
-
-        def encode(response, verdict)
-          return response if response.is_a?(String)
-
-          response.encode(verdict == :truncate ? 0 : response.udp_limit)
-        end
 
         # No room in the socket, or no route to the client.
         def count_unsent
