@@ -57,7 +57,7 @@ module Heddle
 
         @clock = clock || -> { MonotonicClock.now }
         @hosts = WatchedFile.new(hosts) { |text| Hosts.parse(text) }
-        @configuration = configuration_source(resolv_conf, nameservers, options)
+        @configuration = Configuration.source(resolv_conf, nameservers, options)
         @sources = source_list(nsswitch, nameservers)
         @system = SystemResolver.new
         @order = AddressOrder.new(reachable)
@@ -172,12 +172,6 @@ module Heddle
         current = @configuration.value
         @cache.clear unless current.equal?(@known)
         @known = current
-      end
-
-      def configuration_source(path, nameservers, options)
-        return WatchedFile.new(path) { |text| Configuration.parse(text, path) } unless nameservers
-
-        Fixed.new(Configuration.new(nameservers: nameservers, **options))
       end
 
       def source_list(path, nameservers)

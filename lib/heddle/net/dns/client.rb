@@ -36,7 +36,9 @@ module Heddle
         def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,
                        configuration: nil, clock: nil, **options)
           @clock = clock || -> { MonotonicClock.now }
-          @configuration = configuration || configured(servers, timeout:, attempts:, **options)
+          nameservers = servers.map { |server| endpoint(server) } if servers.any?
+          @configuration = configuration || Resolver::Configuration.source(Resolver::RESOLV_CONF, nameservers,
+                                                                           { timeout:, attempts:, **options })
           @cache = Cache.new(cache_size, @clock, min_ttl:, max_ttl:)
           @flights = Resolver::SingleFlight.new
           @kept = Resolver::KeptConnections.new(@clock)
@@ -88,14 +90,6 @@ module Heddle
         def connections = @kept.size
 
         private
-
-        def configured(servers, **options)
-          path = Resolver::RESOLV_CONF
-          return Resolver::WatchedFile.new(path) { |text| Resolver::Configuration.parse(text, path) } if servers.empty?
-
-          nameservers = servers.map { |server| endpoint(server) }
-          Resolver::Fixed.new(Resolver::Configuration.new(nameservers:, **options))
-        end
 
         # @return [Array(String, Integer)]
         def endpoint(server)

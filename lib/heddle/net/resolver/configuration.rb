@@ -22,6 +22,15 @@ module Heddle
         }.freeze
         FLAGS = { "rotate" => :rotate, "use-vc" => :use_vc, "no-aaaa" => :no_aaaa }.freeze
 
+        # @param path [String] of a resolv.conf, read again when it changes
+        # @param nameservers [Array<Array(String, Integer)>, nil] used instead of the file, with the options
+        # @return [#value] a Configuration
+        def self.source(path, nameservers, options)
+          return WatchedFile.new(path) { |text| parse(text, path) } unless nameservers
+
+          Fixed.new(new(nameservers:, **options))
+        end
+
         # Reads a resolv.conf. The environment's LOCALDOMAIN and RES_OPTIONS go before the file, as in libc.
         # @param text [String]
         # @param origin [String] the file's path, for error messages
