@@ -122,10 +122,9 @@ module Heddle
       # @raise [IOError] an IO has fewer bytes than its size; exceptions of the body itself pass, too
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
-        limits = timeout ? TimeLimits.from(timeout, @limits) : @limits
-        perform(request, limits, deadline_of(limits)) do |exchange, head, answered|
+        perform(request, timeout) do |exchange, head, answered|
           decoder = Decoder.for(head, answered, @body_limit)
-          decoder ? decoder.read_all(exchange) : exchange.read_all(@body_limit)
+          decoder ? Body.new(exchange, decoder, @body_limit).read : exchange.read_all(@body_limit)
         end
       end
 
@@ -137,9 +136,8 @@ module Heddle
         raise ArgumentError, "stream needs a block that takes the response" unless block_given?
 
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
-        limits = timeout ? TimeLimits.from(timeout, @limits) : @limits
         result = nil
-        perform(request, limits, deadline_of(limits)) do |exchange, head, answered|
+        perform(request, timeout) do |exchange, head, answered|
           body = Body.new(exchange, Decoder.for(head, answered, nil), @body_limit)
           result = yield Response.new(head, body, answered.origin, answered.target)
           body
@@ -176,7 +174,9 @@ module Heddle
 
       # @yield [Exchange, H1::ReceivedResponse, Request] of the final response; the block returns the body
       # @return [Response]
-      def perform(request, limits, deadline, &)
+      def perform(request, timeout, &)
+        limits = timeout ? TimeLimits.from(timeout, @limits) : @limits
+        deadline = limits.total && (MonotonicClock.now + limits.total)
         redirects = @redirects
         retries = Retries.new(@retries, deadline) if @retries.positive?
         loop do
@@ -215,10 +215,6 @@ module Heddle
         true
       rescue Error
         true # the connection is closed
-      end
-
-      def deadline_of(limits)
-        limits.total && (MonotonicClock.now + limits.total)
       end
 
       def tls_context(options)

@@ -69,17 +69,6 @@ module Heddle
         # @return [void]
         def limit_input(bytes) = @input_limit = bytes
 
-        # @param exchange [Exchange]
-        # @return [String] the whole body
-        def read_all(exchange)
-          whole = String.new
-          while (piece = exchange.read_piece)
-            feed(piece) { |decoded| whole << decoded }
-          end
-          finish
-          whole
-        end
-
         # @param piece [String]
         # @yieldparam decoded [String]
         def feed(piece, &)
