@@ -58,9 +58,12 @@ module Heddle
 
       def socket_callbacks(log) = SocketCallbacks.new(log, @context)
 
+      # A proxy that does not know 103 (nginx before 1.29) takes it for the response.
       # @param sender [HTTP::Exchange, ExchangeProxy] by which the hints are sent
       def add_hints(env, exchange, sender)
-        env["rack.early_hints"] = EarlyHints.new(sender) if EarlyHints.allowed?(exchange, @early_hints)
+        return unless exchange.interim? && (@early_hints == :always || !exchange.proxied?)
+
+        env["rack.early_hints"] = ->(headers) { sender.response.early_hints(headers) }
       end
 
       # A body of unknown length that is complete has its size in the env, else Rails would read none of it over
