@@ -255,6 +255,15 @@ class FairnessTest < Minitest::Test
     assert_readers_are_served(:http2)
   end
 
+  # At the limit of connections, too: the loop is blocked for so long that all of them seem to pause.
+  def test_clients_that_read_are_not_closed_for_others_while_they_wait_for_their_turn_over_http1
+    assert_readers_are_kept(:http1)
+  end
+
+  def test_clients_that_read_are_not_closed_for_others_while_they_wait_for_their_turn_over_http2
+    assert_readers_are_kept(:http2)
+  end
+
   # All of them have read what the kernel had for them before another client asks, which is served while most of them
   # still wait for more.
   def assert_others_are_served(protocol, &large)
@@ -307,6 +316,41 @@ class FairnessTest < Minitest::Test
     end
   end
 
+  # The limit of connections is reached while the loop is blocked.
+  def assert_readers_are_kept(protocol)
+    held = Thread::Queue.new
+    go = Thread::Queue.new
+    app = lambda do |env|
+      path = env["PATH_INFO"]
+      path == "/hold" && (held << now) && hold_up(go)
+      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
+    end
+    serving(app, lint: false, access_log: false, protect: [], max_connections: 21,
+                 trusted_proxies: %w[127.0.0.0/8]) do
+      readers = Array.new(20) { ask_for_large(protocol) }
+      readers.each { |socket| socket.wait_readable(PATIENCE) }
+      connect.write(request("/hold"))
+      began = held.pop(timeout: PATIENCE)
+      left = readers.to_h { |socket| [socket, LARGE_RESPONSE.bytesize - read_available(socket)] }
+      (other = connect).write(request("/other"))
+      sleep(0.01) until now > began + 2
+      go << true
+
+      read_rest(left)
+      read_answer(other)
+    end
+  end
+
+  # Raises EOFError if one has no end.
+  def read_rest(left)
+    until left.empty?
+      ready, = IO.select(left.keys, nil, nil, PATIENCE)
+      refute_nil ready
+      ready.each { |socket| left[socket] -= socket.readpartial(1_000_000).bytesize }
+      left.delete_if { |_, size| size <= 0 }
+    end
+  end
+
   def large_response(_env) = [LARGE_RESPONSE]
 
   # Bytes of the server that the sockets have not read: in their own queues, and in those of the server's sockets.
@@ -328,9 +372,11 @@ class FairnessTest < Minitest::Test
   # Does not let the loop continue, as wait_readable would.
   def nothing_came?(socket) = socket.recv_nonblock(1, Socket::MSG_PEEK, exception: false) == :wait_readable
 
-  # The kernel moves the rest of what the server has written while its loop is blocked.
+  # The kernel moves the rest of what the server has written while its loop is blocked. Returns how many bytes.
   def read_available(socket)
-    socket.readpartial(1_000_000) while socket.wait_readable(0.02)
+    size = 0
+    size += socket.readpartial(1_000_000).bytesize while socket.wait_readable(0.02)
+    size
   end
 
   # Two clients of HTTP/1.1 that ask one after the other: the request of one comes while that of the other is served,
