@@ -55,6 +55,28 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  def test_one_client_leaves_half_of_the_queries_under_way_to_others
+    gate = Thread::Queue.new
+    serving(->(query) { query.answer(gate.pop) }, queries: 4, rate_exempt: []) do |dns|
+      first, second = [66, 67].map { |number| UDPSocket.new.tap { |one| one.bind("127.0.0.#{number}", 0) } }
+      [first, second].each { |socket| socket.connect("127.0.0.1", dns.port) }
+      query = DNS::Message.query("a.test", :A).encode
+      3.times { first.send(query, 0) }
+
+      assert_equal :REFUSED, DNS::Message.parse(first.recv(512)).rcode
+      assert_equal 2, dns.server.under_way
+      second.send(query, 0)
+      wait_until("the other's query") { dns.server.under_way == 3 }
+      2.times { gate.push("192.0.2.1") }
+      2.times { first.recv(512) }
+      first.send(query, 0)
+      wait_until("a further query") { dns.server.under_way == 2 }
+    ensure
+      gate.close
+      [first, second].each { |one| one&.close }
+    end
+  end
+
   def test_an_error_of_the_program_is_servfail_and_is_reported
     errors = Thread::Queue.new
     program = ->(query) { query.type == :A ? raise("planned") : query.answer("no address") }
@@ -237,6 +259,15 @@ class DNSServerTest < Minitest::Test
     ensure
       silent&.each(&:close)
     end
+  end
+
+  def test_addresses_of_a_64_are_one_client
+    server = DNS::Server.new("127.0.0.1:0") { nil }
+    keys = %w[2001:db8::1 2001:db8::2:0:0:1 2001:db8:0:1::1 192.0.2.1 192.0.2.2].map do |address|
+      server.source_key(IPAddr.new(address).hton)
+    end
+
+    assert_equal [keys[0], 4], [keys[1], keys.uniq.size]
   end
 
   def read_rest(socket)

@@ -54,6 +54,10 @@ module Heddle
         # @return [String] the client's IP address
         def client = @source.address
 
+        # @api private
+        # @return [String] the same for all addresses that one client may have
+        def source_key = @server.source_key(@source.address_bytes)
+
         # @return [Symbol] `:udp` or `:tcp`
         def transport = @source.transport
 

@@ -33,13 +33,14 @@ module Heddle
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free one
         # @param deadline [Numeric] seconds that the program has for an answer
-        # @param queries [Integer] queries under way at most; further ones get REFUSED
+        # @param queries [Integer] queries under way at most, of one client half as many; further ones get REFUSED
         # @param tcp_idle [Numeric] seconds that a connection stays open without a query
         # @param tcp_connections [Integer] connections at most
-        # @param tcp_per_client [Integer] connections of one client address at most
+        # @param tcp_per_client [Integer] connections of one client at most
         # @param rate [Integer, nil] responses over UDP that a network (/24 of IPv4, /56 of IPv6) gets in a second;
         #   beyond it every second one is truncated, so that clients use TCP, and the others are not sent. nil: no limit
-        # @param rate_exempt [Array<String>] networks without that limit, see {Networks}
+        # @param rate_exempt [Array<String>] networks without that limit, whose clients may have all of `queries`; see
+        #   {Networks}
         # @param allow [Array<String>] networks whose queries may be forwarded
         # @param on_error [#call, nil] called with an error that the program raised, and the query; nil: it is reported
         #   on $stderr
@@ -55,10 +56,12 @@ module Heddle
           @on_error = on_error || method(:report)
           @tcp = { idle: tcp_idle, connections: tcp_connections, per_client: tcp_per_client }
           @allow = Networks.new(allow)
-          @rate_limit = rate && RateLimit.new(rate, exempt: Networks.new(rate_exempt))
+          @exempt = Networks.new(rate_exempt)
+          @rate_limit = rate && RateLimit.new(rate, exempt: @exempt)
           @queries = queries
           @deadline = deadline
           @in_flight = {}.compare_by_identity # query => its alarm
+          @clients = Hash.new(0) # source key => queries under way
           @reception = Reception.new(self)
           @statistics = Hash.new(0)
           @networks = {}
@@ -89,6 +92,7 @@ module Heddle
         def close
           @in_flight.each_value { |alarm| @clock.remove(alarm) }
           @in_flight.clear
+          @clients.clear
           @ports.each(&:close)
           @ports.clear
           @ended&.close
@@ -135,6 +139,10 @@ module Heddle
           verdict
         end
 
+        # One client has the address, or a /64 of IPv6.
+        # @api private
+        def source_key(address) = address.byteslice(0, 8)
+
         # @api private
         # @return [Networks]
         def networks(names) = @networks[names] ||= Networks.new(names)
@@ -178,12 +186,26 @@ module Heddle
         end
 
         def start(query)
-          if under_way >= @queries
+          if full?(query)
             count(:refused)
             return query.respond(:REFUSED)
           end
           task = @scope.async(name: "DNS query") { serve(query) }
           @in_flight[query] = @clock.add(@deadline, -> { expire(query, task) }, :call)
+          @clients[query.source_key] += 1
+        end
+
+        # Each client leaves half of them to others.
+        def full?(query)
+          under_way >= @queries || (@clients[query.source_key] >= (@queries + 1) / 2 && !query.from?(@exempt))
+        end
+
+        # @return [Object, nil] its alarm; nil: the query was not under way
+        def remove(query)
+          alarm = @in_flight.delete(query) or return
+          key = query.source_key
+          @clients.delete(key) if (@clients[key] -= 1) == 0
+          alarm
         end
 
         def serve(query)
@@ -194,13 +216,13 @@ module Heddle
           query.respond(:SERVFAIL)
           @on_error.call(e, query)
         ensure
-          alarm = @in_flight.delete(query)
+          alarm = remove(query)
           @clock.remove(alarm) if alarm
         end
 
         # Sends SERVFAIL at once, even if the program still works on the query. The clock calls it, so it must not wait.
         def expire(query, task)
-          @in_flight.delete(query)
+          remove(query)
           return if query.sent? # its client reads the response slowly, which has a time limit of its own
 
           count(:late)

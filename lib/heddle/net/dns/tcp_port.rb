@@ -46,12 +46,12 @@ module Heddle
         # A connection beyond a client's share is closed without a response: the client tries again.
         def serve(connection)
           address = IPAddr.new(connection.remote_address).native.hton
-          @clients[address] += 1
-          return @server.count(:rejected_connections) if @clients[address] > @per_client
+          client = @server.source_key(address)
+          return @server.count(:rejected_connections) if (@clients[client] += 1) > @per_client
 
           TCPSession.new(connection, address, @server, @idle).run
         ensure
-          @clients.delete(address) if (@clients[address] -= 1) <= 0
+          @clients.delete(client) if (@clients[client] -= 1) <= 0
         end
       end
     end
