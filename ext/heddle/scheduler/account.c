@@ -40,7 +40,10 @@ static int64_t complete_parts(const heddle_account *account, int64_t now, int64_
                               int64_t *other)
 {
     heddle_spender_add(account->owner, parts, now);
-    /* The request's thread has computed or waited while the runner's fiber did something else: it counts once. */
+    /*
+     * The request's thread may have computed or waited while the runner's fiber did something else. Such time counts
+     * only once.
+     */
     static const heddle_spent BESIDE[] = {HEDDLE_SPENT_THREAD, HEDDLE_SPENT_READY, HEDDLE_SPENT_CLIENT,
                                           HEDDLE_SPENT_RUNNING};
     for (int i = 0; i < 3 && parts[BESIDE[i]] < 0; i++) {

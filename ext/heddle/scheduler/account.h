@@ -2,16 +2,16 @@
 
 /*
  * The time account of a request: how it has spent its time. The code that parks a fiber knows the reason. So the clock
- * is read where a fiber is switched away, becomes ready, and continues: a request that never waits costs one reading
- * more than without an account. The fiber that serves the request shares a record with the fibers that it starts,
- * whose time counts as tasks, beside the request. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
+ * is read only when a fiber is switched away, becomes ready, or continues: an account costs a request that never waits
+ * one reading of the clock. The fiber that serves the request shares the record with the fibers that it starts. Their
+ * time is counted separately, in `tasks`. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
  */
 
 #include "selector/clock.h"
 
 /* The parts, in the order in which they are printed. heddle_account_names has their names. */
 typedef enum {
-    HEDDLE_SPENT_PROXY,     /* before the request arrived: from the time in X-Request-Start; not part of the total */
+    HEDDLE_SPENT_PROXY,     /* before the request arrived, since the time in X-Request-Start; not part of the total */
     HEDDLE_SPENT_RECEIVED,  /* from the first byte to the complete head, or to the complete body */
     HEDDLE_SPENT_QUEUED,    /* for a runner */
     HEDDLE_SPENT_RUNNING,   /* in Ruby, or in native code that was not offloaded */
@@ -38,8 +38,8 @@ typedef enum {
 extern const char *const heddle_account_names[HEDDLE_SPENT_PARTS];
 
 /*
- * Does a wait count as this part although an adapter has said `named`? Sleeps and child processes do, and a lock where
- * a query is expected, because another fiber has it.
+ * Does a wait count as `part` although an adapter has named the part `named`? Yes for sleeps and child processes, and
+ * for a lock where a query is expected, because another fiber has the lock.
  */
 static inline bool heddle_spent_beats(heddle_spent part, heddle_spent named)
 {
@@ -56,32 +56,32 @@ typedef struct {
     unsigned request; /* the number of the current request; 0: none */
     bool waited;      /* a fiber of it has been switched away; until then only the parts up to GC are used */
     int64_t began;    /* when its first byte came */
-    heddle_spender *owner; /* of the fiber that serves it */
+    heddle_spender *owner; /* the share of the fiber that serves it */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
-    uint32_t waits[HEDDLE_SPENT_PARTS]; /* how often, tasks included */
+    uint32_t waits[HEDDLE_SPENT_PARTS]; /* the number of waits, including those of tasks */
     struct {
         const char *name;
         int64_t spent;
     } libraries[HEDDLE_ACCOUNT_LIBRARIES];
 } heddle_account;
 
-/* A fiber's share in it. */
+/* A fiber's share in an account. */
 struct heddle_spender {
     heddle_account *account; /* NULL: nothing is counted */
-    unsigned request;        /* a fiber that has outlived its request counts for none */
+    unsigned request;       /* the request that the fiber belongs to: a fiber that continues after it counts for none */
     bool task;               /* the request's own fiber started it */
-    uint8_t waits_for;       /* the reason of its waits that an adapter has named; 0: each wait's own */
+    uint8_t waits_for;       /* the reason of its waits that an adapter has named; 0: each wait has its own reason */
     uint8_t doing;           /* the part that it spends its time for now */
-    bool timed_out;          /* its last wait has ended by a time limit: it did not get what it waited for */
-    int64_t since;           /* what was spent before this time is counted */
-    int64_t collected;       /* heddle_collected at that time */
+    bool timed_out;          /* its last wait was ended by a time limit */
+    int64_t since;           /* the time before this was counted */
+    int64_t collected;       /* heddle_collected at the time `since` */
 };
 
 /* Written with the GVL. */
 extern bool heddle_accounting;  /* requests have accounts */
 extern int64_t heddle_collected; /* ns that garbage collections have taken */
 
-/* Called with each stretch of time that is counted; NULL: nothing records them. */
+/* Called with each stretch of time that is counted. NULL if nothing records them. */
 extern void (*heddle_account_record)(const heddle_spender *spender, int64_t now);
 
 static inline bool heddle_spender_counts(const heddle_spender *spender)
@@ -89,7 +89,7 @@ static inline bool heddle_spender_counts(const heddle_spender *spender)
     return spender->account && spender->account->request == spender->request;
 }
 
-/* Adds the time since the last turn to these parts. */
+/* Adds the time since `since` to these parts. */
 static inline void heddle_spender_add(const heddle_spender *spender, int64_t parts[HEDDLE_SPENT_PARTS], int64_t now)
 {
     int64_t spent = now - spender->since;
@@ -102,7 +102,7 @@ static inline void heddle_spender_add(const heddle_spender *spender, int64_t par
     parts[spender->doing] += spent;
 }
 
-/* Counts the time until `now`, and says for what the fiber spends its time from then on. */
+/* Counts the time until `now`, and sets the part that the fiber's time counts as from then on. */
 static inline void heddle_spender_turn(heddle_spender *spender, heddle_spent next, int64_t now)
 {
     heddle_account *account = spender->account;
@@ -115,7 +115,7 @@ static inline void heddle_spender_turn(heddle_spender *spender, heddle_spent nex
     spender->collected = heddle_collected;
 }
 
-/* The fiber begins to run. */
+/* Called when the fiber begins to run. */
 static inline void heddle_spender_start(heddle_spender *spender)
 {
     if (!heddle_spender_counts(spender))
@@ -125,7 +125,7 @@ static inline void heddle_spender_start(heddle_spender *spender)
     spender->collected = heddle_collected;
 }
 
-/* It is about to be switched away, or ends. */
+/* Called when the fiber is about to be switched away, or ends. */
 static inline void heddle_spender_stop(heddle_spender *spender, heddle_spent part)
 {
     if (!heddle_spender_counts(spender))
@@ -134,7 +134,7 @@ static inline void heddle_spender_stop(heddle_spender *spender, heddle_spent par
     spender->account->waits[part]++;
 }
 
-/* It continues. `ready_at`: since when it could; 0: since now. */
+/* Called when the fiber continues. `ready_at`: since when it was ready; 0: since now. */
 static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_at)
 {
     if (!heddle_spender_counts(spender))
@@ -146,12 +146,12 @@ static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_
 }
 
 /*
- * A runner begins a request. `in_row`: it has just ended the account of another one, and the clock is read once for
- * both.
+ * Called when a runner begins a request. `in_row`: it has just ended another request's account, so one reading of the
+ * clock serves both.
  */
 void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request, bool in_row);
 
-/* The first byte of the request came at `began`, and it was complete at `complete`. */
+/* Sets when the first byte of the request came (`began`), and when the request was complete (`complete`). */
 static inline void heddle_account_arrived(heddle_account *account, int64_t began, int64_t complete)
 {
     if (account->owner->since < complete)
@@ -161,18 +161,21 @@ static inline void heddle_account_arrived(heddle_account *account, int64_t began
     account->parts[HEDDLE_SPENT_QUEUED] = account->owner->since - complete;
 }
 
-/* Ends it for every fiber that shares it, with nothing added. */
+/* Ends the account for all fibers that share it, and adds nothing. */
 static inline void heddle_account_abandon(heddle_account *account)
 {
     account->request = 0;
 }
 
-/* Ends it likewise, with the time until `now` added to its parts. Returns its total and `other`, see below. */
+/*
+ * Ends the account for all fibers that share it, and adds the time until `now` to its parts. Returns the total, and
+ * sets `other` like heddle_account_read.
+ */
 int64_t heddle_account_end(heddle_account *account, int64_t now, int64_t *other);
 
-/* A call of this library was offloaded. `name`: lasts forever. */
+/* Counts an offloaded call of this library. `name` must never be freed. */
 void heddle_account_count_library(heddle_account *account, const char *name, int64_t spent);
 
-/* The parts of a running request until now. Returns its total; `other`: what the parts don't explain. */
+/* Sets the parts of a running request until now, and `other` to the time that no part explains. Returns the total. */
 int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
                             int64_t *other);

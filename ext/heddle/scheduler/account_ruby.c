@@ -12,7 +12,7 @@ static ID part_ids[HEDDLE_SPENT_PARTS], id_total, id_other, id_tasks, id_waits, 
 
 /* -- garbage collections ------------------------------------------------------------------------------------------- */
 
-static __thread int64_t collected_here; /* like heddle_collected, of the calling thread alone */
+static __thread int64_t collected_here; /* like heddle_collected, but only for the calling thread */
 
 static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
 {
@@ -104,8 +104,8 @@ static VALUE yield_nothing(VALUE unused)
 /* -- a request in a thread (mode thread) --------------------------------------------------------------------------- */
 
 /*
- * The runner's fiber waits for the thread: HEDDLE_SPENT_THREAD. What is known of the thread's time is moved from there
- * to other parts: its CPU time, and the waits that adapters name. The account lasts as long as `request`.
+ * The runner's fiber waits for the thread, which counts as HEDDLE_SPENT_THREAD. The thread's CPU time, and its waits
+ * that adapters name, are moved from that part to others. The account exists as long as `request` is the same.
  */
 typedef struct {
     VALUE request;
@@ -113,7 +113,7 @@ typedef struct {
     unsigned number;
     int64_t cpu;       /* the thread's CPU time that is counted already */
     int64_t collected; /* the thread's garbage collection time that is counted already */
-    int64_t moved;     /* to the parts of waits */
+    int64_t moved;     /* ns that were moved to the parts of waits */
 } share;
 
 static __thread share *thread_share;
@@ -176,7 +176,10 @@ static VALUE end_share(VALUE data)
     return Qnil;
 }
 
-/* call-seq: Heddle::Account.use(share) { ... } -> the block's value. The calling thread works for that request. */
+/*
+ * call-seq: Heddle::Account.use(share) { ... } -> the block's value. In the block the calling thread works for that
+ * request.
+ */
 static VALUE account_use(VALUE self, VALUE object)
 {
     if (NIL_P(object))
@@ -252,7 +255,7 @@ static VALUE account_number(VALUE self)
 
 typedef struct {
     heddle_loop *loop;
-    VALUE fiber; /* of the record that owns the waits */
+    VALUE fiber; /* the fiber whose record owns the waits */
     uint8_t before;
 } reason;
 
@@ -270,8 +273,8 @@ static VALUE end_reason(VALUE data)
 /*
  * call-seq: Heddle::Account.wait_for(part) { ... } -> the block's value
  *
- * What the calling fiber waits for in the block counts as this part, one of the constants of Heddle::Account. Of nested
- * blocks the innermost counts.
+ * The calling fiber's waits in the block count as this part, one of the constants of Heddle::Account. In nested blocks
+ * the part of the innermost one counts.
  */
 static VALUE account_wait_for(VALUE self, VALUE part)
 {

@@ -1,4 +1,4 @@
-/* block, unblock, kernel_sleep, yield; park and unpark for the layers above. */
+/* The hooks block, unblock, kernel_sleep and yield; park and unpark for the layers above. */
 
 #include "scheduler/early_unblock.h"
 #include "scheduler/frame_names.h"
@@ -10,7 +10,7 @@
 
 static VALUE mutex_class;
 
-/* True: the park was woken. False: the timeout passed first, as one of 0 always does. */
+/* Returns true if the park was woken, and false if the timeout passed first. A timeout of 0 always passes first. */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {
     heddle_park park;
@@ -26,8 +26,8 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_sp
 }
 
 /*
- * Ruby passes on the timeout that Queue#pop or Thread#join was given: a negative one has passed already, and one that
- * is too large for int64_t is none.
+ * Ruby passes the timeout given to Queue#pop or Thread#join unchanged. A negative timeout has passed already; one that
+ * is too large for int64_t means no timeout.
  */
 static int64_t block_duration(VALUE timeout)
 {
@@ -81,7 +81,7 @@ static bool is_locking_again(VALUE blocker)
     return is_in_mutex_sleep();
 }
 
-/* What a sleep is for, in the account of the request. */
+/* The part of the request's account to which a sleep belongs. */
 static heddle_spent sleep_part(const heddle_loop *loop, int64_t timeout)
 {
     const heddle_fiber *fiber = loop->current;
@@ -98,7 +98,7 @@ static VALUE lock_mutex(VALUE mutex)
 /*
  * The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. Heddle's
  * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber: then Ruby leaves this
- * hook without having locked, and the hook locks itself. To lock, it may wait in this function again.
+ * hook without having locked, and the hook locks itself. Locking may wait in this function again.
  */
 static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
 {
@@ -118,7 +118,7 @@ static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
     rb_jump_tag(state);
 }
 
-/* Also one of Ruby's own, which has no class. */
+/* Is the object a Mutex? One of Ruby's own has no class. */
 static bool is_mutex(VALUE blocker)
 {
     return RB_TYPE_P(blocker, T_DATA) && RTYPEDDATA_P(blocker) &&
@@ -189,7 +189,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: unpark(fiber) -> nil
  *
- * Makes a fiber that waits in #park ready. From any thread. Lost if the fiber does not wait.
+ * Makes a fiber that waits in #park ready. May be called on any thread. Has no effect if the fiber does not wait.
  */
 static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 {
@@ -203,8 +203,8 @@ static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 /*
  * call-seq: unblock(blocker, fiber) -> nil
  *
- * Makes a fiber that waits in #block or in sleep ready; one that has yet to call #block for this blocker will not wait.
- * From any thread; never raises, never switches.
+ * Makes a fiber that waits in #block or in sleep ready. If the fiber has not called #block for this blocker yet, that
+ * call will not wait. May be called on any thread. Never raises, never switches.
  */
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
@@ -234,8 +234,8 @@ static VALUE wait_asleep_in_place(VALUE data)
 }
 
 /*
- * False where a switch is allowed, or where the sleep has no end of its own: another fiber of this loop may have to end
- * it.
+ * Sleeps without a switch, if a switch is not allowed. Returns false where it is allowed, and for a sleep without a
+ * duration, because another fiber of this loop may have to end that.
  */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {
@@ -266,7 +266,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: park(timeout = nil) -> true or false
  *
- * Waits until #unpark (true) or until +timeout+ seconds have passed (false). An unpark that comes before is lost.
+ * Waits until #unpark is called (true) or +timeout+ seconds have passed (false). An earlier #unpark has no effect.
  */
 static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 {
@@ -278,7 +278,7 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: yield -> nil
  *
- * Lets the other ready fibers run first. Ruby >= 4.0 calls it where it can't raise a pending signal.
+ * Lets the other ready fibers run first. Ruby >= 4.0 calls it at a point where it can't raise a pending signal.
  */
 static VALUE scheduler_yield(VALUE self)
 {

@@ -31,7 +31,7 @@ heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds
 /* -- libraries that are not re-entrant ----------------------------------------------------------------------------- */
 
 /*
- * $LOADED_FEATURES: Ruby adds each extension's file once it has loaded it. `feature_count`: its size when
+ * $LOADED_FEATURES, to which Ruby adds the file of each extension that it has loaded. `feature_count`: its size when
  * is_any_listed_loaded last searched it; -1: search it again.
  */
 static VALUE features;
@@ -91,8 +91,8 @@ static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentr
 /*
  * call-seq: wait_in_place? -> true or false
  *
- * Must the calling fiber wait without a switch? Yes, where a library that is not re-entrant has called back the Ruby
- * code that waits.
+ * Must the calling fiber wait without a switch? Yes if a library that is not re-entrant has called back the Ruby code
+ * that waits.
  */
 HEDDLE_DEFINE_METHOD(scheduler_wait_in_place_p, "wait_in_place?",
                      heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse)

@@ -8,12 +8,12 @@
 /* No fiber is preempted while code of these kinds is on its stack. */
 enum { HEDDLE_CODE_UNSWITCHABLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
 
-/* As heddle_native_frames_inspect, for the calling fiber of this loop and for the fibers that have resumed it. */
+/* Like heddle_native_frames_inspect, for the calling fiber of this loop and the fibers that have resumed it. */
 heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds, heddle_native_frame *found);
 
 /*
- * Is a function of a library that is listed as not re-entrant on the calling fiber's stack, or can that not be ruled
- * out? While no such library is loaded, this is one comparison.
+ * May the calling fiber's stack contain a function of a library that is listed as not re-entrant? While no such library
+ * is loaded, the check is one comparison.
  */
 bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found);
 

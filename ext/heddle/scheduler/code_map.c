@@ -10,8 +10,8 @@ typedef struct {
 } code_range;
 
 /*
- * Matched with the beginning of the file's name. These libraries call no function but those that their callers pass to
- * them.
+ * Compared with the beginning of the file's name. These libraries call back only functions that their callers have
+ * passed to them.
  */
 static const char *const system_libraries[] = {
     "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
@@ -32,7 +32,7 @@ static size_t library_count, library_capacity;
 static code_range *ranges;
 static size_t range_count, range_capacity;
 
-/* The linker's counts of loaded and unloaded objects at the last refresh. */
+/* The dynamic linker's counts of loaded and unloaded objects at the last refresh. */
 static unsigned long long loaded, unloaded;
 static bool current;
 /* The bounds of the ranges of each kind; the index is the number of the kind's bit. */
@@ -187,7 +187,7 @@ static void find_bounds(void)
     }
 }
 
-/* Stops at the first object: every object carries the counts. */
+/* Reads only the first object, because every object has the same counts. */
 static int compare_counts(struct dl_phdr_info *info, size_t size, void *data)
 {
     bool *same = data;

@@ -13,9 +13,9 @@
 typedef enum {
     HEDDLE_CODE_RUBY = 1,            /* libruby, or the program that contains it */
     HEDDLE_CODE_HEDDLE = 2,          /* this extension */
-    HEDDLE_CODE_SYSTEM = 4,          /* libc and the like: they call back only for other libraries */
+    HEDDLE_CODE_SYSTEM = 4,          /* libc and the like, which call back only functions that others passed to them */
     HEDDLE_CODE_REENTRANT = 8,       /* an extension that is listed as re-entrant */
-    HEDDLE_CODE_FOREIGN = 16,        /* any other library, the program itself too */
+    HEDDLE_CODE_FOREIGN = 16,        /* any other library, and the program itself */
     HEDDLE_CODE_NOT_REENTRANT = 32,  /* listed as a library that no other fiber may enter during its callbacks */
 } heddle_code_kind;
 
@@ -25,25 +25,26 @@ typedef struct {
     const uint8_t *unwind_table; /* its .eh_frame_hdr, or NULL */
 } heddle_library;
 
-/* NULL where Heddle can list this system's libraries and unwind their frames, else the reason why not. */
+/* NULL if Heddle can list this system's libraries and unwind their frames; otherwise the reason why not. */
 const char *heddle_code_map_unsupported(void);
 
 /*
- * `ruby` is an address in Ruby's code, needed once. A library is listed by the end of its path without the extension:
- * "monitor", "io/console". `kind` is REENTRANT or NOT_REENTRANT; the names are copied. False: no memory.
+ * `ruby` is any address in Ruby's code. A library is listed by the end of its path without the extension: "monitor",
+ * "io/console". `kind` is REENTRANT or NOT_REENTRANT; the names are copied. Returns false without memory.
  */
 void heddle_code_map_set_ruby(const void *ruby);
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
 
-/* Updates the map if libraries were loaded or unloaded. False: no memory. */
+/* Updates the map if libraries were loaded or unloaded. Returns false without memory. */
 bool heddle_code_map_refresh(void);
 /* Changes each time a library is loaded or unloaded. */
 uint64_t heddle_code_map_version(void);
 /*
- * The library whose code is at this address; NULL for memory of no library (a just-in-time compiler's, a trampoline's).
+ * The library whose code is at this address. NULL if the code belongs to no library, but to a just-in-time compiler or
+ * a trampoline.
  */
 const heddle_library *heddle_code_map_find(uintptr_t address);
-/* Is a library of these kinds, a mask, loaded? */
+/* Is a library of one of these kinds (a mask) loaded? */
 bool heddle_code_map_has(unsigned kinds);
-/* The lowest and the highest address of any library of these kinds, a mask; equal when there is none. */
+/* Sets the lowest and the highest address of all libraries of these kinds (a mask). They are equal if there is none. */
 void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);

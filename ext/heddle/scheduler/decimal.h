@@ -2,8 +2,11 @@
 
 #include "system.h"
 
-/* The decimal number that a line of the kernel's begins with, after spaces; 0 where there is none. glibc 2.38 gives
- * strtoll and fscanf new names, and a library that calls them would not load with the older glibc of Debian 12. */
+/*
+ * Parses the decimal number at the start of a line from the kernel, after spaces; 0 if there is none. Does not use
+ * strtoll or fscanf: glibc 2.38 has given them new symbol names, so a library that calls them would not load with the
+ * older glibc of Debian 12.
+ */
 static inline int64_t heddle_parse_decimal(const char *text)
 {
     int64_t number = 0;

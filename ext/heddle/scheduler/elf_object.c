@@ -26,7 +26,7 @@ static void read_entry(heddle_object *object, const ElfW(Dyn) *entry)
     }
 }
 
-/* After the table of names was found, to which these entries refer. */
+/* Called when the table of names was found, because these entries refer to it. */
 static void read_named_entry(heddle_object *object, const ElfW(Dyn) *entry)
 {
     if (entry->d_tag == DT_SONAME)

@@ -50,7 +50,7 @@ struct heddle_object {
     const char *names, *soname;
     const char *needed[HEDDLE_MOST_NEEDED];
     size_t needed_count;
-    const char *unknown; /* names something that this reader does not know; or NULL */
+    const char *unknown; /* the name of something in the object that this reader does not know; or NULL */
 };
 
 /*

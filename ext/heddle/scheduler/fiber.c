@@ -9,23 +9,23 @@
 static VALUE fiber_class;
 
 /*
- * The size of Ruby's record of a Fiber. Ruby counts it as memory that a garbage collection could free, so creating
- * fibers triggers collections, and each of them scans the stacks of all fibers (3 µs a fiber). A fiber of a loop is no
- * garbage until it ends, so it is subtracted from that count until then.
+ * The size of Ruby's record of a Fiber. Ruby counts this memory as memory that a garbage collection could free. So
+ * creating fibers triggers collections, and each of them scans the stacks of all fibers (3 µs for each fiber). A fiber
+ * of a loop is not garbage until it ends, so its size is subtracted from that count until then.
  */
 static const ssize_t FIBER_MEMORY = 760;
 
 /* How many fibers one tick starts at once before the fibers that are ready get a turn. */
 static const unsigned STARTS_A_TURN = 16;
 
-/* Called at load time, not at first use: two Ractors could come to it at the same time. */
+/* Called at load time and not at first use, because two Ractors could use it for the first time at once. */
 void heddle_fiber_setup(void)
 {
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     rb_gc_register_mark_object(fiber_class);
 }
 
-/* A nested fiber that this fiber left by Fiber#transfer may still wait on its behalf: its park gets another owner. */
+/* A nested fiber that this fiber has left by Fiber#transfer may still wait: gives its park another owner. */
 static void release_parks(heddle_fiber *fiber)
 {
     heddle_fiber *foreign = &fiber->loop->implicit;
@@ -77,13 +77,13 @@ NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state)
     loop->run.forked_by = Qfalse;
     heddle_loop_enter(loop, HEDDLE_LOOP_RUNNING);
     for (;;)
-        /* comes back when another fiber ends, because Ruby takes this one for the root fiber */
+        /* the transfer returns when another fiber ends, because Ruby takes this fiber for the root fiber */
         heddle_fiber_transfer(loop->fiber);
 }
 
 /*
- * The body gets the scheduler and looks up the fiber's record. A program that kept the Fiber can switch to it after the
- * record is gone: the scheduler was closed, the fiber got no stack, or this is a child after fork.
+ * The body gets the scheduler, and looks up the fiber's record. A program that has kept the Fiber may switch to it when
+ * the record no longer exists: after the scheduler was closed, after the fiber got no stack, or in a child after fork.
  */
 static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
@@ -103,8 +103,9 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     heddle_spender_start(&fiber->spender);
     VALUE job = fiber->job;
     /*
-     * Through a method in Ruby, never job.call itself: a frame in C has the file and line of the frame below it, and
-     * none if it is the lowest. Rails joins the path of a backtrace's last frame to its own folder.
+     * Calls the job through a method in Ruby, and not job.call directly: a C frame takes file and line from the frame
+     * below it, and has none if it is the lowest. But Rails joins the path of a backtrace's last frame to its own
+     * folder.
      */
     heddle_call_protected(scheduler, rb_intern("run_job"), 1, &job, &state);
     heddle_loop_notice_fork(loop);
@@ -184,7 +185,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
         fiber->spender = (heddle_spender){
             .account = parent->spender.account, .request = parent->spender.request, .task = true};
     }
-    /* Linked before init_fiber: from here on the collector marks the job and the Fiber. */
+    /* Added to the list before init_fiber: from here on the collector marks the job and the Fiber. */
     HEDDLE_LIST_ADD(loop->fibers, fiber);
     loop->fiber_count++;
 
@@ -221,7 +222,7 @@ void heddle_fiber_handle_kill(heddle_fiber *fiber)
     rb_funcall(scheduler, rb_intern("report_killed"), 1, job);
 }
 
-/* The fiber has got no stack. */
+/* Called when the fiber has got no stack. */
 NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error))
 {
     VALUE explained = heddle_fiber_limit_error(error);
@@ -243,7 +244,8 @@ static void lock_stacks(heddle_loop *loop, VALUE fiber)
 }
 
 /*
- * Ruby allocates a fiber's stack at the first switch to it. Until its body runs, the record's `queue_park` is its park.
+ * Ruby allocates a fiber's stack at the first switch to it. Until the fiber's body runs, the record's `queue_park` is
+ * its park.
  */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
@@ -266,7 +268,8 @@ typedef struct {
 } child_start;
 
 /*
- * The starter may leave before the child has waited (an exception was raised in it): the child must not resume it then.
+ * The starter may leave before the child has waited, if an exception was raised in the starter. Then the child must not
+ * resume it.
  */
 static VALUE end_start(VALUE data)
 {
@@ -278,7 +281,9 @@ static VALUE end_start(VALUE data)
     return Qnil;
 }
 
-/* Due timers don't count: a fiber that starts many sleepers must not wait for those that wake up meanwhile. */
+/*
+ * Due timers don't count: a fiber that starts many sleeping fibers must not wait for the ones that wake up meanwhile.
+ */
 static bool has_other_work(heddle_loop *loop)
 {
     return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) ||
@@ -286,9 +291,9 @@ static bool has_other_work(heddle_loop *loop)
 }
 
 /*
- * A fiber that starts thousands of others lets the ready fibers run after every STARTS_A_TURN of them. Some of the
- * started fibers end meanwhile: each living fiber has a stack, which takes memory and which every garbage collection
- * scans.
+ * A fiber that starts thousands of others lets the ready fibers run after every STARTS_A_TURN of them. So some of the
+ * started fibers end meanwhile. That saves memory and time, because each fiber has a stack until it ends, which every
+ * garbage collection scans.
  */
 static void yield_to_others(child_start *start)
 {

@@ -40,7 +40,8 @@ void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
 /*
  * Ruby 4.1 passes a proxy in place of the fiber. The proxy stands for one call of the fiber, and has only the methods
  * `alive?`, `raise` and `transfer`. After that call `raise` does nothing. `raise` switches to the fiber, so a fiber of
- * this loop has to call it: a new fiber for each proxy, so that all have raised before the loop asks for events.
+ * this loop must call it. Each proxy gets a new fiber for that, so that all have raised before the loop polls for
+ * events.
  */
 static VALUE call_proxy(VALUE pair)
 {
@@ -49,7 +50,10 @@ static VALUE call_proxy(VALUE pair)
     return alive ? rb_funcall(proxy, rb_intern("raise"), 1, rb_ary_entry(pair, 1)) : Qnil;
 }
 
-/* FiberError: the fiber waits for one that it has resumed itself. Ruby raises the exception when the call ends. */
+/*
+ * A FiberError means that the fiber waits for a fiber that it has resumed. Then Ruby raises the exception when the call
+ * ends.
+ */
 static VALUE ignore_error(VALUE data, VALUE error)
 {
     return Qnil;
@@ -77,7 +81,7 @@ static void receive_proxies(heddle_loop_message *message)
     loop->interrupts.posted = false;
     rb_protect(spawn_raisers, (VALUE)loop, &state);
     if (state)
-        heddle_take_errinfo(); /* no memory for a fiber: the call raises when it ends */
+        heddle_take_errinfo(); /* without memory for a fiber, Ruby raises the exception when the call ends */
 }
 
 static void queue_proxy(heddle_loop *loop, VALUE proxy, VALUE exception)
@@ -103,8 +107,9 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 }
 
 /*
- * Does another thread run this very fiber now, and would Ruby raise there what is raised on that thread? A blocking
- * fiber switches to no other. Nor does one that Ruby's IO#close interrupts, since it is in a system call.
+ * Does another thread run this fiber now, so that an exception raised on that thread reaches this fiber? Yes for a
+ * blocking fiber, which never switches, and for a fiber that Ruby's IO#close interrupts, because it is in a system
+ * call.
  */
 static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE exception)
 {
@@ -115,7 +120,7 @@ static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE excep
     return RB_OBJ_FROZEN(exception) && loop->current && loop->current->fiber == fiber;
 }
 
-/* The fiber runs, maybe in a system call without the GVL: ends that, too. */
+/* Interrupts a fiber that runs. It may be in a system call without the GVL, which ends, too. */
 static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     bool other_thread = loop->thread != rb_thread_current() && !atomic_load(&loop->sleeping);
@@ -145,7 +150,7 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     if (heddle_loop_is_closed(loop))
         return interrupt_blocking(loop, fiber, exception);
-    /* A sleep in place has a park, which nothing asks for exceptions. */
+    /* A sleep in place has a park, but nothing checks that park for exceptions. */
     heddle_park *park = loop->interrupts.in_place == fiber ? NULL : heddle_park_find(loop, fiber);
     if (park) {
         park->interrupt = exception;
@@ -161,9 +166,9 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
 /*
  * call-seq: fiber_interrupt(fiber, exception) -> true or false
  *
- * Raises +exception+ in +fiber+, at its current wait, or else at its next one. From any thread; never switches. False
- * when the fiber has ended. IO#close calls it for the fibers that wait for the IO; Ruby >= 4.1 passes a proxy that
- * knows +alive?+ and +raise+ in place of the fiber.
+ * Raises +exception+ in +fiber+, at its current wait, or else at its next one. May be called on any thread; never
+ * switches. Returns false if the fiber has ended. IO#close calls it for the fibers that wait for the IO; Ruby >= 4.1
+ * passes a proxy that knows +alive?+ and +raise+ in place of the fiber.
  */
 static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {

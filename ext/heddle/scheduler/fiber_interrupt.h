@@ -9,20 +9,26 @@
  * the fiber is in at that moment, and not to a later one: it is kept in the park.
  */
 
-/* Raises a frozen exception as a copy of its own: to raise sets the backtrace. */
+/* Raises the exception; if it is frozen, a copy, because raising sets the backtrace. */
 NORETURN(void heddle_interrupt_raise(VALUE exception));
 
-/* Calls Thread#raise itself: a thread whose loop serves overrides it, and drops exceptions from other threads. */
+/*
+ * Calls the original Thread#raise. A thread whose loop serves overrides that method, and drops exceptions from other
+ * threads.
+ */
 VALUE heddle_thread_raise(VALUE thread, VALUE exception);
 
 /*
- * The fiber does not wait, or may not raise where it waits: its next wait raises the exception. Not the one of Ruby's
- * IO#close, a frozen object: the call that it is for checks by itself whether its IO is closed, and may be over before
- * the next wait.
+ * Called when the fiber does not wait, or must not raise in its current wait: its next wait raises the exception. Drops
+ * the exception of Ruby's IO#close, which is a frozen object: the interrupted call itself checks whether its IO is
+ * closed, and may have ended before the next wait.
  */
 void heddle_interrupt_defer(heddle_loop *loop, VALUE fiber, VALUE exception);
 
-/* A wait in place ends, maybe by another exception: the one of an IO#close meanwhile is not for a later wait. */
+/*
+ * Called when a wait in place ends, perhaps by another exception. Drops the exception of an IO#close during that wait,
+ * which must not reach a later wait.
+ */
 void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber);
 
 void heddle_interrupt_raise_kept(heddle_loop *loop, VALUE fiber);

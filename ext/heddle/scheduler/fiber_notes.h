@@ -7,7 +7,10 @@
  * of a fiber that has ended is dropped when a later note is written.
  */
 
-/* The newest note of a fiber counts. With the GVL, from any thread; the caller marks *notes. */
+/*
+ * Writes the note of a fiber, which replaces an earlier one. Called with the GVL, on any thread. The caller marks
+ * *notes.
+ */
 void heddle_fiber_notes_put(VALUE *notes, VALUE fiber, VALUE note);
 
 static inline bool heddle_fiber_notes_any(VALUE notes)

@@ -16,7 +16,7 @@
 #endif
 
 /*
- * The address of the loop that has claimed the stacks, or the id of a garbage collection, an odd number. 0: unclaimed.
+ * The holder of the stacks: the address of a loop, or the id of a garbage collection, which is an odd number. 0: none.
  */
 static _Atomic uintptr_t holder;
 static _Atomic int holding_thread; /* the native thread of the holder */
@@ -56,7 +56,7 @@ static void unlock_stacks(uintptr_t who)
     if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
     atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
-    atomic_store(&holder, 0); /* before the load of `waiting`: the waiter stores and loads in the reverse order */
+    atomic_store(&holder, 0); /* stored before `waiting` is loaded; a waiter stores and loads in the reverse order */
     if (atomic_load(&waiting)) {
         pthread_mutex_lock(&lock);
         pthread_cond_broadcast(&freed);
@@ -117,7 +117,7 @@ int heddle_fiber_stacks_lock(const void *loop)
 
 /* -- the garbage collector ---------------------------------------------------------------------------------------- */
 
-/* Is there a loop outside of the main Ractor? */
+/* Was a loop ever made outside of the main Ractor? */
 static _Atomic bool shared;
 
 static rb_ractor_local_key_t joined;
@@ -127,17 +127,17 @@ static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
 
 /*
- * Does that thread sleep? A thread can hold the stacks during a collection in three cases only: it has run out of
- * stacks and asks for memory, before it touches the list; it has returned from its switch and is done with the list; or
- * it runs the code of Scheduler#resume_new, and returns a stack at the end of it, as the main Ractor's offload threads
- * begin.
+ * Does that thread sleep? During a collection a thread can hold the stacks in only three cases. It has run out of
+ * stacks and asks for memory, before it changes the list. Or it has returned from its switch and no longer uses the
+ * list. Or it runs the code of Scheduler#resume_new, which returns a stack at its end: so the main Ractor's offload
+ * threads begin.
  */
 static bool is_thread_at_rest(int thread)
 {
     return thread && heddle_native_thread_state(thread) == 'S';
 }
 
-/* The holder's id of a collection that runs in this native thread. */
+/* The id of a collection that runs in this native thread. */
 static uintptr_t collection_id(void)
 {
     return (uintptr_t)thread_number() << 1 | 1;
@@ -180,8 +180,8 @@ static void subscribe_again(void *unused)
 }
 
 /*
- * Ruby keeps the hooks of each Ractor apart, but which events have hooks is one variable, which the last call
- * overwrites. So the main Ractor, where the program may have hooks, adds its own again.
+ * Each Ractor has its own hooks, but one global variable says which events have hooks, and the last call overwrites it.
+ * So the main Ractor, where the program may have hooks, adds its hook again.
  */
 void heddle_fiber_stacks_join(void)
 {
@@ -198,7 +198,7 @@ void heddle_fiber_stacks_join(void)
 
 /* -- setting up --------------------------------------------------------------------------------------------------- */
 
-/* The holder does not exist in a child. */
+/* Frees the stacks: their holder does not exist in a child. */
 static void free_in_child(void)
 {
     pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;

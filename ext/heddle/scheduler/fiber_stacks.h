@@ -11,18 +11,18 @@
  * It waits for the list without the GVL: a garbage collection in another Ractor stops all others, and the holder of the
  * list may need a collection. The garbage collector returns stacks, too, and its lazy sweep does not stop the other
  * Ractors. So a collection claims the list in the main Ractor and in each Ractor that has a loop. Fibers that the
- * program makes itself (Enumerator#next, too) do not use this lock; Heddle's own do in a thread with a loop
- * (Scheduler#resume_new).
+ * program makes itself, also by Enumerator#next, do not use this lock. Heddle's own fibers use it in a thread with a
+ * loop (Scheduler#resume_new).
  */
 
 /*
- * Waits until no other loop or collection has claimed the list, and claims it. Returns 0, or the state of an exception
- * raised in the wait: then the list is not claimed.
+ * Waits until no other loop or collection holds the list, and claims it. Returns 0, or the state of an exception raised
+ * in the wait: then the list is not claimed.
  */
 int heddle_fiber_stacks_lock(const void *loop);
-/* Does nothing when this loop has not claimed the list. */
+/* Releases the list. Does nothing if this loop has not claimed it. */
 void heddle_fiber_stacks_unlock(const void *loop);
-/* Once, in the main Ractor. */
+/* Called once, in the main Ractor. */
 void heddle_fiber_stacks_setup(void);
 /* Called when a loop is made, in its Ractor. */
 void heddle_fiber_stacks_join(void);

@@ -3,7 +3,7 @@
 #include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
 
-/* Ruby returns the stack of a fiber when the fiber ends by a switch to the one that last switched to it. */
+/* Ruby returns the stack of a fiber if the fiber ends by a switch to the fiber that last switched to it. */
 static void switch_to_ending(heddle_loop *loop)
 {
     while (loop->switching.ending) {
@@ -22,7 +22,7 @@ static bool is_current_left(const heddle_loop *loop)
         heddle_loop_forked(loop))
         return false;
     /*
-     * In a forked child the fiber that called fork runs the loop, or a fiber that it had resumed does: the parent's
+     * In a forked child the loop runs in the fiber that called fork, or in a fiber that it had resumed: the parent's
      * loop never continues.
      */
     VALUE fiber = loop->current->fiber;

@@ -5,7 +5,7 @@
 
 static const char NOT_TRIED[] = "not tried yet";
 static _Atomic(const char *) status = NOT_TRIED;
-static _Atomic(const char *) forbidden; /* why nothing may be changed */
+static _Atomic(const char *) forbidden; /* the reason why nothing may be changed */
 static atomic_size_t guards;
 
 const char *heddle_guard_pages_status(void)
@@ -36,8 +36,8 @@ enum {
 };
 
 /*
- * With larger pages, blocks that are not guards would be one page long, too: 64 KiB is a page of Ruby's heap, protected
- * during compaction, whose contents a guard would discard; 16 KiB is a block of code that YJIT has freed.
+ * With larger pages, other blocks than guards would also be one page long, and a guard would discard their contents: a
+ * page of Ruby's heap has 64 KiB and is protected during compaction; a block of code that YJIT has freed has 16 KiB.
  */
 enum { PAGE_SIZE_NEEDED = 4096 };
 
@@ -73,7 +73,7 @@ static int guarding_mprotect(void *address, size_t length, int protection)
             note_guard((uintptr_t)address);
             return 0;
         }
-        errno = saved; /* EINVAL for locked memory before Linux 6.15: call mprotect instead */
+        errno = saved; /* EINVAL for locked memory before Linux 6.15: the caller calls mprotect instead */
     } else if (protection != PROT_NONE && may_hold_guards((uintptr_t)address, length)) {
         /* mprotect alone would leave the guard in place. Without a guard this does nothing. */
         madvise(address, length, GUARD_REMOVE);
@@ -95,7 +95,7 @@ static madvise_fn *next_madvise;
 
 static int keeping_madvise(void *address, size_t length, int advice)
 {
-    /* Each stack has a guard, but for the few that were made before guards were installed. */
+    /* Counts the guards instead of the stacks: each stack has one, except the few made before guards were installed. */
     if (advice == MADV_FREE && heddle_guard_pages_count() <= STACKS_TO_KEEP)
         return 0;
     return next_madvise(address, length, advice);
@@ -104,7 +104,8 @@ static int keeping_madvise(void *address, size_t length, int advice)
 /* -- does the kernel have it? ------------------------------------------------------------------------------------ */
 
 /*
- * Emulators answer 0 to advice that they don't know. So this tests the guard with a system call that has to fail on it.
+ * Emulators answer 0 to advice that they don't know. So this function tests a guard with a system call that must fail
+ * on it.
  */
 static bool guards_work(void)
 {
@@ -135,14 +136,14 @@ static void intercept_object(const heddle_object *object, void *data)
     ruby->found = true;
     ruby->intercepted = heddle_object_intercept(object, &PROTECT, 1);
     if (ruby->intercepted > 0)
-        heddle_object_intercept(object, &ADVISE, 1); /* an optimization: it may fail */
+        heddle_object_intercept(object, &ADVISE, 1); /* only an optimization: may fail */
 }
 
 static const char *intercept_ruby(void)
 {
     /*
-     * By name, not from the table: an entry that is not bound yet leads to the dynamic linker, which would overwrite
-     * our entry at the first call.
+     * The address is looked up by name and not read from the table: an entry that is not bound yet leads to the dynamic
+     * linker, which would overwrite Heddle's entry at the first call.
      */
     next_mprotect = (mprotect_fn *)dlsym(RTLD_DEFAULT, "mprotect");
     if (!next_mprotect)

@@ -13,15 +13,18 @@
 #include "system.h"
 
 /*
- * For the whole process, once; later calls return the first result. 0, or -errno: then nothing is changed and
- * heddle_guard_pages_status() has the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
+ * Installs it for the whole process, once; later calls return the first result. Returns 0, or -errno: then nothing has
+ * changed, and heddle_guard_pages_status() tells the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
  */
 int heddle_guard_pages_install(void);
 
-/* From now on heddle_guard_pages_install() changes nothing, for this reason; NULL: it may. The string stays valid. */
+/*
+ * From now on heddle_guard_pages_install() changes nothing, for this reason; NULL allows it again. The string must stay
+ * valid.
+ */
 void heddle_guard_pages_forbid(const char *reason);
 
-/* NULL when guard pages are in use, else the reason why not. */
+/* NULL if guard pages are in use; otherwise the reason why not. */
 const char *heddle_guard_pages_status(void);
 
 /* The number of guard pages made in this way. */

@@ -6,10 +6,10 @@
  * call-seq: Heddle::Scheduler.guard_pages -> :on or String
  *
  * Whether the guard pages of fiber stacks are made without a memory mapping each, so that a process can hold 100,000
- * fibers and more under the default <tt>vm.max_map_count</tt> (Linux 6.13 and later, x86-64 and ARM64, pages of
- * 4 KiB). Otherwise the reason why not; then a process holds about 31,000. The first Scheduler of a process switches
- * it on, as this method does; <tt>HEDDLE_GUARD_PAGES=0</tt> or <tt>HEDDLE_PROTECT=off</tt> in the environment keeps it
- * off.
+ * fibers and more under the default <tt>vm.max_map_count</tt> (Linux 6.13 and later, x86-64 and ARM64, pages of 4 KiB).
+ * Otherwise returns the reason why not; then a process holds about 31,000 fibers. The first Scheduler of a process
+ * switches this on, and so does this method; <tt>HEDDLE_GUARD_PAGES=0</tt> or <tt>HEDDLE_PROTECT=off</tt> in the
+ * environment keeps it off.
  */
 static VALUE scheduler_guard_pages(VALUE class)
 {
@@ -18,7 +18,10 @@ static VALUE scheduler_guard_pages(VALUE class)
     return reason ? rb_utf8_str_new_cstr(reason) : ID2SYM(rb_intern("on"));
 }
 
-/* forbid_guard_pages(reason or nil): see heddle_guard_pages_forbid. Other threads may read it, so none is freed. */
+/*
+ * forbid_guard_pages(reason or nil): see heddle_guard_pages_forbid. Other threads may read the reason, so it is never
+ * freed.
+ */
 static VALUE scheduler_forbid_guard_pages(VALUE class, VALUE reason)
 {
     heddle_guard_pages_forbid(NIL_P(reason) ? NULL : strdup(StringValueCStr(reason)));

@@ -14,7 +14,7 @@ typedef enum {
     HEDDLE_ACTIVITY_NATIVE_NO_GVL, /* in native code that has released the GVL */
     HEDDLE_ACTIVITY_NATIVE_GVL, /* in native code that holds it */
     HEDDLE_ACTIVITY_RUBY,
-    HEDDLE_ACTIVITY_NONE, /* it waits for the GVL, which another thread holds */
+    HEDDLE_ACTIVITY_NONE, /* the thread waits for the GVL, which another thread holds */
     HEDDLE_ACTIVITY_COLLECTING, /* in a garbage collection, which holds the GVL */
     HEDDLE_ACTIVITIES,
 } heddle_activity;
@@ -25,10 +25,11 @@ enum {
     HEDDLE_LATE,
 };
 
-/* How soon the watch thread should sample again: the answer of the loop's thread. */
+/* The answer of the loop's thread: how soon the watch thread should sample again. */
 enum {
     HEDDLE_LOOK_LATER,
-    HEDDLE_LOOK_SOON,    /* a switch is under way, or code that must not be interrupted: it ends within microseconds */
+    /* a switch of fibers, or code that must not be interrupted, is running: it ends within microseconds */
+    HEDDLE_LOOK_SOON,
     HEDDLE_LOOK_AFRESH, /* no other fiber is ready: the time limit of this heartbeat starts again */
 };
 
@@ -40,7 +41,7 @@ enum {
 };
 
 enum {
-    HEDDLE_HEARTBEAT_PATIENCE = 10, /* samples without an answer after which the thread counts as unresponsive */
+    HEDDLE_HEARTBEAT_PATIENCE = 10, /* after so many samples without an answer the thread counts as unresponsive */
     HEDDLE_HEARTBEAT_REQUEST = 256, /* bytes of a method and a path */
     HEDDLE_HEARTBEAT_PLACE = 2048,  /* bytes of a backtrace */
     HEDDLE_HEARTBEAT_LIBRARY = 256, /* bytes of a library's path */
@@ -49,13 +50,14 @@ enum {
 struct heddle_heartbeat {
     /* Written by the loop at every switch. Odd: a fiber runs; even: the loop waits in the selector. */
     _Atomic uint64_t word;
-    _Atomic int verdict;      /* the watch thread's; the loop reads and resets it at its next heartbeat */
+    _Atomic int verdict;      /* written by the watch thread; the loop reads and resets it at its next heartbeat */
     _Atomic uintptr_t thread; /* the loop's thread, a VALUE; 0: the record is spare */
 
     _Atomic uint32_t label; /* label of the running fiber's request (heddle_fiber); 0: none */
 
     _Atomic uint32_t gvl;     /* changes << 2 | enum of watch_gvl.c */
-    _Atomic uint32_t answers; /* how often the thread has answered: reached a point where Ruby takes interrupts */
+    /* how often the thread has answered, that is, has reached a point where Ruby takes interrupts */
+    _Atomic uint32_t answers;
     _Atomic int look;
     _Atomic int pass; /* the heartbeat for which the job was triggered: see preempt.c */
 
@@ -65,7 +67,7 @@ struct heddle_heartbeat {
     int sighted; /* how precise `request` and `place` are, for this heartbeat: see HEDDLE_SEEN */
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
-    /* The last wait in place inside a callback of a library: when it ended, then its library, request and place. */
+    /* The last wait in place inside a callback of a library: when it ended, its library, request and place. */
     int64_t callback_until;
     char callback_library[HEDDLE_HEARTBEAT_LIBRARY];
     char callback_request[HEDDLE_HEARTBEAT_REQUEST];
@@ -74,7 +76,9 @@ struct heddle_heartbeat {
 
     /* Written by the watch thread before the verdict, read by the loop after it. */
     int64_t late_since, late_at;
-    /* ns of the lateness that the machine took (lost_time.h); the watch thread keeps adding */
+    /*
+     * ns of the lateness during which the machine gave the thread no core (lost_time.h); the watch thread keeps adding
+     */
     _Atomic int64_t late_lost;
     _Atomic uint32_t found[HEDDLE_ACTIVITIES]; /* samples of each kind; the watch thread keeps counting */
 
@@ -82,10 +86,10 @@ struct heddle_heartbeat {
     uint64_t seen;
     int64_t since, moved;
     bool stuck;
-    int64_t lost;                             /* ns since `since` that the machine took */
+    int64_t lost;                             /* ns since `since` in which the machine gave the thread no core */
     /* when `lost` was last updated, and the CPU time and queue time read then */
     int64_t sampled_at, cpu_seen, queued_seen;
-    bool progressed;                          /* the thread had used a core since the sample before */
+    bool progressed;                          /* the thread has used a core between the last two samples */
 
     /* The clocks of the loop's thread, where the system has them; set before `thread`. */
     bool timed;
@@ -95,7 +99,7 @@ struct heddle_heartbeat {
     uint32_t gvl_seen, answers_seen;
     bool asked;
     _Atomic uint32_t unanswered; /* samples since the thread was asked; the loop reads it, too */
-    _Atomic int64_t probed;      /* since when the thread does what it was asked about, ns; the loop reads it, too */
+    _Atomic int64_t probed;      /* ns; since when the thread does what it does now; the loop reads it, too */
 };
 
 /* The first of all records; they are linked by `next` and never removed. */

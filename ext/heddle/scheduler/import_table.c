@@ -34,7 +34,7 @@ static uintptr_t page_of(uintptr_t address)
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Rounded as dynamic linkers do: only whole pages were made read-only after relocation. */
+/* Rounds like the dynamic linker, which makes only whole pages read-only after relocation. */
 static bool is_read_only(const heddle_object *object, uintptr_t page)
 {
     for (int i = 0; i < object->part_count; i++) {
@@ -90,7 +90,7 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
         }
         /*
          * The entry of a call that was never made may lead to the dynamic linker. A pointer with another value than the
-         * function's was set by the program.
+         * function's address was set by the program.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;

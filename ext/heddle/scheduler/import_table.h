@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Redirects the calls that loaded libraries make to a function of another library, by the entries for it in their
+ * Redirects the calls of loaded libraries to a function of another library, by changing the function's entries in their
  * import tables (ELF: Linux on x86-64 and ARM64, with glibc or musl). No code is changed. Libraries that get the
  * function's address from dlsym are not affected.
  */
@@ -14,7 +14,7 @@ typedef struct {
     void *replacement;
 } heddle_import;
 
-/* NULL where import tables can be changed on this system, else the reason why not. */
+/* NULL if import tables can be changed on this system; otherwise the reason why not. */
 const char *heddle_imports_unsupported(void);
 
 /*
@@ -23,13 +23,16 @@ const char *heddle_imports_unsupported(void);
  */
 void heddle_objects_each(void (*visit)(const heddle_object *object, void *data), void *data);
 
-/* How many objects were unloaded so far: afterwards another object may be loaded at the same address. */
+/*
+ * How many objects were unloaded so far. When it changes, another object may be loaded at an address that was used
+ * before.
+ */
 uint64_t heddle_objects_unloaded(void);
 
 bool heddle_object_contains(const heddle_object *object, const void *address);
 
 /*
- * Redirects the object's entries. Returns how many now lead to the replacements, or -1: the system refuses to change
- * them. Must not be called by two threads at once.
+ * Redirects the object's entries. Returns how many entries now lead to the replacements, or -1 if the system refuses to
+ * change them. Must not be called by two threads at once.
  */
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count);

@@ -20,8 +20,8 @@ static int compare_entry(VALUE key, VALUE timing, VALUE data)
 }
 
 /*
- * As heddle_timeout_covers_wait: a block inside an Enumerator does not count while the scheduled fiber itself waits
- * outside of it.
+ * Does the mask apply to this fiber? As in heddle_timeout_covers_wait, a block inside an Enumerator does not count
+ * while the scheduled fiber itself waits outside of it.
  */
 static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)
 {
@@ -51,14 +51,14 @@ void heddle_fiber_drop_masks(heddle_fiber *fiber)
     fiber->masks = NULL;
 }
 
-/* Without this a nested fiber that is never resumed again would be collected, with its stack. */
+/* Otherwise a nested fiber that is never resumed again would be collected, together with its stack. */
 void heddle_fiber_mark_masks(const heddle_fiber *fiber)
 {
     for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)
         rb_gc_mark(mask->fiber);
 }
 
-/* Not always the innermost one: the blocks of fibers that resume each other end in any order. */
+/* The mask need not be the innermost one: the blocks of fibers that resume each other end in any order. */
 static void unlink_mask(heddle_interrupt_mask *mask)
 {
     if (!mask->owner)
@@ -80,7 +80,7 @@ typedef struct {
 static VALUE call_block(VALUE data)
 {
     const masked_block *self = (const masked_block *)data;
-    if (self->immediate) /* exceptions that an outer block delays */
+    if (self->immediate) /* raises exceptions that an outer block has delayed */
         heddle_fiber_raise_delayed(self->loop, rb_fiber_current());
     return rb_yield(Qnil);
 }

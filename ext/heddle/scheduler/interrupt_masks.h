@@ -15,8 +15,8 @@ struct heddle_interrupt_mask {
 };
 
 /*
- * Does a block of `fiber` say :never for this exception, a class or an instance? `waiting`: the fiber in which it would
- * be raised, `fiber` itself or one nested in it. Runs no Ruby code.
+ * Does a block of `fiber` have :never for this exception (a class or an instance)? `waiting`: the fiber in which it
+ * would be raised, `fiber` itself or one nested in it. Runs no Ruby code.
  */
 bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exception);
 

@@ -1,4 +1,4 @@
-/* io_wait, io_select, io_close. */
+/* The hooks io_wait, io_select and io_close. */
 
 #include "scheduler/hooks.h"
 #include "scheduler/io_wait.h"
@@ -51,11 +51,11 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
         return INT2NUM(ready);
     if (own && timeout >= 0)
         heddle_io_raise_timeout();
-    return Qfalse; /* not nil: connect_timeout takes nil for success */
+    return Qfalse; /* false and not nil, because connect_timeout takes nil for success */
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
-/* Not tested here (Ruby >= 4.0 calls it): wakes the fibers that wait for the descriptor, and closes it. */
+/* Ruby >= 4.0 calls it. Wakes the fibers that wait for the descriptor, and closes it. Not tested. */
 static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 {
     heddle_io_fail_waits(heddle_loop_get(self), NUM2INT(descriptor));
@@ -180,7 +180,7 @@ static VALUE run_select(VALUE data)
         for (long i = 0; i < RARRAY_LEN(selection->lists[list]) && index < selection->count; i++, index++) {
             VALUE io = rb_io_get_io(RARRAY_AREF(selection->lists[list], i));
             if (list == 1)
-                io = rb_io_get_write_io(io); /* of a pipe that is open in both directions, the writing end */
+                io = rb_io_get_write_io(io); /* the writing end, if the pipe is open in both directions */
             int fd = rb_io_descriptor(io);
             if (fd < 0)
                 rb_syserr_fail(EBADF, "select");
@@ -220,7 +220,7 @@ static VALUE free_select(VALUE data)
 /*
  * call-seq: io_select(readables, writables = nil, exceptables = nil, timeout = nil) -> Array or nil
  *
- * IO.select, natively: no thread.
+ * IO.select, without a thread.
  */
 static VALUE scheduler_io_select(int argc, VALUE *argv, VALUE self)
 {

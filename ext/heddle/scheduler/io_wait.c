@@ -22,9 +22,9 @@ static bool is_closed(VALUE io)
 }
 
 /*
- * Where an extension waits by number, as UNIXSocket#recv_io does, Ruby makes an IO of that number for the hook. That IO
- * does not own the descriptor (FMODE_EXTERNAL), and is not notified when the extension's own object is closed. Then the
- * number is free, or another file's.
+ * When an extension waits for a number, as UNIXSocket#recv_io does, Ruby makes an IO of that number for the hook. That
+ * IO does not own the descriptor (FMODE_EXTERNAL), and does not notice that the extension's own object is closed. Then
+ * the number is free, or belongs to another file.
  */
 static void note_file(heddle_io_wait *wait)
 {
@@ -86,7 +86,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 
 /*
  * The result -EBADF means that the IO was closed or reopened during the wait. A wait that is not armed has ended
- * already, or ends after a tick; one whose fiber was woken for nothing is armed, and would continue.
+ * already, or ends after a tick. A wait whose fiber was woken in vain is armed, and would continue.
  */
 static void fail_wait(heddle_io_wait *wait)
 {
@@ -195,7 +195,10 @@ static VALUE wait_for_event(VALUE data)
         return Qnil;
     }
     do {
-        /* #unpark, or a time limit that Thread.handle_interrupt delays, may wake the fiber for nothing: it waits on */
+        /*
+         * #unpark, or a time limit that Thread.handle_interrupt delays, may wake the fiber in vain: it continues to
+         * wait
+         */
         wait->park.woken = false;
         heddle_park_wait(&wait->park);
     } while (wait->waiter.armed && !wait->park.timed_out);
@@ -205,7 +208,7 @@ static VALUE wait_for_event(VALUE data)
 static VALUE end_wait(VALUE data)
 {
     heddle_io_wait *wait = (heddle_io_wait *)data;
-    /* False when the loop was closed meanwhile, or in a child after a fork: then it has forgotten this wait. */
+    /* False if the loop was closed meanwhile, or in a child after a fork: then the loop has forgotten this wait. */
     if (heddle_park_entered(&wait->park)) {
         heddle_loop_disarm(wait->park.loop, &wait->waiter);
         unlink_wait(wait);
@@ -279,8 +282,8 @@ bool heddle_io_has_others_ready(const heddle_loop *loop)
 }
 
 /*
- * The fiber wakes itself before it waits, so it is resumed behind the fibers that are ready now. The waiter is linked,
- * not armed: only so that IO#reopen finds it.
+ * The fiber wakes itself before it waits, so it is resumed behind the fibers that are ready now. The waiter is linked
+ * only so that IO#reopen finds it; it is not armed.
  */
 static VALUE wait_a_tick(VALUE data)
 {

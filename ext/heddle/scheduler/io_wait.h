@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports a close. So the waits are kept by
- * descriptor, the loop checks them before it blocks, and a new wait for a descriptor first fails waits for closed IOs.
+ * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports a close. So the waits are listed by
+ * descriptor, and the loop checks them before it blocks. A new wait for a descriptor first ends the waits for IOs that
+ * were closed.
  */
 
 #include "scheduler/loop.h"
@@ -15,10 +16,10 @@ struct heddle_io_wait {
     int result;
     bool linked;
     bool reopened; /* IO#reopen has given the descriptor another file */
-    bool by_number; /* Ruby may have made `io` of a number, which is to belong to this file still */
+    bool by_number; /* Ruby may have made `io` of a number: checks that the number still belongs to this file */
     dev_t device;
     ino_t inode;
-    heddle_io_wait *next, *previous; /* the waits of one descriptor */
+    heddle_io_wait *next, *previous; /* in the list of the waits for one descriptor */
 };
 
 /*
@@ -26,7 +27,7 @@ struct heddle_io_wait {
  * Returns a readiness mask, or 0 after the timeout. Raises IOError when the IO is closed or reopened meanwhile.
  */
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout);
-/* The same without a switch of fibers (wait_in_place.h). IO#reopen does not end this wait. */
+/* Waits in the same way, but without a switch of fibers (wait_in_place.h). IO#reopen does not end this wait. */
 int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout);
 /* Raises IOError if the IO was closed during the wait. */
 void heddle_io_check_open(VALUE io);
@@ -41,7 +42,7 @@ NORETURN(void heddle_io_raise_timeout(void)); /* IO::TimeoutError */
 enum {
     HEDDLE_IO_DRAINED = 1, /* the last read took all bytes there were */
     HEDDLE_IO_FULL = 2,    /* the last write took all the room there was */
-    HEDDLE_IO_STREAM = 4,  /* no socket, and no file of a disk: a pipe, a terminal */
+    HEDDLE_IO_STREAM = 4,  /* neither a socket nor a file on a disk, such as a pipe or a terminal */
     /*
      * Before a wait is armed in the selector, the fiber may let the other ready fibers run for a tick, and try again.
      * After a failed attempt the next fifteen waits skip that; these bits count down.
@@ -53,8 +54,8 @@ uint8_t heddle_io_get_note(const heddle_loop *loop, int fd);
 void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMemoryError */
 
 /*
- * Are other fibers ready to run? Or, where the selector knows that without a system call (io_uring), is there something
- * to submit or an event to take? Either may cause the awaited event.
+ * Are other fibers ready to run? Also true if the selector knows without a system call (io_uring) that it has something
+ * to submit or an event to take. Each of these may cause the awaited event.
  */
 bool heddle_io_has_others_ready(const heddle_loop *loop);
 /* Lets the fibers run that are ready now. Raises IOError when `io` is closed or reopened meanwhile. */

@@ -42,7 +42,8 @@ int64_t heddle_deadline_after(int64_t duration)
 /* -- fork -------------------------------------------------------------------------------------------------------- */
 
 /*
- * A child has only the forking thread, so a plain variable would do; atomic, because ThreadSanitizer would report it.
+ * A child has only the forking thread, so a plain variable would suffice. It is atomic because ThreadSanitizer would
+ * report a race.
  */
 static _Atomic unsigned forks;
 
@@ -72,9 +73,9 @@ static void empty_slots(heddle_loop *loop)
 }
 
 /*
- * In a forked child the parent's fibers are copies that never run again. This forgets all of them but the one that
- * called fork, with every wait, timer and descriptor. Their records are freed. Their waits and timers are on the
- * fibers' stacks, and are not touched.
+ * In a forked child the parent's fibers are copies that never run again. This function forgets all of them except the
+ * fiber that called fork, and all waits, timers and descriptors. It frees the fibers' records. It does not touch the
+ * waits and timers, which are on the fibers' stacks.
  */
 static void forget_parent(heddle_loop *loop)
 {
@@ -83,7 +84,7 @@ static void forget_parent(heddle_loop *loop)
         loop->operations->abandon(loop->selector);
         loop->selector = NULL;
     }
-    /* Ruby may have unmapped the stacks of another thread's fibers: this does not write to them. */
+    /* Ruby may have unmapped the stacks of another thread's fibers: nothing is written to them. */
     bool own = loop->thread == rb_thread_current();
     if (loop->current == &loop->implicit || !own)
         loop->current = NULL;
@@ -134,7 +135,7 @@ static void forget_parent(heddle_loop *loop)
     loop->switching.ending = Qfalse;
     loop->run.forked_by = loop->current ? loop->current->fiber : Qfalse;
     loop->run.parent_ran = heddle_loop_is_running(loop);
-    if (loop->watch.heartbeat) /* the watch thread no longer reads the parent's */
+    if (loop->watch.heartbeat) /* the watch thread must not read the parent's heartbeat any more */
         loop->watch.heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->parent_park = NULL;
@@ -199,8 +200,8 @@ void heddle_loop_open(heddle_loop *loop)
     loop->thread = rb_thread_current();
 #ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
     /*
-     * In a Ractor and under RUBY_MN_THREADS Ruby 3.4 moves threads between native threads, and crashes when a switch
-     * returns to a fiber on another native thread than it left.
+     * In a Ractor and under RUBY_MN_THREADS Ruby 3.4 moves threads between native threads, and crashes when a fiber
+     * continues on another native thread than it has stopped on.
      */
     rb_thread_lock_native_thread();
 #endif
@@ -217,8 +218,8 @@ void heddle_loop_release(heddle_loop *loop)
     HEDDLE_LIST_REMOVE(first_in_main_ractor, loop);
     if (heddle_loop_forked(loop)) {
         /*
-         * The garbage collector of a forked child may free it: the child's copies of the descriptors are closed, the
-         * kernel's state is the parent's.
+         * The garbage collector of a forked child may free the loop: then only the child's copies of the descriptors
+         * are closed, because the kernel's state belongs to the parent.
          */
         if (loop->selector)
             loop->operations->abandon(loop->selector);
@@ -237,7 +238,7 @@ void heddle_loop_release(heddle_loop *loop)
     heddle_token_ring_free(&loop->ready);
     heddle_token_ring_free(&loop->preempted);
     heddle_timer_heap_free(&loop->timers);
-    /* Stay until the scheduler is freed: it can still be asked for a fiber. */
+    /* The tables stay until the scheduler is freed, because it can still be asked for a fiber. */
     st_clear(loop->by_fiber);
     st_clear(loop->by_waiter);
     free(loop->slots.items);
@@ -280,9 +281,9 @@ static void mark_parks(const heddle_loop *loop)
         rb_gc_mark(park->interrupt);
     }
     if (loop->starter)
-        rb_gc_mark(loop->starting); /* as park->switched_to: the starter's own last switch led to it */
+        rb_gc_mark(loop->starting); /* the target of the starter's last switch; marked as park->switched_to is */
     if (HEDDLE_SWITCH_RETURNS_STACKS)
-        rb_gc_mark(loop->switching.last_target); /* the same for the loop's fiber */
+        rb_gc_mark(loop->switching.last_target); /* the target of the last switch of the loop's fiber */
     rb_gc_mark(loop->switching.ending);
 }
 

@@ -3,8 +3,8 @@
 /*
  * The run loop of one thread: ready fibers, waiting fibers, timers.
  *
- * In each tick it runs a snapshot of the ready tokens, each once, then at most one preempted fiber, then asks the
- * selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
+ * In each tick it runs once each fiber that is ready at the tick's beginning, then at most one preempted fiber, and
+ * then polls the selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
  */
 
 #include "selector/clock.h"
@@ -23,10 +23,11 @@
 
 typedef struct heddle_attachment heddle_attachment;
 
-/* A part of the loop beside its fibers (sockets, for example): the loop marks it and calls it when the loop closes. */
+/* A part of the loop other than its fibers, such as sockets. The loop marks it, and calls it when the loop closes. */
 struct heddle_attachment {
     VALUE object;
-    void (*closing)(heddle_attachment *attachment); /* called while the loop is still complete; detaches itself */
+    /* called while the loop is still complete; must detach the attachment */
+    void (*closing)(heddle_attachment *attachment);
     /* Called at the end of a tick, after its poll, while the loop's `work_waits` is set. Never raises. */
     void (*begin_work)(heddle_attachment *attachment);
     heddle_attachment *next, *previous;
@@ -52,7 +53,7 @@ typedef struct {
     VALUE returned;    /* the value of Ruby's last switch to the loop's fiber */
     heddle_park *next_unblocked; /* the park to switch to before any other */
     heddle_park *switching_to;       /* the park that the loop is switching to */
-    VALUE last_target; /* the Fiber that it last switched to; marked as park->switched_to is */
+    VALUE last_target; /* the Fiber that the loop's fiber last switched to; marked as park->switched_to is */
     VALUE ending;  /* a fiber that the loop has to switch to once more so that it can end; or Qfalse */
 } heddle_loop_switching;
 
@@ -60,17 +61,17 @@ typedef struct {
 typedef struct {
     heddle_park *until; /* the fiber whose wait runs the loop: the run ends when this park is woken */
     /*
-     * 1 while a scheduled fiber runs the loop: in a child of fork without a block, the forking fiber, after its own end
+     * 1 while a scheduled fiber runs the loop: the forking fiber, in a child of fork without a block, after the end of
+     * its own code
      */
     size_t runs_in_fiber;
     /*
-     * In a forked child: the scheduled fiber that called fork, or Qfalse. It is the child's program, as a thread that
-     * forks is, and runs the loop itself wherever it waits. So signals are raised in it, and Ruby takes it for the
-     * thread's root fiber, to which other fibers return when they end. The parent's code that ran the loop must not
-     * continue in the child.
+     * In a forked child: the scheduled fiber that called fork, or Qfalse. Its code is the child's program, and it runs
+     * the loop itself whenever it waits. So signals are raised in it, and Ruby takes it for the thread's root fiber, to
+     * which other fibers return when they end. The parent's code that ran the loop must not continue in the child.
      */
     VALUE forked_by;
-    bool parent_ran; /* the parent's loop ran at that fork: the code that ran it waits in the loop's `fiber` */
+    bool parent_ran; /* the parent's loop was running at the fork: the code that ran it waits in the loop's `fiber` */
 } heddle_loop_runs;
 
 /* Waits for IO that Heddle has not created, and notes (scheduler/io_wait.h); both indexed by descriptor. */
@@ -79,7 +80,7 @@ typedef struct {
     uint8_t *notes;
     int size;
     size_t wait_count;
-    heddle_loop_message reopened; /* from heddle_io_fail_reopened_waits to this loop's thread */
+    heddle_loop_message reopened; /* a message from heddle_io_fail_reopened_waits to this loop's thread */
     bool reopened_posted;
     int64_t swept; /* when the waits were last checked for closed IOs, and the number of switches at that time */
     uint64_t swept_switches;
@@ -89,7 +90,7 @@ typedef struct {
 typedef struct {
     VALUE deferred;              /* Hash: a Fiber, and what its next wait raises; 0 until needed */
     VALUE proxies;               /* Array of pairs, a proxy and an exception, for `message`; 0 until needed */
-    heddle_loop_message message; /* to this loop's thread: there are proxies */
+    heddle_loop_message message; /* tells this loop's thread that there are proxies */
     bool posted;
     VALUE in_place; /* the running fiber while it waits in place, or 0 */
 } heddle_loop_interrupts;
@@ -100,8 +101,9 @@ typedef struct {
     uint64_t word;                   /* odd */
     /* start of the current tick, from the coarse clock; 0: asleep; NULL: not published */
     _Atomic int64_t *published_tick;
-    int64_t awake_since; /* when the loop last slept, or a message kept it from it; only while ticks are published */
-    bool unreported;                 /* it serves no requests of the application: none of its stalls is noted */
+    /* when the loop last slept, or would have slept but for a message; only while ticks are published */
+    int64_t awake_since;
+    bool unreported;                 /* it serves no requests of the application: its stalls are not noted */
 } heddle_loop_watch;
 
 /* See preempt.h. */
@@ -130,7 +132,7 @@ struct heddle_loop {
     unsigned fork_generation;
 
     heddle_token_ring ready, preempted;
-    uint32_t left; /* ready fibers that this tick has still to run */
+    uint32_t left; /* ready fibers that this tick must still run */
     unsigned preempted_turns; /* how many turns preempted fibers have had */
     bool work_waits; /* an attachment has work to begin: `begin_work` is called at the end of the tick */
     heddle_loop_slots slots;
@@ -152,12 +154,12 @@ struct heddle_loop {
     heddle_fiber implicit;         /* the implicit task: owns the waits of fibers that no scheduled fiber has resumed */
     heddle_park *parks;
     size_t park_count;
-    size_t idle; /* how many parks, and so fibers, don't keep the loop running */
+    size_t idle; /* the number of idle parks: their fibers do not keep the loop running */
     heddle_attachment *attachments;
     VALUE early_unblocks; /* 0 until needed; see early_unblock.h */
     heddle_loop_interrupts interrupts;
-    VALUE waiting_method; /* the method that called io_read last only to try, and waits on its own: a frame of
-                             rb_profile_frames; or 0 */
+    /* the last method that called io_read only to try, and that waits itself: a frame of rb_profile_frames; or 0 */
+    VALUE waiting_method;
 
     /* the scheduled fiber that runs now, itself or by a nested fiber; NULL while the loop itself runs */
     heddle_fiber *current;
@@ -169,8 +171,9 @@ struct heddle_loop {
 
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector with `pending_unknown` was last polled */
-    int64_t ran_since; /* when this tick began to run fibers; 0: no request has an account */
-    int64_t held_since; /* the same while the loop asks for events, which may have come at any time since; else 0 */
+    int64_t ran_since; /* when this tick began to run fibers; 0: accounts are off */
+    /* the same time while the loop polls for events, which may have come at any time since; else 0 */
+    int64_t held_since;
     heddle_loop_io io;
     heddle_loop_watch watch;
     heddle_loop_preempt preempt;
@@ -194,11 +197,14 @@ static inline bool heddle_loop_is_closed(const heddle_loop *loop)
     return loop->state == HEDDLE_LOOP_CLOSED;
 }
 
-/* nil: -1. Raises as Kernel#sleep does for an invalid duration. */
+/* Returns -1 for nil. Raises like Kernel#sleep for an invalid duration. */
 int64_t heddle_parse_duration(VALUE seconds);
-/* Is it too large to be a limit, such as Float::INFINITY? heddle_parse_duration raises RangeError for it. */
+/* Is the duration too large to be a limit, such as Float::INFINITY? heddle_parse_duration raises RangeError for it. */
 bool heddle_never_comes(VALUE seconds);
-/* The keyword timeout: of a method that has this many positional arguments and no other keyword; -1 when not given. */
+/*
+ * Parses the keyword `timeout:` of a method that has this many positional arguments and no other keyword. Returns -1 if
+ * it is not given.
+ */
 int64_t heddle_parse_timeout(int argc, const VALUE *argv, int positional);
 /* Returns INT64_MAX instead of an overflow. */
 int64_t heddle_deadline_after(int64_t duration);
@@ -223,32 +229,37 @@ void heddle_fork_watch(void);
 bool heddle_loop_forked(const heddle_loop *loop);
 /* Forgets the parent's fibers at its first call in a forked child; must be called before `current` changes. */
 void heddle_loop_notice_fork(heddle_loop *loop);
-/* One tick: runs the fibers that are ready, asks the selector, and waits for it where no fiber is ready. */
+/* Runs one tick: runs the fibers that are ready, and polls the selector, or waits in it if no fiber is ready. */
 void heddle_loop_tick(heddle_loop *loop);
-/* Is there a fiber beside the idle ones and the one that runs the loop itself? */
+/* Is there a fiber that is not idle and does not run the loop itself? */
 bool heddle_loop_has_live_fiber(const heddle_loop *loop);
 
-/* Is a fiber ready, or preempted, for whose last wait `test` is true? */
+/* Is there a ready or preempted fiber for whose last wait `test` returns true? */
 bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park));
 
-/* Runs ticks until no fiber is left. Raises what is raised into it; the loop stays consistent. */
+/*
+ * Runs ticks until no fiber is left. Raises exceptions that are raised in the loop's fiber; the loop stays consistent.
+ */
 void heddle_loop_run(heddle_loop *loop);
-/* The same for a fiber that waits while the loop does not run: runs the loop itself until the park is woken. */
+/* Called when a fiber waits while the loop does not run: runs the loop in that fiber until the park is woken. */
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
 /*
- * The fiber that a waiting fiber can switch to directly, without the loop's fiber. NULL: switch to the loop's fiber,
- * which has other work first.
+ * The fiber to which a waiting fiber can switch directly. NULL if it must switch to the loop's fiber, which has other
+ * work first.
  */
 heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leaving);
-/* Makes the loop start another tick. From any thread, with or without the GVL. */
+/* Makes the loop start another tick. May be called on any thread, with or without the GVL. */
 void heddle_loop_wake(heddle_loop *loop);
 
 /* -- the heartbeat ----------------------------------------------------------------------------------------------- */
 
-/* Begins to watch this loop, on this thread. True if the caller has to call heddle_loop_end_watch. */
+/* Begins to watch this loop, on this thread. If it returns true, the caller must call heddle_loop_end_watch. */
 bool heddle_loop_begin_watch(heddle_loop *loop);
 void heddle_loop_end_watch(heddle_loop *loop);
-/* The current heartbeat was found late: notes a stall. `idle`: the loop has waited in the selector since. */
+/*
+ * Called when the current heartbeat was found late: notes a stall. `idle`: the loop has waited in the selector since
+ * then.
+ */
 void heddle_loop_note_late(heddle_loop *loop, bool idle);
 
 static inline void heddle_loop_check_heartbeat(heddle_loop *loop, bool idle)
@@ -284,9 +295,11 @@ static inline void heddle_loop_count_disarmed(heddle_loop *loop)
 
 /* The loop of a Heddle::Scheduler. */
 heddle_loop *heddle_loop_of(VALUE scheduler);
-/* The same, or NULL for an object of another class. */
+/* The loop of a Heddle::Scheduler, or NULL for another object. */
 heddle_loop *heddle_loop_if(VALUE scheduler);
-/* The same for the calling thread: raises unless it owns the loop, and handles closed loops and forks. */
+/*
+ * The loop, for use on the calling thread: raises unless the thread owns the loop, and handles closed loops and forks.
+ */
 heddle_loop *heddle_loop_get(VALUE scheduler);
 
 /* Called before a switch from the calling fiber. */

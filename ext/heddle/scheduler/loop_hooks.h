@@ -30,24 +30,27 @@ typedef struct {
     void (*prepare_preemption)(void);
     /* Starts or stops following the switches of this loop's fibers. */
     void (*follow_switches)(heddle_loop *loop, bool follow);
-    /* Raises the preemption's exception that Thread.handle_interrupt has delayed in the calling fiber. */
+    /* Raises the exception of a preemption that Thread.handle_interrupt has delayed in the calling fiber. */
     void (*raise_delivered_error)(heddle_fiber *fiber);
-    /* Takes it back from the thread: before a switch, or at the end of the fiber or the limit's block. It stays due. */
+    /*
+     * Takes that exception back from the thread, before a switch or at the end of the fiber or of the time limit's
+     * block. It stays due.
+     */
     void (*take_back_error)(heddle_fiber *fiber);
     /* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
     void (*raise_kill)(heddle_loop *loop);
-    /* Called before a preempted fiber continues: at the program's end none does. */
+    /* Called before a preempted fiber continues; when the program ends, no such fiber continues. */
     void (*end_preempted)(heddle_loop *loop);
 
     /* -- offload -- */
-    /* Returns the number of threads for native calls if all of them are idle; -1: some run a call. */
+    /* Returns the number of threads for native calls if all of them are idle, or -1 if some run a call. */
     long (*count_idle_threads)(void);
 } heddle_loop_hooks;
 
 extern heddle_loop_hooks heddle_hooks;
 
-/* Variables that the loop reads in each tick. Written by the layers above, with the GVL except for the first. */
-/* the watch thread sleeps: a loop that stops being idle rouses it, after its heartbeat */
+/* Variables that the loop reads in each tick. Written by the layers above, with the GVL (except the first one). */
+/* the watch thread sleeps: a loop that stops being idle wakes it, after it has written its heartbeat */
 extern _Atomic int heddle_watch_asleep;
 extern bool heddle_stalls_pending;       /* stalls were noted and not yet announced */
 extern bool heddle_preempting;          /* preemption is on */

@@ -44,7 +44,7 @@ static VALUE run_ticks(VALUE data)
     rb_jump_tag(state);
 }
 
-/* The selector may be gone in a forked child. */
+/* In a forked child there may be no selector any more. */
 static void leave_run(loop_run *run)
 {
     heddle_loop *loop = run->loop;
@@ -74,7 +74,7 @@ static VALUE end_run(VALUE data)
 
 static void run_loop(heddle_loop *loop, heddle_park *park)
 {
-    bool watched = heddle_loop_begin_watch(loop); /* may raise an interrupt, so it comes before any change */
+    bool watched = heddle_loop_begin_watch(loop); /* may raise an interrupt, so it is called before any change */
     loop_run run = {.loop = loop,
                     .until = park,
                     .outer = loop->current,

@@ -17,7 +17,7 @@ __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds
 #endif
     if (!span)
         return false;
-    /* Most words are no address of a library: compared in groups, without a branch for each. */
+    /* Most words are not an address in a library: they are compared in groups, without a branch for each word. */
     while (word < end) {
         unsigned count = end - word < WORDS ? (unsigned)(end - word) : WORDS, near = 0;
         for (unsigned i = 0; i < count; i++)

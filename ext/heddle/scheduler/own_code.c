@@ -38,8 +38,8 @@ bool heddle_own_code_excludes(VALUE path)
 }
 
 /*
- * Is it a hook from which Ruby expects no switch and no exception? It calls the hook while it walks through a list of
- * fibers, each of which may leave the list when it runs.
+ * Is the method a hook from which Ruby expects no switch and no exception? Ruby calls such a hook while it walks
+ * through a list of fibers, and a fiber that runs may leave the list.
  */
 static bool is_waking_hook(VALUE frame)
 {
@@ -49,8 +49,8 @@ static bool is_waking_hook(VALUE frame)
 }
 
 /*
- * Methods in C have no path. Methods of Ruby itself that are written in Ruby, and of its standard library, count as
- * their caller's code; so do methods in C but for the hooks above.
+ * Methods in C have no path. Ruby's own methods in Ruby, the standard library, and methods in C other than the hooks
+ * above count as code of their caller.
  */
 bool heddle_own_code_runs(void)
 {

@@ -51,7 +51,10 @@ bool heddle_park_entered(const heddle_park *park)
     return park->slot < loop->slots.count && loop->slots.items[park->slot].park == park;
 }
 
-/* Invalid tokens take up room in the ring. There are never more valid ones than slots, for which there is room. */
+/*
+ * Invalid tokens take up room in the ring. Without them there is always room, because there are never more valid tokens
+ * than slots.
+ */
 static void drop_void_tokens(heddle_loop *loop, heddle_token_ring *ring)
 {
     for (uint32_t n = heddle_token_ring_count(ring); n > 0; n--) {
@@ -74,7 +77,7 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
 
 /* -- the account of the request ------------------------------------------------------------------------------------ */
 
-/* After a longer run of fibers, ns, a poll does not tell when the events came. */
+/* ns. When fibers have run for longer than this, a poll does not tell when the events came. */
 static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
@@ -159,7 +162,8 @@ void heddle_park_finish_switch(heddle_park *park)
     park->switched_away = false;
     park->switched_to = Qfalse;
     if (!heddle_park_entered(park))
-        return; /* the loop has forgotten this park and freed its owner: it was closed, or this is a child after fork */
+        /* the loop has forgotten this park and freed its owner, because it was closed or this is a child after fork */
+        return;
     loop->switching.switching_to = NULL;
     loop->current = park->owner;
     park->owner->spender.timed_out = park->timed_out || (park->owner->must_raise && !park->unblocked);
@@ -194,7 +198,7 @@ void heddle_park_leave(heddle_park *park)
         st_delete(loop->by_waiter, &key, NULL);
     HEDDLE_LIST_REMOVE(loop->parks, park);
     loop->park_count--;
-    /* Not always the innermost park: fibers that the program itself switches between wait in any order. */
+    /* The park need not be the innermost one: fibers between which the program itself switches wait in any order. */
     for (heddle_park **link = &park->owner->park; *link; link = &(*link)->outer) {
         if (*link == park) {
             *link = park->outer;
@@ -210,7 +214,7 @@ void heddle_park_set_deadline(heddle_park *park, int64_t deadline)
     park->timer.deadline = deadline;
     park->timer.fn = deadline_passed;
     if (heddle_timer_heap_push(&park->loop->timers, &park->timer) != 0) {
-        heddle_park_leave(park); /* some callers are not under rb_ensure yet */
+        heddle_park_leave(park); /* some callers do not run under rb_ensure yet */
         rb_memerror();
     }
 }
@@ -239,7 +243,7 @@ heddle_park *heddle_park_abandon_preempted(heddle_loop *loop)
         heddle_slot *slot = &loop->slots.items[(uint32_t)token];
         if (!slot->park || slot->generation != (uint32_t)(token >> 32))
             continue;
-        slot->park->idle = true; /* and still `queued`: nothing queues it again */
+        slot->park->idle = true; /* it stays `queued`, so that nothing queues it again */
         loop->idle++;
         return slot->park;
     }
@@ -283,13 +287,13 @@ static void switch_away(heddle_park *park)
         heddle_loop_run_until(loop, park);
         park->queued = false; /* the loop returned to this fiber without dispatching the token */
         if (!park->woken)
-            switch_away(park); /* raises: this fiber is a forked child's copy */
+            switch_away(park); /* raises, because this fiber is a copy in a forked child */
         return;
     }
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
     heddle_spender_stop(&park->owner->spender, park->waits_for);
-    if (!park->idle) /* an idle fiber waits between two jobs: nothing has called it back */
+    if (!park->idle) /* an idle fiber waits between two jobs, so no callback can be on its stack */
         heddle_loop_note_switch(loop);
     park->switched_away = true;
     if (next) {
@@ -331,7 +335,8 @@ void heddle_park_wait(heddle_park *park)
     wait_uninterrupted(park);
     /*
      * Mutex#unlock, Queue#push and the like wake one of the waiting fibers. If that fiber raised now, no fiber would
-     * take the mutex or the item, and the others would wait forever. So it takes it, and raises at its next wait.
+     * take the mutex or the item, and the others would wait forever. So the fiber takes the mutex or the item, and
+     * raises at its next wait.
      */
     if (park->unblocked) {
         defer_interrupt(park);
@@ -376,7 +381,7 @@ int heddle_park_wait_until_woken_and_leave(heddle_park *park)
 {
     int state = 0;
     rb_protect(wait_uninterruptibly, (VALUE)park, &state);
-    /* not switched away: the loop itself has raised, in this fiber, and would raise again */
+    /* if the fiber has not switched away, the loop itself has raised in this fiber, and would raise again */
     while (!park->woken && park->switched_away && heddle_park_entered(park)) {
         int later = 0;
         heddle_park_finish_switch(park);

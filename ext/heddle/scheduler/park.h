@@ -20,7 +20,8 @@ typedef struct heddle_park heddle_park;
  */
 struct heddle_park {
     heddle_loop *loop;
-    heddle_fiber *owner; /* the scheduled fiber that the wait counts for: `fiber` itself, or the one that resumed it */
+    /* the scheduled fiber to which the wait belongs: `fiber` itself, or the fiber that has resumed it */
+    heddle_fiber *owner;
     VALUE fiber;         /* the fiber that waits */
     uint32_t slot, generation;
     bool queued;    /* its token is in the ready or preempted ring */
@@ -29,9 +30,9 @@ struct heddle_park {
     bool switched_away;      /* the fiber has switched away and not come back */
     bool idle;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
-    bool unblocked; /* unblock has ended the wait: for that unlock or push no other fiber was woken */
+    bool unblocked; /* unblock has ended the wait: no other fiber was woken for that unlock or push */
     VALUE switched_to; /* see heddle_park_note_target */
-    VALUE interrupt;   /* raised at the end of this very wait (fiber_interrupt.h), or 0 */
+    VALUE interrupt;   /* the exception to raise at the end of this wait (fiber_interrupt.h), or 0 */
     bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
     bool preempted; /* the fiber does not wait: it has used up its time slice */
     uint8_t waits_for; /* a heddle_spent, for the account of its request */
@@ -48,10 +49,10 @@ bool heddle_park_entered(const heddle_park *park);
 /* Called when the fiber runs again: sets `current`. */
 void heddle_park_finish_switch(heddle_park *park);
 /*
- * Notes the fiber that is switched to, if that is not the loop's. When a fiber switches back, Ruby 3.4 reads the record
- * of the fiber switched to without marking it, and returns its stack if it has ended. So it is marked until then. If it
- * has ended, Ruby's list of vacant stacks is locked before the switch back (fiber_stacks.h). Ruby 3.3 leaves the stack
- * to the collector, so there the fiber is not marked.
+ * Notes the target of a switch, if that is not the loop's fiber. When a fiber switches back, Ruby 3.4 reads the
+ * target's record without marking it, and returns the target's stack if the target has ended. So the target is marked
+ * until then. If it has ended, Ruby's list of vacant stacks is locked before the switch back (fiber_stacks.h). Ruby 3.3
+ * leaves the stack to the collector, so there the fiber is not marked.
  */
 static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 {
@@ -59,20 +60,21 @@ static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 }
 /* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
 void heddle_park_set_deadline(heddle_park *park, int64_t deadline);
-/* From here until it is woken or left, this park does not keep the loop running. */
+/* Marks the park idle: until it is woken or left, it does not keep the loop running. */
 void heddle_park_mark_idle(heddle_park *park);
 /*
  * Switches to the loop until the park is woken. Raises interrupts and timeouts. Call it under rb_ensure with
  * heddle_park_leave.
  */
 void heddle_park_wait(heddle_park *park);
-/* The same for a wait whose result the caller doesn't need: leaves the park in any case. */
+/* Waits like heddle_park_wait, and leaves the park in any case. For callers that don't need the result. */
 void heddle_park_wait_and_leave(heddle_park *park);
-/* As heddle_park_wait, but pending exceptions are raised at the next wait. */
+/* Waits like heddle_park_wait, but pending exceptions are raised only at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);
 /*
- * The same, and leaves the park. Neither Fiber#raise nor Fiber#kill in another fiber ends this wait, but an exception
- * of the loop itself does: the park is not woken then. Returns the state for rb_jump_tag; 0: nothing was raised.
+ * Waits in the same way, and leaves the park. Neither Fiber#raise nor Fiber#kill in another fiber ends this wait. Only
+ * an exception of the loop itself does: then the park was not woken. Returns the state for rb_jump_tag, or 0 if nothing
+ * was raised.
  */
 int heddle_park_wait_until_woken_and_leave(heddle_park *park);
 /*
@@ -80,14 +82,14 @@ int heddle_park_wait_until_woken_and_leave(heddle_park *park);
  * until then the kernel owns the operation's memory.
  */
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
-/* Ends the wait. Idempotent; from any thread with the GVL. */
+/* Ends the wait. Idempotent. May be called on any thread with the GVL. */
 void heddle_park_wake(heddle_park *park);
 /* Puts the park at the end of the preempted queue: the fiber runs after all ready ones have had a tick. */
 void heddle_park_wake_preempted(heddle_park *park);
 /*
  * Takes the first fiber out of the preempted queue: it never runs again, and does not keep the loop running. Returns
- * its park; NULL: there is none.
+ * the fiber's park, or NULL if there is none.
  */
 heddle_park *heddle_park_abandon_preempted(heddle_loop *loop);
-/* The park in which this very fiber waits, or NULL. */
+/* The park in which this fiber itself waits, or NULL. */
 heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber);

@@ -1,6 +1,6 @@
 /*
- * The hook process_wait: by pidfd, or by the ring's waitid. It uses no thread and reaps only the child that was asked
- * for.
+ * The hook process_wait. It waits by pidfd, or by io_uring's waitid; it uses no thread, and reaps only the requested
+ * child.
  */
 
 #include "scheduler/hooks.h"
@@ -113,7 +113,7 @@ static bool waitid_wait(process_waiting *wait)
 
 #endif
 
-/* The interval of checks where no other fiber may run meanwhile, in nanoseconds. */
+/* ns. The interval of checks during a wait in place, in which no other fiber runs. */
 static const int64_t LOOK_AT_CHILD = 5 * 1000 * 1000;
 
 /*

@@ -1,14 +1,16 @@
 #pragma once
 
 /*
- * How much a request has computed. It is counted where a fiber has used up its time slice, so that a switch of fibers
- * reads no clock for it. The fiber that serves the request and the fibers that this one starts share one record. Uses
- * no Ruby.
+ * How much a request has computed. It is counted only when a fiber has used up its time slice, so a switch of fibers
+ * need not read a clock for it. The fiber that serves the request shares the record with the fibers that it starts.
+ * Uses no Ruby.
  */
 
 #include "system.h"
 
-/* ns that a request may compute before the next one begins: as long as Ruby lets a thread run while others wait. */
+/*
+ * ns. How long a request may compute before the next one begins: as long as Ruby lets a thread run while others wait.
+ */
 #define HEDDLE_QUANTUM INT64_C(100000000)
 /* The most that counts of one slice, ns. */
 #define HEDDLE_QUANTUM_SLICE INT64_C(10000000)
@@ -19,13 +21,13 @@ typedef struct {
     int64_t used;     /* CPU time, ns */
 } heddle_quantum;
 
-/* Fibers with this record that an earlier request has left behind count for none. */
+/* Has the request time left? Never true for fibers that an earlier request has left behind. */
 static inline bool heddle_quantum_is_left(const heddle_quantum *quantum, unsigned request)
 {
     return quantum && quantum->counts && quantum->request == request && quantum->used < HEDDLE_QUANTUM;
 }
 
-/* A slice has ended; `cpu`: what the thread has computed since the last one ended, in all fibers, ns. */
+/* Called when a slice has ended. `cpu`: ns that the thread has computed, in all fibers, since the last slice ended. */
 static inline void heddle_quantum_use_slice(heddle_quantum *quantum, unsigned request, int64_t cpu)
 {
     if (quantum && quantum->request == request)

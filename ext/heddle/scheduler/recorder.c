@@ -9,12 +9,12 @@
 
 enum {
     STRETCHES_PER_SAMPLE = 8,
-    FRAMES = 22, /* of a stack */
+    FRAMES = 22, /* frames of a stack that are kept */
     NAMES = 4096,
     NAME = 120, /* bytes */
 };
 
-static const int64_t INTERVAL = 5000000; /* between two stacks of one loop, ns, at least */
+static const int64_t INTERVAL = 5000000; /* ns. The least time between two stacks of one loop. */
 
 /* Account::STRETCH says how to unpack it. */
 typedef struct {
@@ -22,13 +22,13 @@ typedef struct {
     uint64_t request; /* 0: none */
     uint16_t place;
     uint8_t part, task;
-    bool timed_out; /* of a wait */
+    bool timed_out; /* of a wait: ended by a time limit */
 } stretch;
 
 /* Account::SAMPLE */
 typedef struct {
     int64_t began, ended;
-    uint64_t request; /* 0: of none; then `task` says whether it is the loop's own thread */
+    uint64_t request; /* 0: none; then `task` says whether the stack is that of the loop's own thread */
     uint8_t activity, task;
     uint16_t place;
     uint16_t frames[FRAMES]; /* innermost first, then 0 */
@@ -40,7 +40,7 @@ typedef struct {
     char text[NAME];
 } name;
 
-/* Keeps the newest entries, but none from before `first`. */
+/* A ring of the newest entries, none of them older than `first`. */
 typedef struct {
     uint64_t size, count, first;
     size_t entry; /* bytes */
@@ -49,7 +49,7 @@ typedef struct {
 
 static struct {
     ring stretches, samples;
-    uint64_t dropped; /* entries that were forgotten together */
+    uint64_t dropped; /* entries that were dropped by clearing the ring */
     name names[NAMES];
     heddle_places places;
 } *recorder; /* NULL: it is off */
@@ -72,7 +72,7 @@ static uint64_t ring_lost(const ring *self)
     return added > self->size ? added - self->size : 0;
 }
 
-/* Returns how many there were. */
+/* Empties the ring, and returns how many entries it had. */
 static uint64_t ring_clear(ring *self)
 {
     uint64_t added = self->count - self->first;
@@ -80,7 +80,7 @@ static uint64_t ring_clear(ring *self)
     return added;
 }
 
-/* A copy of the entries, oldest first. Making room for it may collect garbage, and so add a stretch. */
+/* A copy of the entries, oldest first. Allocating it may collect garbage, and so add a stretch. */
 static VALUE ring_copy(const ring *self)
 {
     VALUE copy = rb_str_buf_new((long)(self->size * self->entry));
@@ -98,7 +98,10 @@ static uint64_t number_of(const heddle_spender *spender)
     return (uint64_t)(uintptr_t)spender->account << 16 ^ spender->request;
 }
 
-/* Numbers of places that are in the rings get another meaning, so these begin anew, too. */
+/*
+ * Empties the table of places. The numbers of places in the rings would get another meaning, so the rings are emptied,
+ * too.
+ */
 static void make_room_for_places(void)
 {
     if (!heddle_places_are_full(&recorder->places))
@@ -135,7 +138,7 @@ static void record(const heddle_spender *spender, int64_t now)
     one->task = spender->task;
     one->timed_out = spender->timed_out;
     note_name(spender, request);
-    /* its line is where the next wait begins */
+    /* a stretch of computing has the line at which the next wait begins */
     if (spender->doing == HEDDLE_SPENT_RUNNING)
         one->place = heddle_places_find(&recorder->places);
 }
@@ -207,8 +210,8 @@ static void switch_off(void)
 /*
  * call-seq: Heddle::Account.record(stretches, prefixes) -> nil
  *
- * Switches the recorder on, empty, with room for `stretches`, and for an eighth of that number of stacks; nil: off.
- * `prefixes`: see heddle_places_set_prefixes.
+ * Switches the recorder on, with empty rings for `stretches` and for an eighth of that number of stacks; nil switches
+ * it off. `prefixes`: see heddle_places_set_prefixes.
  */
 static VALUE account_record(VALUE self, VALUE stretches, VALUE prefixes)
 {
@@ -237,8 +240,9 @@ VALUE heddle_recorder_number(const heddle_spender *spender)
 /*
  * call-seq: Heddle::Account.recorded -> Array or nil
  *
- * Copies of the memory: the stretches in the order of their ends, the stacks, the names and the places; then how many
- * stretches and stacks were overwritten. To make objects of each would block the loop.
+ * Returns copies of the rings and tables: the stretches in the order of their ends, the stacks, the names and the
+ * places. Then how many stretches and stacks were overwritten. The entries are not made into objects, which would block
+ * the loop.
  */
 static VALUE account_recorded(VALUE self)
 {

@@ -13,7 +13,7 @@ enum {
 
 enum {
     OF_APPLICATION,
-    OF_RUBY, /* or Heddle's: acts for its caller, and is never a place */
+    OF_RUBY, /* Ruby's or Heddle's code: acts for its caller, and is never a place */
     OF_GEM,
 };
 
@@ -38,7 +38,7 @@ void heddle_places_set_prefixes(VALUE list)
     }
 }
 
-/* `skip`: the size of the path's prefix. */
+/* Returns the kind, and sets `skip` to the size of the path's prefix. */
 static int kind_of(const char *path, size_t size, size_t *skip)
 {
     for (unsigned i = 0; i < prefix_count; i++) {
@@ -126,7 +126,7 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
     VALUE frames[DEPTH];
     int lines[DEPTH], i = 0;
     stack to = {.numbers = numbers, .most = most};
-    place_frame inner = {0}; /* the last one that is not the application's, and not pushed yet */
+    place_frame inner = {0}; /* the last frame that is not the application's and was not pushed yet */
     bool innermost = true, found = false;
     uint16_t of_gem = 0;
     *place = 0;

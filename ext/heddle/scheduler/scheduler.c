@@ -112,7 +112,8 @@ static VALUE scheduler_release(VALUE self)
         heddle_attachment *attachment = loop->attachments;
         attachment->closing(attachment);
         if (loop->attachments == attachment)
-            heddle_loop_detach(loop, attachment); /* the parent's attachment, which is closed in this child already */
+            /* an attachment of the parent, which was closed in this child already */
+            heddle_loop_detach(loop, attachment);
     }
     if (!heddle_loop_is_closed(loop)) {
         /* A timeout whose block is still on a stack must not use the freed heap or its owner. */
@@ -148,8 +149,8 @@ static VALUE resume_fiber(VALUE fiber)
 /*
  * call-seq: resume_new(fiber) -> object
  *
- * Resumes a fiber that was made with Fiber.new and has no stack yet, as Fiber#resume does. It must not wait: meanwhile
- * no other loop or collection may use Ruby's list of stacks.
+ * Resumes a fiber that was made with Fiber.new and has no stack yet, as Fiber#resume does. The fiber must not wait,
+ * because until it returns no other loop or collection can use Ruby's list of stacks.
  */
 static VALUE scheduler_resume_new(VALUE self, VALUE fiber)
 {
@@ -180,7 +181,7 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
  * call-seq: interrupt(fiber, exception) -> true or false
  *
  * Raises +exception+ in a scheduled fiber: at the current wait of the fiber, or of one nested in it, or else at its
- * next wait. False when the fiber has ended.
+ * next wait. Returns false if the fiber has ended.
  */
 static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
@@ -246,7 +247,7 @@ static VALUE scheduler_each_fiber(VALUE self)
     X(scheduler_fiber_count, "fiber_count", SIZET2NUM(heddle_loop_of(self)->fiber_count))                              \
     /* Fiber.schedule: runs the block in a new non-blocking fiber, at once, until it first waits. */                   \
     X(scheduler_fiber, "fiber", (rb_need_block(), scheduler_start(self, rb_block_proc())))                             \
-    /* The job of the caller's fiber, or of the fiber that has resumed it. */                                          \
+    /* The job of the calling fiber, or of the fiber that has resumed it. */                                           \
     X(scheduler_current, "current", heddle_loop_of(self)->current ? heddle_loop_of(self)->current->job : Qnil)         \
     X(scheduler_current_fiber, "current_fiber",                                                                        \
       heddle_loop_of(self)->current ? heddle_loop_of(self)->current->fiber : Qnil)
@@ -285,8 +286,8 @@ static VALUE end_patching(VALUE unused)
 }
 
 /*
- * patch_alone { }: runs the block unless another Ractor is in one. Ruby does not protect a class from Ractors that
- * change it at the same time.
+ * patch_alone { }: runs the block, unless another Ractor is in such a block. Ruby does not protect a class from Ractors
+ * that change it at the same time.
  */
 static VALUE scheduler_patch_alone(VALUE class)
 {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * A fiber's wait that a field of a record, its slot, points to, so that the code with the record can end the wait. It
- * lies on that fiber's stack. One fiber at a time waits in a slot.
+ * A fiber's wait in a slot. The slot is a field of some record, and points to the wait, so that code that has the
+ * record can end the wait. The wait lies on the fiber's stack. Only one fiber at a time waits in a slot.
  */
 
 #include "scheduler/loop.h"
@@ -12,8 +12,8 @@ struct heddle_wait {
     heddle_park park;
     heddle_wait **slot; /* NULL: the record is gone */
     int64_t deadline;
-    heddle_spent part; /* what a request waits for; 0: for something that its account does not name */
-    /* Called when the slot has been set, and when the wait ends: the record may be gone then. May be NULL. */
+    heddle_spent part; /* the part of the request's account; 0: none */
+    /* Called when the slot has been set, and when the wait ends, when the record may no longer exist. May be NULL. */
     void (*note)(heddle_wait *wait, bool begins);
     void *data; /* for `note` */
 };
@@ -36,5 +36,5 @@ static inline void heddle_wait_wake(const heddle_wait *wait)
         heddle_park_wake((heddle_park *)&wait->park);
 }
 
-/* The record of the slot is about to be freed. */
+/* Called when the record of the slot is about to be freed. */
 void heddle_wait_drop(heddle_wait **slot);

@@ -2,7 +2,7 @@
 
 /*
  * A thread that expects a message within microseconds polls for a short time before it sleeps. A wake-up costs some 15
- * µs when the processor has gone to sleep, too, and an offloaded call needs two wake-ups.
+ * µs if the processor sleeps, too, and an offloaded call needs two wake-ups.
  *
  * Both sides spin only where each has a processor of its own (heddle_job.worth_spinning) and where spinning has helped
  * lately.

@@ -9,7 +9,7 @@
 #include "scheduler/code_map.h"
 
 typedef struct {
-    uintptr_t function;            /* the start of its function */
+    uintptr_t function;            /* the start of the frame's function */
     const heddle_library *library; /* never NULL: frames outside of libraries are not visited */
 } heddle_stack_frame;
 

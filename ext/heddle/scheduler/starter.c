@@ -5,7 +5,7 @@
 
 /*
  * The body of the starter fiber: switches to one new fiber after another. The code that switches here has claimed the
- * fibers' stacks: the fiber started before may have ended, and the next one gets its stack.
+ * fibers' stacks, because the fiber started before may have ended, and the next one may get its stack.
  */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {

@@ -2,23 +2,25 @@
 
 #include <ruby.h>
 
-/* Is rb_errinfo() an exception? Not when a thread or a fiber is being killed, nor when a throw has left a block. */
+/*
+ * Is rb_errinfo() an exception? It is not when a thread or a fiber is being killed, or when a throw has left a block.
+ */
 static inline bool heddle_is_exception(VALUE error)
 {
     return !RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO &&
            RTEST(rb_obj_is_kind_of(error, rb_eException));
 }
 
-/* Does it end the loop when it has left a task? All other exceptions are reported at once. */
+/* Does this error end the loop when it has left a task? All others are reported at once. */
 static inline bool heddle_ends_loop(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||
            RTEST(rb_obj_is_kind_of(error, rb_eNoMemError));
 }
 
-/* As rb_protect, for the call of one method, which may be private. */
+/* Like rb_protect, for the call of one method, which may be private. */
 VALUE heddle_call_protected(VALUE receiver, ID method, int count, const VALUE *arguments, int *state);
-/* The same for a method of the module with this path: the look-up, too, may run out of memory. */
+/* Calls a method of the module with this path. The look-up is protected, too, because it may run out of memory. */
 VALUE heddle_call_module_protected(const char *path, ID method, int count, const VALUE *arguments, int *state);
 
 /*

@@ -1,4 +1,7 @@
-/* One tick of a loop: it runs the fibers that are ready, asks the selector, sleeps. loop_run.c repeats it. */
+/*
+ * One tick of a loop: runs the fibers that are ready, then polls the selector or sleeps in it. loop_run.c repeats the
+ * tick.
+ */
 
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/foreign_return.h"
@@ -17,10 +20,13 @@ static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
  */
 static const int64_t POLL_INTERVAL = 20 * 1000;
 
-/* The same where no fiber is ready, but work waits to begin: much of it only starts to wait itself. */
+/*
+ * ns. The interval of polls if no fiber is ready, but work waits to begin. It is longer, because much of this work soon
+ * waits itself.
+ */
 static const int64_t BEGIN_INTERVAL = 200 * 1000;
 
-/* The interval of checks when only other threads can wake the loop: they may end without waking it. */
+/* The interval of checks while only other threads can wake the loop, because these may end without waking it. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
 /* -- ready fibers ------------------------------------------------------------------------------------------------- */
@@ -46,8 +52,8 @@ static VALUE transfer_checked(VALUE fiber)
 }
 
 /*
- * Switches to a fiber that Fiber#raise or #transfer left, and that was queued again. FiberError: other code has
- * switched to it meanwhile, or it has resumed a fiber of its own, which returns to it.
+ * Switches to a fiber that Fiber#raise or #transfer left, and that was queued again. A FiberError means that other code
+ * has switched to it meanwhile, or that it has resumed a nested fiber, which will return to it.
  */
 static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
@@ -73,7 +79,7 @@ static void lock_stacks(heddle_loop *loop, heddle_park *park)
     rb_jump_tag(state);
 }
 
-/* The park of this token; NULL: the token is invalid. */
+/* The park of this token, or NULL if the token is invalid. */
 static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
 {
     uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
@@ -88,7 +94,7 @@ static bool returns_stack(const heddle_park *park)
     return park->switched_to && !RTEST(rb_fiber_alive_p(park->switched_to));
 }
 
-/* Everything before the switch itself. */
+/* Does everything that precedes the switch itself. */
 static void prepare_switch(heddle_loop *loop, heddle_park *park)
 {
     park->queued = false;
@@ -124,7 +130,10 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
         heddle_hooks.raise_kill(loop);
 }
 
-/* Dispatches the starter of a fiber that has ended, and the starter's own if that ends, too. */
+/*
+ * Dispatches the fiber that has started an ended fiber. If that ends, too, dispatches the fiber that has started it,
+ * and so on.
+ */
 static void dispatch_unblocked(heddle_loop *loop)
 {
     while (loop->switching.next_unblocked) {
@@ -144,14 +153,14 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 }
 
 /*
- * How often a preempted fiber has its turn although a request within its quantum waits for one: so requests that
+ * Every so many turns a preempted fiber runs although a request within its quantum waits for a turn. So requests that
  * compute for long continue under any load.
  */
 static const unsigned PREEMPTED_SHARE = 4;
 
 /*
- * Moves the preempted fiber that runs next to the front of the ring: of the first `count`, the first one whose request
- * is within its quantum, so that it ends before requests that compute for long continue.
+ * Chooses the preempted fiber that runs next, and moves it to the front of the ring. Takes the first of the first
+ * `count` fibers whose request is within its quantum: it should end before requests that compute for long continue.
  */
 static void choose_preempted(heddle_loop *loop, uint32_t count)
 {
@@ -175,8 +184,8 @@ static void choose_preempted(heddle_loop *loop, uint32_t count)
 static void run_ready(heddle_loop *loop)
 {
     /*
-     * Only tokens that are queued now: fibers that become ready meanwhile run in the next tick. So does a fiber that is
-     * preempted meanwhile: the loop polls for events before its next slice.
+     * Takes only tokens that are queued now. Fibers that become ready or are preempted meanwhile run in the next tick,
+     * so the loop polls for events before their next slice.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
     dispatch_unblocked(loop); /* left over if an exception was raised in between */
@@ -263,7 +272,7 @@ static void end_sleep(heddle_loop *loop)
     if (!loop->watch.heartbeat)
         return;
     loop->watch.word += 2;
-    /* before the load of the flag; the watch thread stores and loads in the reverse order */
+    /* stored before the flag is loaded; the watch thread stores and loads in the reverse order */
     atomic_store(&loop->watch.heartbeat->word, loop->watch.word);
     if (atomic_load(&heddle_watch_asleep))
         heddle_hooks.rouse_watch();
@@ -296,7 +305,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->statistics.waits++;
-        loop->held_since = 0; /* from here on an event is found when it comes */
+        loop->held_since = 0; /* from here on an event is found as soon as it comes */
         begin_sleep(loop);
         int64_t began = heddle_clock_now();
         /* INTR_FAIL: an interrupt must not be raised before the state is consistent again. */
@@ -308,7 +317,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
         check_result(wait.result, loop->operations->name);
     } else {
         atomic_store(&loop->sleeping, 0);
-        /* Long work posts a message for its next part each time: events must not wait until all of it is done. */
+        /* Long work posts a message for each of its parts: events must not wait until all parts are done. */
         if (is_worth_a_poll(loop))
             poll_selector(loop);
     }
@@ -318,7 +327,7 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     rb_thread_check_ints();
 }
 
-/* True: a message came, so the loop need not sleep. */
+/* Returns true if a message came, so that the loop need not sleep. */
 static bool spin_for_message(heddle_loop *loop)
 {
     int64_t until = loop->spin_until;
@@ -390,7 +399,7 @@ static void begin_tick(heddle_loop *loop)
         publish_tick(loop, true);
 }
 
-/* At the end of a tick with ready fibers: would the loop only begin the next tick? */
+/* May a waiting fiber switch directly to a ready one? Yes, if the loop would only begin the next tick. */
 static bool may_switch_directly(heddle_loop *loop)
 {
     if (heddle_token_ring_count(&loop->preempted) || loop->work_waits || heddle_stalls_pending ||
@@ -433,7 +442,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
 
 static void begin_work(heddle_loop *loop)
 {
-    loop->work_waits = false; /* an attachment whose work has to wait on sets it again */
+    loop->work_waits = false; /* an attachment whose work must continue to wait sets it again */
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next) {
         if (attachment->begin_work)
             attachment->begin_work(attachment);
@@ -461,7 +470,7 @@ void heddle_loop_tick(heddle_loop *loop)
         if (is_timer_due(loop) || is_worth_a_poll(loop))
             poll_selector(loop);
     } else {
-        /* Where other threads run, getting the GVL back may take a whole time slice: poll with it first. */
+        /* If other threads run, getting the GVL back may take a whole time slice: so first polls with the GVL. */
         if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
             poll_selector(loop);
             timeout = find_wait_time(loop); /* a callback may have set a timer */

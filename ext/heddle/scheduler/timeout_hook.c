@@ -1,4 +1,4 @@
-/* timeout_after, which Timeout.timeout calls. (Heddle.timeout is a deadline of lib/heddle/concurrency.) */
+/* The hook timeout_after, which Timeout.timeout calls. (Heddle.timeout uses a deadline of lib/heddle/concurrency.) */
 
 #include "scheduler/hooks.h"
 #include "scheduler/interrupt_masks.h"
@@ -45,7 +45,7 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
     heddle_fiber_drop_masks(fiber);
 }
 
-/* Not always the innermost one: the blocks of fibers that resume each other end in any order. */
+/* The timeout need not be the innermost one: the blocks of fibers that resume each other end in any order. */
 static void leave_timeout(heddle_loop *loop, heddle_timeout *timeout)
 {
     if (!timeout->owner)
@@ -60,8 +60,8 @@ static void leave_timeout(heddle_loop *loop, heddle_timeout *timeout)
 }
 
 /*
- * Ruby 3.3 asks for Timeout::Error itself. An inner rescue would then catch an outer block's timeout, so it is raised
- * as Timeout::ExitException (which 3.4 asks for) and converted to Timeout::Error in its own frame.
+ * Ruby 3.3 requests Timeout::Error itself. Then an inner rescue would catch the timeout of an outer block. So
+ * Timeout::ExitException is raised, as 3.4 requests, and converted to Timeout::Error in the block's own frame.
  */
 static VALUE convert_exception(VALUE klass, bool *converted)
 {
@@ -88,7 +88,7 @@ static VALUE yield_duration(VALUE data)
 
 /*
  * An exception that preemption has delivered to the thread, and that a mask delays, must not be raised in later code or
- * in another fiber: a timeout of this block is forgotten with the block, and any other error is raised at the fiber's
+ * in another fiber: this block's own timeout is dropped with the block, and any other error is raised at the fiber's
  * next wait.
  */
 static VALUE take_back(VALUE data)
@@ -112,8 +112,8 @@ bool heddle_never_comes(VALUE seconds)
 }
 
 /*
- * As in plain Ruby: a limit that has passed already, which a program may compute, ends the next wait (Ruby 3.4 rejects
- * it itself).
+ * As in plain Ruby, a negative limit, which a program may have computed, ends the next wait (Ruby 3.4 itself rejects
+ * it).
  */
 static int64_t parse_limit(VALUE seconds)
 {
@@ -128,8 +128,8 @@ static int64_t parse_limit(VALUE seconds)
  * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
  *
  * Raises +exception+ (a class or an instance, as Kernel#raise takes it) in the block, at its current or next wait,
- * after +duration+ seconds. Of several timeouts that have passed, the outermost is raised. Thread.handle_interrupt
- * delays it, as it does exceptions that other threads raise.
+ * after +duration+ seconds. If several timeouts have passed, the outermost one is raised. Thread.handle_interrupt
+ * delays it like exceptions that other threads raise.
  */
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
 {

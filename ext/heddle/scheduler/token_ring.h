@@ -15,7 +15,7 @@ static inline uint32_t heddle_token_ring_count(const heddle_token_ring *ring)
     return ring->tail - ring->head;
 }
 
-/* Makes room for `count` tokens in all, so that later pushes can't fail. 0 or -ENOMEM. */
+/* Makes room for `count` tokens in total, so that later pushes can't fail. Returns 0 or -ENOMEM. */
 static inline int heddle_token_ring_reserve(heddle_token_ring *ring, uint32_t count)
 {
     if (count <= ring->size)

@@ -33,13 +33,13 @@ typedef struct {
     off_t offset; /* -1: the file's own position */
     bool once;    /* -EAGAIN is returned unless the caller would wait: see is_caller_waiting */
     bool never_waits; /* -EAGAIN is returned */
-    bool socket;  /* certainly a socket: the kernel accepted a socket's call */
+    bool socket;  /* certainly a socket: the kernel has accepted a system call for sockets */
     uint8_t note; /* notes about the descriptor (scheduler/io_wait.h) */
 } io_transfer;
 
 /* -- one attempt that does not block ----------------------------------------------------------------------------- */
 
-/* S_IFREG, S_IFIFO …; 0: the kernel does not tell it. */
+/* S_IFREG, S_IFIFO …; 0 if the kernel does not tell the type. */
 static mode_t type_of(int fd)
 {
     struct stat status;
@@ -61,7 +61,7 @@ static bool is_ready(const io_transfer *transfer)
     return poll(&one, 1, 0) != 0;
 }
 
-/* Is it the master end of a pseudo-terminal? To open its name, /dev/ptmx, makes another pseudo-terminal. */
+/* Is it the master end of a pseudo-terminal? Opening its name, /dev/ptmx, would make another pseudo-terminal. */
 static bool is_master(int fd)
 {
 #ifdef TIOCGPTN
@@ -73,10 +73,10 @@ static bool is_master(int fd)
 }
 
 /*
- * Returns a descriptor of the terminal that does not block, to be closed afterwards; -1: it is no terminal, or can't be
- * opened. Asking poll(2) is not enough: a key such as Ctrl-\ discards the line that poll has seen, and a terminal takes
- * a long text only as fast as it is read. It is opened once more, because O_NONBLOCK would hold for the other processes
- * that use it, too. The master end can't be opened again, and is hardly ever shared.
+ * Returns a non-blocking descriptor of the terminal, which the caller must close, or -1 if this is not a terminal or
+ * can't be opened. poll(2) is not enough: a key such as Ctrl-\ discards the line that poll has seen, and a terminal
+ * takes a long text only as fast as it is read. The terminal is opened once more, because O_NONBLOCK would also apply
+ * to the other processes that use it. The master end can't be opened again, and is hardly ever shared.
  */
 static int reopen_terminal(const io_transfer *transfer)
 {
@@ -104,7 +104,7 @@ static ssize_t try_terminal(const io_transfer *transfer, int fd)
 #ifdef __linux__
 /*
  * preadv2 and pwritev2, which musl has from 1.2.5 only. They return EOPNOTSUPP for terminals and for files of some file
- * systems. The kernel takes the offset in two halves; on 64-bit systems the first is all of it.
+ * systems. The kernel takes the offset in two halves; on 64-bit systems the first half is the whole offset.
  */
 static ssize_t try_nowait(const io_transfer *transfer)
 {
@@ -115,8 +115,8 @@ static ssize_t try_nowait(const io_transfer *transfer)
 #endif
 
 /*
- * Bytes or -errno; -EAGAIN means "wait". Does not change O_NONBLOCK: the flag belongs to the open file, which may be
- * shared with a parent's terminal.
+ * Returns the number of bytes or -errno; -EAGAIN means "wait". Does not change O_NONBLOCK: the flag belongs to the open
+ * file, which other processes may share, such as a terminal.
  */
 static ssize_t try_transfer(io_transfer *transfer)
 {
@@ -139,14 +139,14 @@ static ssize_t try_transfer(io_transfer *transfer)
     if (!is_ready(transfer))
         return -EAGAIN;
     io_transfer part = *transfer;
-    /* A pipe that is ready has room for so much: more would block, with the GVL. */
+    /* A pipe that is ready has room for PIPE_BUF bytes: writing more would block, with the GVL. */
     if (part.write && part.offset < 0 && part.size > PIPE_BUF && type_of(part.fd) == S_IFIFO)
         part.size = PIPE_BUF;
     result = try_plain(&part);
     return result < 0 ? -errno : result;
 }
 
-/* The same, repeated after a signal. */
+/* Tries the transfer, and again after a signal. */
 static ssize_t retry_interrupted(io_transfer *transfer)
 {
     ssize_t result;
@@ -194,7 +194,7 @@ int heddle_loop_perform(heddle_loop *loop, heddle_spent part, const heddle_opera
     return 0;
 }
 
-/* -ENOSYS where this selector has no completions. */
+/* Returns -ENOSYS if this selector has no completions. */
 static ssize_t await_completion(io_transfer *transfer)
 {
     heddle_operation operation = {
@@ -212,23 +212,26 @@ static ssize_t await_completion(io_transfer *transfer)
 }
 
 /*
- * How many ticks the first fiber at a pipe waits for the other end: two, until the other end
- * waits in ticks, too.
+ * How many ticks the first fiber at a pipe waits for the other end. Two, because then the other end waits in ticks,
+ * too.
  */
 static const int TICKS_BEFORE_WAITING = 2;
 
 /* -- the hooks --------------------------------------------------------------------------------------------------- */
 
-/* The last transfer in this direction took all bytes or all room: another one would probably return EAGAIN. */
+/*
+ * Should the fiber wait first? Yes if the last transfer in this direction took all bytes or all room: another one would
+ * probably return EAGAIN.
+ */
 static bool should_wait_first(const io_transfer *transfer)
 {
     return transfer->note & (transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED);
 }
 
 /*
- * Lets the other ready fibers run, one of which may be the other end of a pipe, or give a peer the time for its next
- * request. Then no selector has to be armed. -EAGAIN: that did not help, and the next fifteen waits go directly to the
- * selector.
+ * Lets the other ready fibers run, and tries again: one of them may be at the other end of a pipe, or a peer may send
+ * its next request meanwhile. Then no waiter needs to be armed. Returns -EAGAIN if that did not help; then the next
+ * fifteen waits go directly to the selector.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
 {
@@ -248,7 +251,7 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
     return result;
 }
 
-/* Not for files: transfers are short at their end, too, and they never wait. */
+/* Does not note it for files: they never wait, and transfers are also short at their end. */
 static void note_exhaustion(io_transfer *transfer, ssize_t result)
 {
     uint8_t bit = transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED, note = transfer->note & (uint8_t)~bit;
@@ -261,8 +264,8 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
 /*
  * Up to Ruby 4.0 a `length` of 0 means one attempt, and -EAGAIN if that would wait: Ruby then calls io_wait itself,
  * unless the method is IO#read_nonblock. Whether to wait depends on the method that called the hook. For all methods of
- * IO in C this hook waits, which saves two calls of hooks, and IO#sysread waits only here. IO#read_nonblock
- * is written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
+ * IO in C this hook waits: that saves two calls of hooks, and IO#sysread can wait nowhere else. IO#read_nonblock is
+ * written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
  */
 static bool is_caller_waiting(heddle_loop *loop)
 {
@@ -287,13 +290,16 @@ static bool is_caller_waiting(heddle_loop *loop)
     return false;
 }
 
-/* Is -EAGAIN for the caller, who waits itself or does not want to wait? */
+/* Is -EAGAIN returned to the caller, which waits itself or does not want to wait? */
 static bool returns_again(const io_transfer *transfer)
 {
     return transfer->never_waits || (transfer->once && !is_caller_waiting(transfer->loop));
 }
 
-/* Transfers bytes, or returns the end or an error: bytes or -errno; waits as long as io.timeout allows. */
+/*
+ * Transfers bytes, and waits for that as long as io.timeout allows. Returns the number of bytes, 0 at the end, or
+ * -errno.
+ */
 static ssize_t transfer_some(io_transfer *transfer)
 {
     if (transfer->offset < 0)
@@ -356,7 +362,8 @@ static void find_memory(io_transfer *transfer, VALUE buffer, size_t offset)
 }
 
 /*
- * The contract up to Ruby 4.0: `length` is the least to transfer, and the rest of the buffer the most. Bytes or -errno.
+ * The contract up to Ruby 4.0: transfers at least `length` bytes, and at most the rest of the buffer. Returns the
+ * number of bytes or -errno.
  */
 static ssize_t transfer_at_least(io_transfer *transfer, size_t length)
 {
@@ -377,7 +384,10 @@ static ssize_t transfer_at_least(io_transfer *transfer, size_t length)
     return (ssize_t)total;
 }
 
-/* From Ruby 4.1 on: one transfer of at most `length` bytes. -EAGAIN is returned, and Ruby waits. */
+/*
+ * The contract from Ruby 4.1 on: makes one transfer of at most `length` bytes. Returns -EAGAIN instead of waiting: Ruby
+ * waits.
+ */
 static ssize_t transfer_at_most(io_transfer *transfer, size_t length)
 {
     if (length < transfer->size)
@@ -411,7 +421,7 @@ static VALUE transfer_bytes(VALUE self, int argc, const VALUE *argv, int kind, l
     if (transfer.fd < 0)
         return INT2FIX(-EBADF);
     if (kind & POSITIONED && transfer.offset < 0)
-        return INT2FIX(-EINVAL); /* -1 means the file's own position here */
+        return INT2FIX(-EINVAL); /* here -1 would mean the file's own position */
     find_memory(&transfer, buffer, sizes[!at_most]);
     ssize_t result = at_most ? transfer_at_most(&transfer, sizes[1]) : transfer_at_least(&transfer, sizes[0]);
     RB_GC_GUARD(buffer);
@@ -426,9 +436,9 @@ static long contract;
  * call-seq: io_read(io, buffer, length, offset = 0) -> Integer
  *
  * Reads at least +length+ bytes into +buffer+ from +offset+ on; returns bytes or -errno. A +length+ of 0 means one
- * attempt and -EAGAIN if there are no bytes; but if the caller is a method of IO that would wait, this hook waits.
- * Where IO::Buffer::VERSION is 3 (Ruby 4.1) the arguments are (io, buffer, offset, length), for one read of at most
- * +length+ bytes that never waits.
+ * attempt, and -EAGAIN if there are no bytes; but if the caller is a method of IO that would wait, this hook waits. If
+ * IO::Buffer::VERSION is 3 (Ruby 4.1), the arguments are (io, buffer, offset, length), for one read of at most +length+
+ * bytes that never waits.
  */
 static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
 {
@@ -438,7 +448,7 @@ static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: io_write(io, buffer, length, offset = 0) -> Integer
  *
- * As #io_read, for writing.
+ * Like #io_read, for writing.
  */
 static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
 {
@@ -448,7 +458,7 @@ static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: io_pread(io, buffer, from, length, offset = 0) -> Integer
  *
- * As #io_read, at the file position +from+.
+ * Like #io_read, at the file position +from+.
  */
 static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self)
 {
@@ -470,7 +480,10 @@ static VALUE scheduler_transfer_as(int argc, VALUE *argv, VALUE self)
     return transfer_bytes(self, argc - 2, argv + 2, NUM2INT(argv[1]), NUM2LONG(argv[0]));
 }
 
-/* The constant, where there is one, tells what runs; the macro what this was compiled for. */
+/*
+ * The constant, if there is one, tells the version of the running Ruby; the macro tells the version that this was
+ * compiled for.
+ */
 static long find_contract(void)
 {
     ID version = rb_intern("VERSION");

@@ -48,7 +48,7 @@ int64_t heddle_unwind_signed(heddle_unwind_reader *from)
     return 0;
 }
 
-/* DW_EH_PE_*: the low half is the size, the high half the base that the pointer is relative to. */
+/* DW_EH_PE_*: the low half of the encoding is the size, the high half is the base to which the pointer is relative. */
 static uintptr_t read_pointer(heddle_unwind_reader *from, uint8_t encoding)
 {
     uintptr_t place = (uintptr_t)from->at, value;
@@ -199,7 +199,7 @@ static void skip_expression(heddle_unwind_reader *from)
         from->at += size;
 }
 
-/* DWARF 5, section 6.4.2. False: an unknown instruction. */
+/* DWARF 5, section 6.4.2. Returns false for an unknown instruction. */
 static bool run_instruction(rule_machine *self, heddle_unwind_reader *from, const heddle_function_entry *entry)
 {
     uint8_t code = (uint8_t)heddle_unwind_bytes(from, 1);

@@ -23,7 +23,7 @@ enum {
 typedef enum {
     HEDDLE_RULE_SAME,
     HEDDLE_RULE_OFFSET, /* saved at the canonical frame address plus `offset` */
-    HEDDLE_RULE_VALUE,  /* the value is that address */
+    HEDDLE_RULE_VALUE,  /* the value is the canonical frame address plus `offset` */
     HEDDLE_RULE_LOST,
 } heddle_rule_kind;
 
@@ -48,9 +48,12 @@ typedef struct {
     bool has_augmentation;
 } heddle_function_entry;
 
-/* False: no table covers the address. */
+/* Returns false if no table covers the address. */
 bool heddle_unwind_find_entry(const heddle_library *library, uintptr_t pc, heddle_function_entry *to);
-/* The rules at an address of this function. False: the table has an instruction that this reader doesn't know. */
+/*
+ * Finds the rules at an address of this function. Returns false if the table has an instruction that this reader
+ * doesn't know.
+ */
 bool heddle_unwind_find_rules(const heddle_function_entry *entry, uintptr_t pc, heddle_frame_rules *rules);
 
 /* -- reading DWARF ------------------------------------------------------------------------------------------------- */

@@ -27,7 +27,7 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_callbacks_pinned(loop, &frame))
         return false;
-    /* The function of Ruby that the library has called may be replaced by Heddle's. */
+    /* The library may have called a function of Heddle that replaces Ruby's. */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;
@@ -94,7 +94,7 @@ static VALUE wait_until_ready(VALUE data)
             (self->deadline >= 0 && heddle_clock_now() >= self->deadline))
             break;
     }
-    /* Ready because its IO was closed: the exception of this wait must not be raised in a later one. */
+    /* An IO may count as ready because it was closed: the exception of this wait must not be raised in a later wait. */
     heddle_interrupt_raise_deferred(self->loop, self->fiber);
     return Qnil;
 }
@@ -111,7 +111,7 @@ int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, 
 {
     waiting self = {.loop = loop, .polls = polls, .count = count, .deadline = deadline, .woken = woken};
     self.fiber = rb_fiber_current();
-    self.outer = loop->interrupts.in_place; /* of a signal's handler */
+    self.outer = loop->interrupts.in_place; /* set if this wait is in a signal's handler */
     loop->interrupts.in_place = self.fiber;
     rb_ensure(wait_until_ready, (VALUE)&self, leave_wait, (VALUE)&self);
     return self.result;

@@ -11,11 +11,11 @@
 
 /*
  * Must the calling fiber wait in place? Notes the library and the place for the stall report. Costs one comparison
- * while no such library is loaded, else a search of the fiber's stack.
+ * while no such library is loaded, and otherwise a search of the fiber's stack.
  */
 bool heddle_must_wait_in_place(heddle_loop *loop);
 
-/* The same for a native call that could be offloaded. False also if the library itself makes that call. */
+/* Must a native call that could be offloaded run in place? Returns false also if the library itself makes that call. */
 bool heddle_must_call_in_place(heddle_loop *loop);
 
 /*
