@@ -23,22 +23,22 @@ static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
  * - The record of the call lies on the fiber's stack. The offload thread uses it until it posts the completion message,
  *   under heddle_threads_lock.
  * - Only the loop's thread opens that message, and knows then that no other thread uses the record. The fiber leaves
- *   the call only afterwards, also when an exception is raised in it meanwhile. Before, it has acquired
- *   heddle_threads_lock once: the offload thread has released it then.
+ *   the call only afterwards, also when an exception is raised in it meanwhile. Before that, the fiber has acquired
+ *   heddle_threads_lock once, so the offload thread has released it.
  * - A fiber that is woken in another way leaves its park, which makes its token invalid: a later wake-up does nothing.
  */
 typedef struct call call;
 struct call {
-    heddle_job job; /* first: a job of this file is a call */
+    heddle_job job; /* the first member, so that a job of this file is a call */
     heddle_loop_message message;
     heddle_loop *loop;
     heddle_park park;
     bool parked;
-    bool notified;  /* the message was opened: the job has called back, or has ended */
+    bool notified;  /* the completion message was opened: the job has called back, or has ended */
     bool ended;
     bool uninterruptible;  /* exceptions are raised after the call, and don't interrupt it */
     unsigned interrupts;   /* how often it was interrupted */
-    heddle_descriptor_call descriptor; /* set where the job uses a descriptor */
+    heddle_descriptor_call descriptor; /* set if the job uses a descriptor */
     heddle_loop_message closing;             /* posted when that descriptor is closed */
     bool closing_posted;                         /* `closing` was posted, and not opened yet */
     int64_t limit;
@@ -48,8 +48,8 @@ struct call {
 };
 
 /*
- * The calls under way. A loop that was abandoned (a second Ctrl-C) leaves fibers that are never resumed: their stacks,
- * and the loop, must last as long as a thread writes to them.
+ * All running calls. A loop that was abandoned (by a second Ctrl-C) leaves fibers that are never resumed. Their stacks
+ * and the loop must exist as long as an offload thread may write to them.
  */
 static call *calls;
 
@@ -59,7 +59,9 @@ static void remove_call(call *self)
     HEDDLE_LIST_REMOVE(calls, self);
 }
 
-/* The loop closes: from here on the job's thread posts it no messages, and no fiber waits for the job. */
+/*
+ * Called when the loop closes: from here on the job's thread posts no messages to it, and no fiber waits for the job.
+ */
 static void abandon_calls(heddle_attachment *attachment)
 {
     call *self = (call *)((char *)attachment - offsetof(call, attachment));
@@ -131,7 +133,8 @@ static void receive_completion(heddle_loop_message *message)
     if (!self->parked)
         return;
     if (self->ended)
-        self->park.ready_at = self->job.began + self->job.wall; /* not when the loop found the message */
+        /* the end of the function, and not when the loop found the message */
+        self->park.ready_at = self->job.began + self->job.wall;
     heddle_park_wake(&self->park);
 }
 
@@ -167,7 +170,7 @@ static VALUE wait_once(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     heddle_park_waits_for(&self->park, self->job.core ? HEDDLE_SPENT_FILE : HEDDLE_SPENT_OFFLOADED);
     self->parked = true;
-    self->park.ready_at = INT64_MAX; /* not ready before the call has ended, though the wait may end in between */
+    self->park.ready_at = INT64_MAX; /* not ready before the call has ended, although the wait may end earlier */
     if (self->limit)
         heddle_park_set_deadline(&self->park, heddle_deadline_after(self->limit));
     if (self->uninterruptible)
@@ -185,7 +188,8 @@ static void leave_park(call *self)
 }
 
 /*
- * True: the descriptor was closed meanwhile. Waits until the message about that, which lies on this stack, was opened.
+ * Returns true if the descriptor was closed meanwhile. Then first waits until the message about that, which lies on
+ * this stack, was opened.
  */
 static bool leave_descriptor(call *self)
 {
@@ -221,7 +225,7 @@ static int answer_callback(call *self, bool skip)
     return state;
 }
 
-/* Starts a thread. True: a thread will run the queued job. */
+/* Starts a thread. Returns true if a thread will run the queued job. */
 static bool start_needed_thread(void)
 {
     int state = 0;
@@ -256,16 +260,16 @@ static bool is_queued(const call *self)
 }
 
 typedef struct {
-    int state;      /* rb_protect's state of an exception to raise after the call */
+    int state;      /* the state, from rb_protect, of an exception to raise after the call */
     bool cancelled; /* that exception has interrupted the call */
     bool withdrawn;
 } outcome;
 
 /*
- * IO.copy_stream of Ruby 3.4 waits without the GVL. A signal makes it look for a scheduler of this thread's current
- * fiber. It finds none while the loop itself runs, and then continues to wait. So this function keeps the fiber on the
- * thread for a moment after an interrupt. The loop stands still meanwhile. Other calls may ignore interrupts for long,
- * so this happens only after the first, second, fourth … one.
+ * IO.copy_stream of Ruby 3.4 waits without the GVL. A signal makes it look for a scheduler of the current fiber of the
+ * loop's thread. While the loop itself runs, it finds none and continues to wait. So after an interrupt this function
+ * keeps the fiber running for a moment; meanwhile the loop is blocked. Other calls may ignore interrupts for long, so
+ * this is done only after the first, second, fourth … interrupt.
  */
 static void await_callback(call *self)
 {
@@ -285,13 +289,16 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     bool failed_callback = false;
     while (!self->ended) {
         if (self->notified) {
-            /* Callbacks of Ruby's own functions are waits: a cancelled one ends as if the exception came from there. */
+            /*
+             * Callbacks of Ruby's own functions are waits. If the call was cancelled, its callback ends as if it had
+             * raised the exception.
+             */
             int state = answer_callback(self, failed_callback || (out.cancelled && self->job.core));
             failed_callback |= state != 0;
             out.state = state ? state : out.state;
         }
         if (self->job.abandoned) {
-            /* The loop is closed, but the program kept this fiber and has resumed it. */
+            /* The loop is closed, but the program has kept this fiber and resumed it. */
             while (atomic_load(&self->job.state) != HEDDLE_JOB_ENDED)
                 rb_thread_schedule();
             break;
@@ -334,13 +341,16 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     return out;
 }
 
-/* Ruby's message for a thread whose IO was closed. */
+/* Raises with Ruby's message for a thread whose IO was closed. */
 static void raise_closed(void)
 {
     rb_raise(rb_eIOError, "stream closed in another thread");
 }
 
-/* A callback that is not intercepted (Ruby ran it on the job's thread) has left the function. */
+/*
+ * Called when a callback that is not intercepted, which Ruby ran on the job's thread, has left the function by an
+ * exception.
+ */
 static void raise_left(const heddle_job *job)
 {
     if (job->exception)
@@ -355,7 +365,10 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     heddle_loop_open(loop);
     VALUE fiber = rb_fiber_current();
     if (kind == HEDDLE_CALL_IS_SKIPPED && heddle_offload_postpone_errors(loop)) {
-        /* As in Ruby: neither run nor raised. The caller takes interrupts next, by rb_thread_check_ints. */
+        /*
+         * As in Ruby, the function is not run and nothing is raised. The caller takes interrupts next, by
+         * rb_thread_check_ints.
+         */
         job->result = NULL;
         errno = 0;
         return true;
@@ -377,8 +390,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         raise_closed();
 
     /*
-     * Without a new thread the call waits for a running one. In place it could block the fiber that a running call
-     * waits for.
+     * If no thread can be started, the call waits for a running thread. If it ran in place, it could block the fiber
+     * that a running call waits for.
      */
     bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_exist();
     no_thread = no_thread && heddle_threads_withdraw(&self.job);

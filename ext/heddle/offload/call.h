@@ -17,13 +17,16 @@ typedef enum {
 } heddle_call_kind;
 
 /*
- * Runs the job's function on an offload thread. True: job->result and errno are the call's. False: the function was not
- * run, because it has to run in place, or there is no thread for it. An exception that was pending before the call is
- * raised; with HEDDLE_CALL_IS_SKIPPED the function is not run instead, and its result is NULL.
+ * Runs the job's function on an offload thread. Returns true if job->result and errno are set. Returns false if the
+ * function was not run, because it must run in place or there is no thread for it. Raises an exception that was pending
+ * before the call. With HEDDLE_CALL_IS_SKIPPED it does not raise: it skips the function, and the result is NULL.
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
-/* How long ended calls have waited together for their loops, before their fibers ran again; ns. With the GVL. */
+/*
+ * The sum of the times, in ns, that ended calls have waited for their loops to continue their fibers. Called with the
+ * GVL.
+ */
 uint64_t heddle_offload_return_wait(void);
 
 /* Once. */

@@ -4,7 +4,7 @@
 
 #include <ruby/fiber/scheduler.h>
 
-static VALUE probe;      /* a mutex: see in_trap */
+static VALUE probe;      /* a Mutex, see in_trap */
 static bool postponed_any; /* set for good by the first postponed exception: while false, no call has to check */
 
 heddle_loop *heddle_offload_find_loop(void)
@@ -13,7 +13,7 @@ heddle_loop *heddle_offload_find_loop(void)
     if (NIL_P(scheduler))
         return NULL;
     heddle_loop *loop = heddle_loop_if(scheduler);
-    /* The table of functions and the list of calls are the main Ractor's. */
+    /* The table of functions and the list of calls belong to the main Ractor. */
     if (!loop || !loop->in_main_ractor || heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
         return NULL;
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
@@ -53,7 +53,7 @@ static bool is_interrupted(heddle_loop *loop, VALUE fiber)
     heddle_fiber *owner = heddle_fiber_current(loop);
     if (owner->interrupt == Qundef && !heddle_fiber_timeout_due(owner, fiber))
         return false;
-    owner->must_raise = true; /* cleared by the search for a time limit */
+    owner->must_raise = true; /* had been cleared by the search for a time limit */
     return true;
 }
 

@@ -8,7 +8,7 @@
 #include "scheduler/loop.h"
 
 /*
- * The loop of the calling fiber if its native calls may be offloaded, in the main Ractor only; NULL: they run as
+ * The loop of the calling fiber if its native calls may be offloaded (only in the main Ractor). NULL if they run as
  * without Heddle.
  */
 heddle_loop *heddle_offload_find_loop(void);
@@ -20,7 +20,7 @@ bool heddle_offload_is_refused(void);
 bool heddle_offload_may_interrupt(heddle_loop *loop);
 
 /*
- * Is an exception pending in the calling fiber? Then it is kept for heddle_offload_raise_postponed or the fiber's next
+ * Is an exception pending in the calling fiber? If so, keeps it for heddle_offload_raise_postponed or the fiber's next
  * wait.
  */
 bool heddle_offload_postpone_errors(heddle_loop *loop);
@@ -29,8 +29,8 @@ bool heddle_offload_postpone_errors(heddle_loop *loop);
 void heddle_offload_raise_postponed(void);
 
 /*
- * Postpones the exception of rb_protect's `state` to a later wait, as the caller expects its call to return. A kill
- * can't be postponed: the function does not return then.
+ * Postpones the exception of `state` (from rb_protect) to a later wait, because the caller expects its call to return.
+ * A kill can't be postponed: then this function does not return.
  */
 void heddle_offload_postpone_cancellation(heddle_loop *loop, int state);
 

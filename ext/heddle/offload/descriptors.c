@@ -62,7 +62,7 @@ bool heddle_descriptor_in_use(int fd)
 
 int heddle_descriptor_close(int fd)
 {
-    /* A child after vfork has its own descriptors, but its parent's memory. */
+    /* A child after vfork has its own descriptors, but uses its parent's memory. */
     if (atomic_load(&call_count) == 0 || getpid() != process)
         return close(fd);
     pthread_mutex_lock(&lock);

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Which descriptors are used by offloaded calls. The number of a descriptor that Ruby closes meanwhile stays taken
- * until the last of its calls has left, so no call acts on another file; each call is notified. Uses no Ruby.
+ * Tracks which descriptors offloaded calls use. If Ruby closes such a descriptor, its number stays in use until the
+ * last of its calls has ended, so that no call acts on another file. Each of these calls is notified. Uses no Ruby.
  */
 
 #include "system.h"
@@ -20,16 +20,16 @@ struct heddle_descriptor_call {
 void heddle_descriptors_setup(void);
 
 /*
- * Called before a call uses its descriptor. False: the descriptor is closed, and other calls still use it. With the
- * GVL, as heddle_descriptor_leave.
+ * Called before a call uses its descriptor. Returns false if the descriptor is closed, and other calls still use it.
+ * Both this function and heddle_descriptor_leave are called with the GVL.
  */
 bool heddle_descriptor_enter(heddle_descriptor_call *call);
 /*
- * Called when a call no longer uses its descriptor; it is not notified afterwards. True: the descriptor was closed
- * meanwhile.
+ * Called when a call no longer uses its descriptor; then it is no longer notified. Returns true if the descriptor was
+ * closed meanwhile.
  */
 bool heddle_descriptor_leave(heddle_descriptor_call *call);
 
 bool heddle_descriptor_in_use(int fd);
-/* Replaces close(2) for Ruby, on any thread, also in a child after vfork. Never waits for a call. */
+/* Replaces close(2) for Ruby. Called on any thread, also in a child after vfork. Never waits for a call. */
 int heddle_descriptor_close(int fd);

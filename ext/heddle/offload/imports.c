@@ -71,7 +71,10 @@ static void remember_library(const heddle_object *object, bool intercepted)
 
 /* -- Ruby's own library -------------------------------------------------------------------------- */
 
-/* A function that Ruby's own library calls, what is lost where that can't be intercepted, and why it can't. */
+/*
+ * A function that Ruby's own library calls, the use that is lost if it can't be intercepted, and the reason why it
+ * can't.
+ */
 typedef struct {
     heddle_import import;
     const char *use, *missing;
@@ -117,7 +120,10 @@ static int intercept_each(const heddle_object *object, const heddle_import *impo
     return heddle_object_intercept(object, wanted, number);
 }
 
-/* Returns how many entries for the function lead to its replacement, or -1; `*why`: why there is none, or NULL. */
+/*
+ * Returns how many entries for the function lead to its replacement, or -1; Sets `*why` to the reason why there is
+ * none, or NULL.
+ */
 static int intercept_core_function(const heddle_object *object, const heddle_import *import, const char **why)
 {
     int intercepted = intercept_each(object, import, 1);
@@ -131,7 +137,8 @@ static int intercept_core_function(const heddle_object *object, const heddle_imp
 static void intercept_ruby(const heddle_object *object)
 {
     bool refused = false;
-    int own = 0; /* entries for Ruby's own functions; a static Ruby has none, and imports only libc's */
+    /* entries for Ruby's own functions; a statically linked Ruby has none, and imports only functions of libc */
+    int own = 0;
     for (int i = 0; i < CORE_FUNCTIONS; i++) {
         core_function *each = &core_functions[i];
         int intercepted = intercept_core_function(object, &each->import, &each->missing);
@@ -155,7 +162,7 @@ const char *heddle_offload_missing(size_t index, const char **use, const char **
 {
     size_t found = 0;
     if (core)
-        return NULL; /* all of them, for that reason */
+        return NULL; /* all functions are missing, for that reason */
     for (int i = 0; i < CORE_FUNCTIONS; i++) {
         const core_function *each = &core_functions[i];
         if (each->missing && found++ == index) {

@@ -12,23 +12,21 @@
  * run.
  */
 void heddle_offload_intercept(void);
-/*
- * Checks the interception of calls on a descriptor (io_calls.h), and undoes it where they arrive in an unknown way.
- */
+/* Checks the interception of calls on a descriptor (io_calls.h), and undoes it if they arrive in an unknown way. */
 void heddle_offload_check_io_calls(VALUE file, VALUE expected);
 
-/* NULL where import tables can and may be changed, else the reason why not. */
+/* NULL if import tables can and may be changed; otherwise the reason why not. */
 const char *heddle_offload_unsupported(void);
-/* NULL when the calls of Ruby's own functions are intercepted, else the reason why not. */
+/* NULL if the calls of Ruby's own functions are intercepted; otherwise the reason why not. */
 const char *heddle_offload_core(void);
 /*
  * The functions of Ruby's own library that are not intercepted although others are: the name, the use that is lost and
- * the reason of each; NULL behind the last.
+ * the reason of each. Returns NULL after the last one.
  */
 const char *heddle_offload_missing(size_t index, const char **use, const char **why);
 /*
- * The libraries, other than Ruby's own, whose calls are intercepted: their number; the file of each, and an address in
- * it.
+ * The libraries, other than Ruby's own, whose calls are intercepted: their number, and the file of each with an address
+ * in it.
  */
 size_t heddle_offload_library_count(void);
 const char *heddle_offload_library(size_t index, const void **address);

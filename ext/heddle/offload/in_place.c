@@ -99,7 +99,7 @@ static void *run_deadlines(void *unused)
 
 HEDDLE_HOLD_DURING_FORK(&deadlines.mutex)
 
-/* The calls are the parent's. */
+/* Clears the list: its calls belong to the parent. */
 static void after_fork_in_child(void)
 {
     for (timed_call *call; (call = deadlines.calls);) {
@@ -141,7 +141,7 @@ static void link_call(timed_call *self)
     current = self;
 }
 
-/* Idempotent. Afterwards no other thread uses the call's record. */
+/* Removes the call from the list. Idempotent. Afterwards no other thread uses the call's record. */
 static void unlink_call(timed_call *self)
 {
     current = NULL;

@@ -2,8 +2,8 @@
 
 /*
  * Native calls that run on the loop's own thread, and how Timeout.timeout ends them. The loop's timers don't run during
- * such a call. So a thread of this process ends the call when a time limit of its fiber has passed: it calls the
- * unblocking function that the library gave to Ruby, as Timeout's thread makes Ruby do without Heddle.
+ * such a call. So a native thread ends the call when a time limit of its fiber has passed: it calls the unblocking
+ * function that the library has given to Ruby. Without Heddle, Timeout's thread makes Ruby do the same.
  */
 
 #include "scheduler/loop.h"
@@ -16,12 +16,14 @@
  */
 bool heddle_in_place_begin(heddle_loop *loop, int flags);
 
-/* As rb_nogvl, but a time limit of the fiber ends the call. */
+/* Like rb_nogvl, but a time limit of the fiber ends the call. */
 void *heddle_in_place_run(heddle_loop *loop, void *(*function)(void *data), void *data, rb_unblock_function_t *unblock,
                           void *unblock_data, int flags);
 
 /* Called after the call: raises exceptions that are pending now, or keeps them for the caller's check. */
 void heddle_in_place_end(heddle_loop *loop, int flags);
 
-/* As rb_thread_call_with_gvl: while the callback runs, no time limit ends the native function that made it. */
+/*
+ * Like rb_thread_call_with_gvl, and while the callback runs, no time limit ends the native function that has called it.
+ */
 void *heddle_in_place_call_back(void *(*function)(void *data), void *data);

@@ -96,7 +96,8 @@ const char *heddle_io_calls_check(VALUE file, VALUE expected)
     trial.file = file;
     trial.arrived = trial.known = false;
     VALUE operation = INT2FIX(LOCK_UN);
-    heddle_call_protected(file, rb_intern("flock"), 1, &operation, &state); /* whether it was locked does not matter */
+    /* it does not matter whether the file was locked */
+    heddle_call_protected(file, rb_intern("flock"), 1, &operation, &state);
     rb_set_errinfo(before);
     trial.file = Qfalse;
     missing = trial.known     ? NULL
@@ -119,14 +120,14 @@ static VALUE run_timed(void *data)
 }
 
 /*
- * Does File#flock unlock, or only try to lock? Such a call never waits, and must not queue behind calls that wait for
- * the lock.
+ * Does this call of File#flock unlock, or only try to lock? Then it never waits, and must not queue behind calls that
+ * wait for the lock.
  */
 static bool is_lock_without_waiting(const heddle_function *known, const void *data, int fd)
 {
     if (!heddle_function_is_ruby(known) || rb_frame_this_func() != rb_intern("flock"))
         return false;
-    const int *arguments = data; /* flock(2)'s */
+    const int *arguments = data; /* the arguments of flock(2) */
     return arguments[0] == fd && arguments[1] & (LOCK_UN | LOCK_NB);
 }
 
@@ -164,7 +165,7 @@ static VALUE run_call(io_call *call)
 #endif
     heddle_function *known = heddle_function_of_call((void *)call->function);
     bool ruby = heddle_function_is_ruby(known);
-    /* The socket library tries first and waits only then: a call that doesn't block needs no thread. */
+    /* The socket library first tries a call without blocking. Such a call needs no thread. */
     bool quick = ruby ? heddle_function_is_inline_in_ruby(known, call->data)
                       : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
     if (!quick && !is_lock_without_waiting(known, call->data, fd)) {

@@ -17,22 +17,25 @@ typedef enum {
     HEDDLE_JOB_ENDED,
 } heddle_job_state;
 
-/* As rb_unblock_function_t. Ruby's two predefined ones are the value -1: a signal that makes system calls return. */
+/*
+ * Like rb_unblock_function_t. The value -1 stands for Ruby's two predefined functions, which send a signal that makes
+ * system calls return.
+ */
 typedef void heddle_unblock(void *data);
 #define HEDDLE_UNBLOCK_BY_SIGNAL ((heddle_unblock *)-1)
 
 struct heddle_job {
     void *(*function)(void *data);
     void *data;
-    heddle_unblock *unblock; /* ends the function early; NULL: it runs to its end */
+    heddle_unblock *unblock; /* ends the function early; NULL: the function always runs to its end */
     void *unblock_data;
     bool core;     /* the function is one of Ruby's own, a "core function" */
     bool on_descriptor; /* the function uses fd */
     int fd;
-    /* a core function that rarely waits, such as opening a file: a few of these run beside the limit of threads */
+    /* a core function that rarely waits, such as opening a file: a few such jobs run beyond the limit of threads */
     bool prompt;
-    bool computes; /* is expected to use the CPU: no more of these run at once than there are cores */
-    bool brief;    /* is expected to take a few microseconds: too short to measure its CPU time */
+    bool computes; /* it is expected to compute: no more such jobs run at once than there are cores */
+    bool brief;    /* it is expected to take a few microseconds, which is too short to measure its CPU time */
     bool worth_spinning; /* it is brief, and a processor is free for it: the loop spins for its end, see spin.h */
 
     /* Takes the errors that the function left in the thread's queue of OpenSSL; or NULL. Called on the job's thread. */

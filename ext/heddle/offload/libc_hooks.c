@@ -17,7 +17,10 @@ int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, but i
 
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
-/* NULL without the GVL, and on threads that Ruby doesn't know: there the library waits as without Heddle. */
+/*
+ * The loop of the calling thread. NULL without the GVL, and on threads that Ruby doesn't know: there the library waits
+ * as without Heddle.
+ */
 static heddle_loop *current_loop(void)
 {
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
@@ -32,7 +35,7 @@ typedef struct {
     intptr_t result;
 } libc_call;
 
-/* As the library's own call, it is not ended early: the library does not expect to be left in it. */
+/* The call is not ended early: the library does not expect that an exception leaves its own call. */
 static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_call *call)
 {
     int saved = errno;
@@ -118,7 +121,7 @@ static unsigned hooked_sleep(unsigned seconds)
 
 DEFINE_CALL(connect, (int)at[0], (const struct sockaddr *)at[1], (socklen_t)at[2])
 
-/* Also for a socket that doesn't block: that costs one offload for each connection. */
+/* Offloads connect also for a non-blocking socket: that costs one offload for each connection. */
 static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     heddle_loop *loop = current_loop();
@@ -195,7 +198,7 @@ static void intercept_object(const heddle_object *object, void *data)
     if (heddle_object_contains(object, (void *)intercept_object) || heddle_policy_denied(path) ||
         !heddle_library_listed(path, (const char *const *)names, name_count))
         return;
-    /* At each call: the library may have been unloaded and loaded again. */
+    /* Intercepts again at each call: the library may have been unloaded and loaded again. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return;
     for (size_t i = 0; i < intercepted_count; i++) {

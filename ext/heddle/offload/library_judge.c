@@ -82,7 +82,7 @@ static bool is_system(const heddle_object *object, const void *ruby)
     return heddle_library_is_libc(object->path) || (ruby && heddle_object_contains(object, ruby));
 }
 
-/* Adds the library's dependencies, and theirs. */
+/* Adds the library's dependencies, direct and indirect. */
 static bool collect_needed(judging *self)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -115,7 +115,7 @@ static bool is_provided_by_judged(judging *self, const char *name, const void *a
         return false;
     if (self->ruby && heddle_object_contains(&provider, self->ruby))
         return heddle_ruby_function_neutral(name);
-    /* libm depends on the thread only by the rounding mode and floating-point flags. */
+    /* libm depends on the thread only through the rounding mode and the floating-point flags. */
     const char *file = heddle_library_file(provider.path);
     if (strncmp(file, "libm.so", 7) == 0 || strncmp(file, "libm-", 5) == 0)
         return strncmp(name, "fe", 2) != 0;
@@ -298,7 +298,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     return verdict;
 }
 
-/* Does not judge the functions: a known-good library may need any of the named ones. */
+/* Does not judge functions: a known-good library may use any function of the named libraries. */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON])
 {

@@ -3,11 +3,11 @@
 /*
  * Judges a loaded library by its mapped ELF file: may any thread call its functions, or could a function depend on the
  * thread that has called another one? Thread-local storage, locks with an owner, system calls about the calling thread
- * and callbacks into Ruby are such dependences.
+ * and callbacks into Ruby are examples of such dependences.
  *
- * The judge knows what the library imports, not what it does with it. It says yes only where every import of the
- * library, and of each library that it needs, is known to be independent of the thread. In doubt it says no: a wrong no
- * costs only time.
+ * The judge knows what the library imports, but not how it uses the imports. It says yes only if every import of the
+ * library, and of each library that it needs, is known to be independent of the thread. In doubt it says no, because a
+ * wrong no costs only time.
  *
  * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
  */
@@ -29,14 +29,14 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby);
 
 /*
  * Does the library that contains the address need only the system's libraries, Ruby's, and those whose file names begin
- * with one of `names`? If not, `reason` names the other one.
+ * with one of `names`? If not, `reason` names the first other library.
  */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON]);
 
 /* The path's last part. */
 const char *heddle_library_file(const char *path);
-/* Does it begin with one of the names? */
+/* Does the path's last part begin with one of the names? */
 bool heddle_library_listed(const char *path, const char *const *names, size_t count);
 
 /* Is the file one of libc's own (libc, libm, libpthread, the dynamic linker …)? */
@@ -44,6 +44,6 @@ bool heddle_library_is_libc(const char *path);
 
 /* Is the function of libc, or of Ruby's C API, independent of the thread that calls it? */
 bool heddle_libc_function_neutral(const char *name);
-/* … a function that can wait, and that a program may call directly with any arguments? */
+/* Can this function of libc wait, and may a program call it directly with any arguments? */
 bool heddle_libc_function_waits(const char *name);
 bool heddle_ruby_function_neutral(const char *name);

@@ -59,8 +59,8 @@ static const char *const libc_functions[] = {
 };
 
 /*
- * Ruby's C API is used with the GVL, so on the calling fiber's own thread; Ruby code that it runs is the caller's own.
- * These are the beginnings of names; the functions below are excepted.
+ * Ruby's C API is used with the GVL, and so on the calling fiber's own thread. Ruby code that it runs belongs to the
+ * caller. These are the beginnings of names; the functions below are exceptions.
  */
 static const char *const ruby_functions[] = {
     "rb_ary_", "rb_str_", "rb_hash_", "rb_obj_", "rb_class", "rb_module_", "rb_mod_", "rb_define_", "rb_undef",
@@ -93,12 +93,13 @@ static const char *const ruby_functions[] = {
 
 static const char *const ruby_exceptions[] = {
     "rb_thread_call_with_gvl",      /* a callback: the native frames below it are on another thread */
-    "rb_thread_lock_native_thread", /* the name says it */
+    "rb_thread_lock_native_thread", /* ties the thread, as its name says */
 };
 
 /*
  * Functions that can wait, and do the same on any thread with any arguments. They are offloaded when a program calls
- * libc directly, as with Fiddle. (clock_gettime may read the thread's own clock, and the other functions are quick.)
+ * libc directly, as with Fiddle. (clock_gettime is missing because it may read the thread's own clock; all other
+ * functions are quick.)
  */
 static const char *const waiting_functions[] = {
     "sleep", "usleep", "nanosleep", "poll", "ppoll", "select", "pselect", "epoll_wait", "read", "pread", "pread64",

@@ -192,7 +192,7 @@ static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
     return Qnil;
 }
 
-/* Is the calling fiber in such a block? */
+/* Is the calling fiber in a block of without_offload? */
 HEDDLE_DEFINE_METHOD(offload_refused_p, "refused?", heddle_offload_is_refused() ? Qtrue : Qfalse)
 
 /* -- state for Ruby ------------------------------------------------------------------------------------------------ */

@@ -14,11 +14,14 @@ typedef struct {
     mode_t mode;
 } open_record;
 
-/* As long as the record: a Ruby that passes the path itself is not read beyond it. */
+/*
+ * The paths are as long as the record, so that reading the record does not exceed the path if a version of Ruby passes
+ * the path itself.
+ */
 static const char FILE_NAME[] = "/././././././dev/null", FOLDER_NAME[] = "/././././././.";
 
 static const void *open_function, *folder_function;
-static VALUE tried_file, tried_folder; /* the paths while a trial is under way, else 0 */
+static VALUE tried_file, tried_folder; /* the paths during a trial, else 0 */
 static VALUE trying_thread;
 
 /* -- the trial ----------------------------------------------------------------------------------------------------- */
@@ -68,7 +71,10 @@ void heddle_openings_learn(void)
 
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
-/* What can't be found can't be opened either, or is made. Devices may wait, too, such as a modem's. */
+/*
+ * Is the path a regular file or a folder, or missing? A missing file can't be opened, or is created. Devices may wait,
+ * such as a modem.
+ */
 static bool is_file_or_folder(const char *path)
 {
     struct stat status;

@@ -1,20 +1,20 @@
 #pragma once
 
 /*
- * How Ruby itself opens files and folders. An opening that can't wait for another program or fiber needs no offload
- * thread. The open of a FIFO waits for its other end, and both are calls of the same function, so the path is looked
- * at. Ruby passes it in a record that is in no header: File.open and Dir.new have to arrive with the expected
- * arguments first.
+ * Recognizes how Ruby itself opens files and folders. An opening that can't wait for another program or fiber needs no
+ * offload thread. But opening a FIFO, which waits for its other end, is a call of the same function. So the path
+ * decides. Ruby passes the path in a record that is in no header, so trial calls of File.open and Dir.new must arrive
+ * with the expected arguments first.
  */
 
 #include <ruby.h>
 
 /*
- * Calls IO.sysopen and Dir.new, and learns by which functions they open. Without a result all openings are taken for
- * ones that may wait.
+ * Calls IO.sysopen and Dir.new, and notes which functions they use to open. Without a result, every opening counts as
+ * one that may wait.
  */
 void heddle_openings_learn(void);
-/* Does a call of Ruby's own belong to the one under way in heddle_openings_learn? */
+/* Called for each call of Ruby's own: notes it if it belongs to the trial of heddle_openings_learn. */
 void heddle_openings_note(void *(*function)(void *), const void *data);
-/* Is it an opening that waits for nobody, but maybe for the disk? False for all other functions. */
+/* Is the call an opening that waits for nothing, except perhaps for the disk? False for all other functions. */
 bool heddle_opening_waits_for_nobody(const void *function, const void *data);

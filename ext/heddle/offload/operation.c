@@ -48,12 +48,14 @@ static VALUE offload_operation_p(VALUE self, VALUE object)
 }
 
 /*
- * Runs the operation on an offload thread. False: it was not begun, and has to run in place. Nil: the calling fiber
- * can't use the offload threads.
+ * Runs the operation on an offload thread. Returns false if it was not begun, and must run in place, and nil if the
+ * calling fiber can't use the offload threads.
  */
 static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
 {
-    /* Ruby does not show an operation's function: each record stands for all of its kind. */
+    /*
+     * Ruby does not show the function of an operation, so each of these records stands for all functions of its kind.
+     */
     static heddle_function files, others;
     heddle_loop *loop = heddle_offload_find_loop();
     if (!loop || !is_operation(object))
@@ -69,7 +71,7 @@ static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
     };
     if (!heddle_offload_run(loop, &job, RTEST(file) ? &files : &others, HEDDLE_CALL_ENDS_EARLY))
         return Qfalse;
-    /* Its thread had to end. Ruby would take the result of an operation that was not begun for success. */
+    /* The thread had to end. Ruby would take an operation that was not begun for a success. */
     if (call.cancelled && !call.interrupted)
         rb_syserr_fail(EINTR, "blocking operation");
     RB_GC_GUARD(object);
@@ -84,7 +86,7 @@ void heddle_define_operations(VALUE switch_class)
 
 #else
 
-/* Operations are procs, which Ruby runs itself. */
+/* Never true here: this version of Ruby passes procs, which it runs itself. */
 static VALUE offload_operation_p(VALUE self, VALUE object)
 {
     return Qfalse;

@@ -19,11 +19,11 @@ static heddle_function others = {.path = "", .library = "(others)", .in_place = 
                                 .reason = "there are too many functions to know each of them"};
 static name_list denied, quick, allowed, good;
 static const void *ruby, *ruby_base;
-static heddle_function *unreported; /* its stall is to be reported next */
+static heddle_function *unreported; /* the function whose stall is reported next */
 
 /* -- libraries ----------------------------------------------------------------------------------------------------- */
 
-/* A cached judgement: to judge a library takes milliseconds. */
+/* A cached judgement, because judging a library takes milliseconds. */
 typedef struct {
     const void *base;
     heddle_judgement judgement;
@@ -133,7 +133,7 @@ static void classify_function(heddle_function *function)
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the library that contains the function. False: no memory. */
+/* Finds the library that contains the function. Returns false without memory. */
 static bool locate_function(heddle_function *function)
 {
     Dl_info info = {0};

@@ -1,21 +1,21 @@
 #pragma once
 
 /*
- * The facts about each native function, which decide where it runs. The function's library decides whether an
- * offload thread may call it at all. A function does not run in place only because it was measured to be fast: it must
- * also be on the list of quick functions, which never wait for another fiber.
+ * The facts about each native function, which decide where it runs. The function's library decides whether an offload
+ * thread may call it at all. A function that was measured to be fast runs in place only if it is also on the list of
+ * quick functions, which never wait for another fiber.
  *
- * With the GVL only. Uses no Ruby.
+ * All functions are called with the GVL. Uses no Ruby.
  */
 
 #include "system.h"
 
 /* The class of a library: where its functions run, and why. */
 typedef enum {
-    /* in place: on a list of libraries that need their own thread, the shipped one or the user's */
+    /* in place: on the shipped or the user's list of libraries that need their own thread */
     HEDDLE_LIBRARY_DENIED,
     HEDDLE_LIBRARY_IN_PLACE,    /* in place: no evidence that another thread may call them */
-    HEDDLE_LIBRARY_RUBYS,       /* Ruby's own: Ruby decides for each call */
+    HEDDLE_LIBRARY_RUBYS,       /* Ruby's own library: each call is decided separately */
     HEDDLE_LIBRARY_KNOWN_GOOD,  /* offloaded: on the shipped list of libraries that were tried */
     HEDDLE_LIBRARY_ALLOWED,     /* offloaded: on the user's list */
     HEDDLE_LIBRARY_JUDGED_SAFE, /* offloaded: it imports nothing that depends on the thread */
@@ -30,7 +30,8 @@ typedef struct {
     uintptr_t method;    /* the Ruby method (an ID) in which it was first called */
     uint64_t calls, offloaded;
     int64_t wall; /* its duration in ns, an average that rises fast and falls slowly */
-    int64_t pace; /* a slower average of the duration: one slow call counts little, as the machine may have been busy */
+    /* a slower average of the duration: one slow call counts little, because the machine may have been busy */
+    int64_t pace;
     int cpu;      /* CPU time per mille of the wall time, an average */
     bool measured; /* `cpu` is known */
     heddle_library_class class;
@@ -41,28 +42,33 @@ typedef struct {
     bool in_place;
     bool carries_errors; /* its library leaves errors in OpenSSL's queue, which belongs to the thread */
     int64_t blocked_for;     /* the longest time for which it has blocked the loop in place, if not reported yet; ns */
-    bool reported;           /* that was reported once */
+    bool reported;           /* a stall of this function was reported once */
     bool quick;   /* its library's functions only compute, so they run in place while they are quick */
 } heddle_function;
 
 /* A function with a longer average (ns) is offloaded although it is on the list of quick ones. */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 /*
- * The same for Ruby's own calls, which don't compute but for the kernel. Two threads have to be woken for an offloaded
- * call, and each may wait for a core; the loop's other fibers wait longer for a slice of Ruby code.
+ * The same limit for Ruby's own calls, which compute only in the kernel. It is higher, because an offloaded call wakes
+ * two threads, each of which may wait for a core, and a slice of Ruby code delays the loop's other fibers for longer.
  */
 #define HEDDLE_QUICK_IN_RUBY_NS ((int64_t)200 * 1000)
 
-/* Finds or makes the record of the function; never NULL: functions beyond the first thousands share one. */
+/*
+ * Finds or makes the record of the function. Never returns NULL: functions beyond the first thousands share one record.
+ */
 heddle_function *heddle_function_record(void *address);
 
 /* Records a call, in place or on an offload thread. `cpu` < 0: unknown. */
 void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu);
 bool heddle_function_computes(const heddle_function *function);
-/* Is it Ruby's own? */
+/* Is it a function of Ruby's own library? */
 bool heddle_function_is_ruby(const heddle_function *function);
 
-/* The beginnings of file names; copied. 0 or -ENOMEM. Also applies to functions that were called before. */
+/*
+ * Adds beginnings of file names, which are copied. Also applies to functions that were called before. Returns 0 or
+ * -ENOMEM.
+ */
 int heddle_policy_deny(const char *const *names, size_t count);
 int heddle_policy_quick(const char *const *names, size_t count);
 int heddle_policy_allow(const char *const *names, size_t count);
@@ -81,12 +87,12 @@ void heddle_policy_relocate(void);
 heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size);
 const char *heddle_policy_class_name(heddle_library_class class);
 
-/* Records that the function blocked the loop in place for so long (ns), for the report. */
+/* Records for the report that the function has blocked the loop in place for so long (ns). */
 void heddle_function_report_stall(heddle_function *function, int64_t wall);
 /* A function that has blocked the loop in place, and was not reported yet; or NULL. */
 const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for);
 
-/* Is the library with the path not to be offloaded? */
+/* Is the library with this path on a list of libraries that must not be offloaded? */
 bool heddle_policy_denied(const char *path);
 
 size_t heddle_function_count(void);

@@ -26,7 +26,7 @@ void heddle_offload_switch(bool to)
 
 /* -- methods ------------------------------------------------------------------------------------------------------- */
 
-static st_table *methods; /* the kind of each */
+static st_table *methods; /* the kind of each method */
 
 void heddle_offload_method(ID method, heddle_method_kind kind)
 {
@@ -46,7 +46,7 @@ void *heddle_timed_call_run(void *data)
     return result;
 }
 
-/* A call in place that takes longer than this (ns) is named in the report of the stall that it causes. */
+/* ns. If a call in place takes longer than this, the report of the stall names it. */
 static const int64_t BLOCKING_NS = 20 * 1000 * 1000;
 
 void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call)
@@ -80,9 +80,9 @@ bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void 
 }
 
 /*
- * Does it close a descriptor that calls wait on? Then it must not queue behind them. The first argument of Ruby's
- * function points to the number; for another function of IO#close this reads some other value, and at worst runs the
- * call in place.
+ * Does the call close a descriptor on which other calls wait? Then it must not queue behind them. The first argument of
+ * Ruby's function points to the descriptor. For another function of IO#close this reads some other value; at worst the
+ * call then runs in place.
  */
 static bool is_close_with_waiters(const void *data)
 {

@@ -13,7 +13,10 @@
 void heddle_offload_switch(bool on);
 bool heddle_offload_on(void);
 
-/* Lists Ruby methods by how the native calls inside them are run; IDs are added, never removed. */
+/*
+ * The kinds of Ruby methods, by how the native calls inside them are run. Methods are added to the lists, and never
+ * removed.
+ */
 typedef enum {
     HEDDLE_METHOD_ORDINARY,
     HEDDLE_METHOD_QUICK,   /* one quick system call, which waits for no other fiber */
@@ -51,5 +54,8 @@ void *heddle_timed_call_run(void *data);
 void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call);
 
 heddle_function *heddle_function_of_call(void *function);
-/* Only calls of methods on the list of quick ones and openings run inline, and only while they are quick. */
+/*
+ * Does this call of Ruby's own run inline? Yes only for methods on the list of quick ones and for openings, and only
+ * while they are quick.
+ */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

@@ -6,7 +6,7 @@
 enum { WORDS = 4 }; /* words of the argument; every version has at least these: cif, function, values, result */
 
 static enum { UNKNOWN, PROBING, KNOWN, NOT_FOUND } place = UNKNOWN;
-static void *fiddles; /* Fiddle's function that gets the argument */
+static void *fiddles; /* the function of Fiddle that gets the argument */
 static int word;
 
 static void probe_layout(void)

@@ -1,21 +1,21 @@
 #pragma once
 
 /*
- * Finds the function that a call of Fiddle is for. Fiddle makes every call without the GVL by one function of its own,
- * so that function's library says nothing about the call. The address of the called function is in the argument, at an
- * offset that a call of a known function shows once.
+ * Finds the function that a call of Fiddle is for. Fiddle makes every call without the GVL through one function of its
+ * own, so the library of that function says nothing about the call. The argument contains the address of the called
+ * function. A trial call of a known function shows at which offset.
  */
 
 #include "offload/policy.h"
 
 #include <ruby.h>
 
-/* Is it one of Fiddle's own functions? */
+/* Is this one of Fiddle's own functions? */
 bool heddle_target_needed(const heddle_function *function);
 
 /*
- * The function that Fiddle's call is for; NULL where it is unknown. The first time it looks for the offset, which calls
- * Ruby methods that don't wait. With the GVL.
+ * The function that Fiddle's call is for, or NULL if it is unknown. The first call finds the offset, by Ruby methods
+ * that don't wait. Called with the GVL.
  */
 heddle_function *heddle_target_find(const heddle_function *function, const void *argument);
 

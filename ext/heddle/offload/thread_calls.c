@@ -6,7 +6,7 @@
 
 pthread_mutex_t heddle_threads_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A function of its own: a function to which longjmp returns must not keep its variables in registers. */
+/* A separate function, because a function to which longjmp returns must not keep its variables in registers. */
 __attribute__((noinline)) void *heddle_thread_run_function(heddle_offload_thread *thread, heddle_job *job)
 {
     /* A callback that raises leaves the native function by longjmp, as in plain Ruby. */

@@ -12,7 +12,8 @@ struct heddle_offload_thread {
     pthread_cond_t answered; /* a callback was answered, the job was abandoned, or an interruption has ended */
     heddle_job *job;
     bool leave; /* heddle_threads_serve has to return */
-    unsigned interrupting; /* how many threads call its job's unblocking function now: the job must not end meanwhile */
+    /* how many threads are calling its job's unblocking function: the job must not end meanwhile */
+    unsigned interrupting;
     jmp_buf left;          /* where longjmp goes when a callback has raised */
     heddle_native_frames frames;
     heddle_offload_thread *next, *previous;
@@ -21,9 +22,9 @@ struct heddle_offload_thread {
 extern pthread_mutex_t heddle_threads_lock; /* Protects jobs, their queues and their threads. */
 
 /*
- * heddle_threads_interrupt, for a caller that holds the lock. The lock is released while the library's unblocking
- * function runs, which may wait for a lock of the library's. As in Ruby, that function is called once, and the signal
- * sent repeatedly.
+ * Like heddle_threads_interrupt, for a caller that holds the lock. Releases the lock while the library's unblocking
+ * function runs, because that may wait for a lock of the library. As in Ruby, that function is called once, and the
+ * signal is sent repeatedly.
  */
 void heddle_threads_interrupt_locked(heddle_job *job);
 

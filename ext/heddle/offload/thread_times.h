@@ -9,11 +9,11 @@ typedef struct {
     long waited, made_to_wait;
 } heddle_thread_pauses;
 
-/* The calling thread's. */
+/* The counts of the calling thread. */
 heddle_thread_pauses heddle_thread_pauses_now(void);
 /*
- * How many of the `wall` ns since `before` the calling thread has computed, when it had a core for `cpu` of them; -1:
- * unknown, because the machine was busy.
+ * For how many of the `wall` ns since `before` the calling thread has computed, if it had a core for `cpu` of them.
+ * Returns -1 if that is unknown because the machine was busy.
  */
 int64_t heddle_thread_computed(int64_t cpu, int64_t wall, heddle_thread_pauses before);
 /* Does the thread with this kernel id sleep? A thread that waits for a core does not, however busy the machine is. */

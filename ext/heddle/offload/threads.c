@@ -19,7 +19,9 @@
  */
 enum { SOFT_LIMIT = 64 };
 
-/* Threads above the limit, for prompt jobs only: else no file could be opened while all threads wait for a lock. */
+/*
+ * Threads above the limit, only for prompt jobs: otherwise no file could be opened while all threads wait for a lock.
+ */
 enum { RESERVED = 8 };
 
 /* A thread that was idle for this time ends. */
@@ -38,15 +40,15 @@ typedef struct {
 static struct {
     job_queue waiting, computing, prompt;
 } queues;
-static _Atomic unsigned queued_count; /* of all three; read without the lock */
+static _Atomic unsigned queued_count; /* the number of jobs in all three queues; read without the lock */
 static unsigned running_limited; /* running jobs that are not prompt: the limit of threads is for these */
-static bool spinning;    /* a thread spins, at most one: it takes the next job without being woken */
+static bool spinning;    /* one thread spins (never more): it takes the next job without being woken */
 static heddle_spin spins;
 static heddle_offload_thread *threads;
 static heddle_threads_statistics statistics;
 static unsigned starting; /* threads that were asked for and have not begun */
 static int64_t grown_at;  /* when a thread was last asked for because a job was overdue */
-static _Atomic unsigned forks; /* between the first process and this one */
+static _Atomic unsigned forks; /* forks between the first process and this one */
 
 static _Thread_local heddle_job *current;
 
@@ -173,7 +175,7 @@ static bool must_wake_thread(void)
     return count_runnable() > spinning;
 }
 
-/* True: the queued jobs need one more thread. The caller starts it; `starting` counts it from here on. */
+/* Returns true if the queued jobs need one more thread. The caller must start it; `starting` counts it from here on. */
 static bool claim_thread(bool obey_soft_limit)
 {
     /* For the metrics: a job stays queued because the limit is reached. */
@@ -193,7 +195,8 @@ bool heddle_threads_submit(heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
-    job->worth_spinning = job->brief && may_spin(count_queued()); /* the loop would spin; others run the queued jobs */
+    /* the loop would spin, while other threads run the queued jobs */
+    job->worth_spinning = job->brief && may_spin(count_queued());
     bool wake = must_wake_thread(), needs_thread = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
@@ -223,8 +226,8 @@ static void recheck_computing(void)
 }
 
 /*
- * Has the first job of this queue been queued for three times HEDDLE_OVERDUE_NS, and was no thread started for an
- * overdue job since? Then its loop is stuck and never asks: a later job of the queue asks in its place.
+ * Was the first job of this queue queued three times HEDDLE_OVERDUE_NS ago, and no thread started for an overdue job
+ * since? Then the job's loop is stuck and never asks for a thread: a later job of the queue asks in its place.
  */
 static bool is_overdue(const job_queue *queue)
 {
@@ -289,7 +292,7 @@ heddle_offload_thread *heddle_threads_attach(void)
 {
     heddle_offload_thread *thread = calloc(1, sizeof(*thread));
     if (!thread) {
-        heddle_threads_report_unstarted(); /* the job is overdue soon: then another thread is started for it */
+        heddle_threads_report_unstarted(); /* the job will soon be overdue: then another thread is started for it */
         return NULL;
     }
     thread->native = pthread_self();
@@ -313,7 +316,7 @@ void heddle_threads_detach(heddle_offload_thread *thread)
     free(thread);
 }
 
-/* The job's result is set. The caller holds the lock. */
+/* Called with the lock held, when the job's result is set. */
 static void end_job(heddle_offload_thread *thread, heddle_job *job)
 {
     while (thread->interrupting) /* the end of the interruption is signalled on `answered`, too */
@@ -328,14 +331,14 @@ static void end_job(heddle_offload_thread *thread, heddle_job *job)
     bool abandoned = job->abandoned;
     atomic_store(&job->state, HEDDLE_JOB_ENDED);
     /*
-     * Unless it was abandoned, the job lives until its fiber has taken the lock, which this thread still holds: so
-     * `notify` may use it, but no later code. An abandoned job may be gone once its state is ENDED.
+     * Unless it was abandoned, the job exists until its fiber has taken the lock, which this thread still holds. So
+     * `notify` may use the job, but later code must not. An abandoned job may no longer exist when its state is ENDED.
      */
     if (!abandoned)
         job->notify(job);
 }
 
-/* The caller holds the lock, which is released while the job runs. */
+/* Called with the lock held; releases it while the job runs. */
 static void run_job(heddle_offload_thread *thread, heddle_job *job)
 {
     job->thread = thread;
@@ -364,7 +367,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     if (job->take_errors)
         job->errors = job->take_errors();
     int64_t wall = heddle_clock_now() - job->began;
-    int64_t cpu = -1; /* unknown; otherwise computing time: see heddle_thread_computed */
+    int64_t cpu = -1; /* unknown; otherwise the time it has computed, see heddle_thread_computed */
     if (!job->brief)
         cpu = heddle_thread_computed(heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
     heddle_debug_delay();
@@ -391,7 +394,7 @@ bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t except
     return job != NULL;
 }
 
-/* The caller holds the lock, which is released meanwhile. True: there is a job to run. */
+/* Called with the lock held; releases it meanwhile. Returns true if there is a job to run. */
 static bool spin_for_job(void)
 {
     int64_t until = heddle_clock_now() + HEDDLE_SPIN_NS;
@@ -405,7 +408,9 @@ static bool spin_for_job(void)
     return count_runnable();
 }
 
-/* Waits for a job. False: there was none for IDLE_SECONDS. The caller holds the lock, which is released meanwhile. */
+/*
+ * Waits for a job. Returns false if there was none for IDLE_SECONDS. Called with the lock held; releases it meanwhile.
+ */
 static bool wait_for_job(heddle_offload_thread *thread)
 {
     statistics.idle++;
@@ -436,7 +441,8 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     }
     thread->leave = false;
     if (!spare)
-        pthread_cond_signal(&job_available); /* this one may have been woken for a job, which another must take now */
+        /* this thread may have been woken for a job, which another thread must take now */
+        pthread_cond_signal(&job_available);
     pthread_mutex_unlock(&heddle_threads_lock);
     return spare;
 }

@@ -6,8 +6,8 @@
  * and call back into Ruby. The caller makes the threads; these functions use no Ruby, and may be called from any thread
  * unless they say otherwise.
  *
- * A queued job may be the one that ends the running ones (an unlock, for example). So beyond a soft limit more threads
- * are started, but slowly, up to the limit. Then jobs stay queued; they can be withdrawn.
+ * The running jobs may wait for a queued job, such as an unlock. So beyond a soft limit more threads are started, but
+ * slowly, up to the limit. At the limit jobs stay queued; they can be withdrawn.
  */
 
 #include "offload/job.h"
@@ -25,29 +25,33 @@ bool heddle_threads_are_full(void);
 /* Is there any thread to take queued jobs? */
 bool heddle_threads_exist(void);
 
-/* Queues the job. True: the caller must start one more thread, or call heddle_threads_report_unstarted if it can't. */
+/*
+ * Queues the job. If it returns true, the caller must start one more thread, or call heddle_threads_report_unstarted if
+ * it can't.
+ */
 bool heddle_threads_submit(heddle_job *job);
 void heddle_threads_report_unstarted(void);
 
 /*
- * Called each time a queued job has waited for HEDDLE_OVERDUE_NS. True: the caller must start one more thread. That
- * thread runs the oldest job that may run. Only the first job of its queue (threads.c has one for each kind) gets a
- * thread so; if its loop is stuck and never asks, a later one may ask after three times HEDDLE_OVERDUE_NS.
+ * Called each time a queued job has waited for HEDDLE_OVERDUE_NS. If it returns true, the caller must start one more
+ * thread, which runs the oldest job that may run. It returns true only for the first job of a queue (threads.c has one
+ * for each kind). If the loop of that job is stuck and never asks, a later job gets a thread after three times
+ * HEDDLE_OVERDUE_NS.
  */
 #define HEDDLE_OVERDUE_NS ((int64_t)20 * 1000 * 1000)
 bool heddle_threads_check_overdue(heddle_job *job);
 
-/* Removes a job that has not begun from the queue. False: it has begun. */
+/* Removes a job that has not begun from the queue. Returns false if it has begun. */
 bool heddle_threads_withdraw(heddle_job *job);
 /*
- * Asks a running job to end. To be repeated: the job may just be about to make the call that has to be interrupted. The
- * library's own unblocking function is called the first time only. Called by the job's fiber, or when its thread has to
- * end.
+ * Asks a running job to end. Repeat the call, because the job may just be about to make the system call that must be
+ * interrupted. The library's own unblocking function is called only the first time. Called by the job's fiber, or when
+ * its thread has to end.
  */
 void heddle_threads_interrupt(heddle_job *job);
 /* Called when the callback has returned or raised: then the native function continues or is left. */
 void heddle_threads_answer(heddle_job *job, void *result, bool raised);
-/* The job will post no completion any more. Its record must stay until its state is ENDED. */
+/* Makes the job post no completion any more. Its record must stay until its state is ENDED. */
 void heddle_threads_abandon(heddle_job *job);
 /* Waits until no other thread touches a job that has ended. */
 void heddle_threads_settle(void);
@@ -55,15 +59,16 @@ void heddle_threads_settle(void);
 /* Makes the record of the calling thread; NULL: no memory. */
 heddle_offload_thread *heddle_threads_attach(void);
 /*
- * Runs jobs until the thread is not needed for a while (true) or is interrupted (false): then the caller checks
- * interrupts, and may call again. Without the GVL.
+ * Runs jobs until the thread is not needed for a while (returns true) or is interrupted (returns false). Then the
+ * caller checks interrupts, and may call again. Called without the GVL.
  */
 bool heddle_threads_serve(heddle_offload_thread *thread);
 /* Makes `serve` return, and ends its job early. */
 void heddle_threads_leave(heddle_offload_thread *thread);
 /*
- * Ruby has left heddle_threads_serve, and the function of its job, by longjmp: a callback that is not intercepted has
- * raised, or the thread was killed in it (`exception` is 0). Ends the job, whose fiber raises. False: there is none.
+ * Called when Ruby has left heddle_threads_serve, and the function of its job, by longjmp: a callback that is not
+ * intercepted has raised, or the thread was killed in it (`exception` is 0). Ends the job, whose fiber then raises.
+ * Returns false if there is no job.
  */
 bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t exception);
 void heddle_threads_detach(heddle_offload_thread *thread);
@@ -71,18 +76,19 @@ void heddle_threads_detach(heddle_offload_thread *thread);
 /* The job that the calling thread runs, or NULL. */
 heddle_job *heddle_threads_current(void);
 /*
- * Lets the job's fiber run the function, and waits for that. On the job's thread. Does not return if the function
- * raised or no fiber waits for the job any more: then the job's own function is left by longjmp, as Ruby leaves it.
+ * Lets the job's fiber run the function, and waits for that. Called on the job's thread. Does not return if the
+ * function has raised or no fiber waits for the job any more: then it leaves the job's own function by longjmp, as Ruby
+ * does.
  */
 void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), void *data);
 
-/* The frames of a native function on its thread's stack, which may hold values from its first callback on. */
+/* The frames of a native function on its thread's stack. From the first callback on they may hold Ruby values. */
 typedef struct {
     const void *start, *end; /* start is NULL before the first callback; the stack grows down */
     jmp_buf registers;
 } heddle_native_frames;
 
-/* The caller holds the GVL: the thread can't end meanwhile. */
+/* Called with the GVL, so the thread can't end meanwhile. */
 heddle_native_frames heddle_threads_frames(const heddle_job *job);
 
 /* Forks between the first process and this one. A child sees another number: its parent's jobs never end there. */
@@ -90,11 +96,11 @@ unsigned heddle_threads_count_forks(void);
 
 typedef struct {
     unsigned threads, idle, queued, running, computing, cores;
-    unsigned soft_limit; /* without the thread for each core that it allows beside */
+    unsigned soft_limit; /* without the additional thread for each core */
     unsigned limit;
     /*
-     * jobs that have ended; threads started because a queued job was overdue; how often a job was submitted, or was
-     * found overdue, while the limit was reached
+     * jobs that have ended; threads started because a queued job was overdue; how often a job was submitted or overdue
+     * while the limit was reached
      */
     uint64_t jobs, grown, full;
 } heddle_threads_statistics;

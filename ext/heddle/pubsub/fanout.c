@@ -5,9 +5,10 @@
 
 enum {
     RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */
-    DELIVERIES_A_TICK = 256, /* the same for deliveries, one message to one subscriber each: at most some 10 us each */
+    /* deliveries in one tick; each delivers one message to one subscriber, and takes 10 us or less */
+    DELIVERIES_A_TICK = 256,
     CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick after an overrun */
-    RENEWALS = 3,           /* attempts to read the topic's offset within one generation */
+    RENEWALS = 3,           /* attempts to read a topic's offset in the same generation as the state */
 };
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
@@ -130,7 +131,7 @@ heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop)
 
 /* -- records of the log -------------------------------------------------------------------------------------------- */
 
-/* All subscribers continue from the history's position, some of them in each tick. */
+/* From now on all subscribers catch up from the history, some of them in each tick. */
 static void begin_overrun(heddle_fanout *fanout)
 {
     for (heddle_link *link = heddle_link_first(&fanout->topics); link; link = heddle_link_after(&fanout->topics, link))
@@ -167,7 +168,8 @@ static void continue_overrun(heddle_fanout *fanout)
 }
 
 /*
- * When the history has begun anew, earlier positions mean nothing: every subscriber gets a reset. Calls no operation.
+ * Called when the history has begun anew: earlier positions mean nothing, so every subscriber gets a reset. Calls no
+ * operation.
  */
 static void renew_generation(heddle_fanout *fanout)
 {
@@ -184,7 +186,7 @@ static void renew_generation(heddle_fanout *fanout)
     begin_overrun(fanout);
 }
 
-/* Begins a broadcast if the record's topic has subscribers. False: the record was overwritten. */
+/* Begins a broadcast if the record's topic has subscribers. Returns false if the record was overwritten. */
 static bool begin_broadcast(heddle_fanout *fanout, const heddle_history_record *record)
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
@@ -198,7 +200,7 @@ static bool begin_broadcast(heddle_fanout *fanout, const heddle_history_record *
     return !topic || heddle_fanout_begin_broadcast(topic, record);
 }
 
-/* The topic's next messages are delivered with the first one, as far as no message of another topic is between them. */
+/* Adds the topic's next messages to the broadcast, up to the first message of another topic. */
 static void extend_broadcast(heddle_fanout *fanout)
 {
     heddle_history_record record;
@@ -208,7 +210,7 @@ static void extend_broadcast(heddle_fanout *fanout)
         fanout->next_lsn = record.next;
 }
 
-/* False: there is no record, or an overrun has begun because records were overwritten. */
+/* Reads a record. Returns false if there is none, or if an overrun has begun because records were overwritten. */
 static bool read_record(heddle_fanout *fanout)
 {
     heddle_history_record record;
@@ -226,7 +228,7 @@ static bool read_record(heddle_fanout *fanout)
     return true;
 }
 
-/* A record is read when all subscribers have got those before it: so each topic's order is kept. */
+/* A record is read only when all subscribers have got the records before it. So the order in each topic is kept. */
 static void read_log(heddle_fanout_wait *wait)
 {
     heddle_fanout *fanout = HEDDLE_CONTAINER_OF(wait, heddle_fanout, wait);
@@ -249,7 +251,7 @@ static void read_log(heddle_fanout_wait *wait)
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
 
-/* False: the position is not one of this history. */
+/* Returns false if the position does not belong to this history. */
 static bool parse_position(const heddle_fanout *fanout, heddle_position position, uint64_t *offset)
 {
     const size_t epoch = HEDDLE_EPOCH_SIZE;
@@ -265,7 +267,7 @@ static bool parse_position(const heddle_fanout *fanout, heddle_position position
     return true;
 }
 
-/* The topic's last offset, in the fan-out's generation; negative: the history can't be read. */
+/* The topic's last offset, in the fan-out's generation. Negative if the history can't be read. */
 static int64_t find_last_offset(heddle_fanout *fanout, const char *name, size_t size)
 {
     for (int tries = 0; tries < RENEWALS; tries++) {
@@ -335,7 +337,7 @@ void heddle_unsubscribe(heddle_subscriber *subscriber)
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text)
 {
     const heddle_fanout *fanout = subscriber->topic->fanout;
-    /* Until its reset has come, its position is not of this generation. */
+    /* Until the subscriber has got its reset, its position belongs to an earlier generation. */
     heddle_message message = {.offset = subscriber->generation == fanout->generation ? subscriber->seen : 0};
     memcpy(message.epoch, fanout->epoch, sizeof(message.epoch));
     return heddle_message_position(&message, text);

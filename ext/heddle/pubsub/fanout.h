@@ -70,8 +70,8 @@ typedef struct {
     /* Called when the loop closes and the subscriber was unsubscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
     /*
-     * Prefetches memory that `deliver` reads. Called twice: when one other subscriber comes before this one, and when
-     * this one `is_next`; then the cache has what the first call prefetched. May be NULL.
+     * Prefetches memory that `deliver` reads. Called twice: when another subscriber is still before this one, and when
+     * this one `is_next`. At the second call the cache has the memory that the first one has prefetched. May be NULL.
      */
     void (*prefetch)(const heddle_subscriber *subscriber, bool is_next);
 } heddle_subscriber_operations;
@@ -84,7 +84,7 @@ struct heddle_subscriber {
     uint32_t generation; /* the generation of the history that `seen` belongs to */
     uint8_t policy; /* a heddle_slow_policy */
     bool behind;    /* it continues from the history when its output has drained */
-    bool closing;   /* it was too slow */
+    bool closing;   /* its client was too slow */
 };
 
 /* The position from which a client continues, as the client sent it: "epoch:offset". */
@@ -103,13 +103,13 @@ typedef enum {
 heddle_fanout *heddle_fanout_of(heddle_loop *loop);
 
 /*
- * A position that is unknown, or after which messages are lost, causes a reset at once. The subscriber may be
- * unsubscribed on return, if its operations do that.
+ * Subscribes. If the position is unknown, or messages after it are lost, the subscriber gets a reset at once. Its
+ * operations may unsubscribe it during this call.
  */
 heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscriber *subscriber, const char *topic,
                                          size_t size, heddle_position since) __attribute__((warn_unused_result));
 void heddle_unsubscribe(heddle_subscriber *subscriber);
-/* In a forked child, where the fan-out belongs to the parent. */
+/* Called in a forked child, where the fan-out belongs to the parent. */
 static inline void heddle_subscriber_abandon(heddle_subscriber *subscriber)
 {
     subscriber->topic = NULL;
@@ -130,11 +130,12 @@ static inline HEDDLE_LAST_USE void heddle_subscriber_drained(heddle_subscriber *
 
 typedef struct {
     uint64_t delivered; /* counted once for each subscriber */
-    uint64_t dropped;   /* DROP: messages that subscribers were too slow for; COALESCE: how often one fell behind */
+    /* DROP: messages that slow subscribers did not get; COALESCE: how often a subscriber fell behind */
+    uint64_t dropped;
     uint64_t resets;    /* counted once for each subscriber */
     uint64_t closed;    /* subscribers that were too slow */
     size_t subscribers, topics;
 } heddle_fanout_statistics;
 
-/* All zero when the loop has no fan-out, and none is made: any thread with the GVL may call it. */
+/* All zero when the loop has no fan-out; makes none. May be called on any thread with the GVL. */
 heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop);

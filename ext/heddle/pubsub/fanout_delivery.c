@@ -9,8 +9,8 @@ enum {
 };
 
 /*
- * The state that the subscribers of a topic share while all of them catch up. On the C stack, which keeps and pins its
- * Strings.
+ * The state that the subscribers of a topic share while all of them catch up. It lies on the C stack, which keeps and
+ * pins its Strings.
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
@@ -47,8 +47,8 @@ void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset)
 }
 
 /*
- * True: too much output waits for its client. The policy was applied, and the message must not be delivered; the
- * subscriber may be freed.
+ * Applies the subscriber's policy if too much output waits for its client. Returns true then: the message must not be
+ * delivered, and the subscriber may be freed.
  */
 static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_message *message)
 {
@@ -93,9 +93,9 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
 }
 
 /*
- * A subscriber's data are spread over several records: each has a pointer to another record of the same subscriber (its
- * socket, its output). Those of ten thousand subscribers are more than a processor's caches hold. So they are
- * prefetched step by step, while the subscribers before it get the message.
+ * A subscriber's data are spread over several records, each with a pointer to the next (its socket, its output). The
+ * records of ten thousand subscribers do not fit into a processor's caches. So they are prefetched step by step, while
+ * the subscribers before it get the message.
  */
 static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *next)
 {
@@ -107,8 +107,8 @@ static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *n
             subscriber->operations->prefetch(subscriber, step == 0);
     }
     /*
-     * The third one's record, and the line behind it: the subscriber is embedded in a larger record, whose next
-     * members, such as the pointer to its socket, the operation reads later.
+     * Prefetches the third subscriber's record, and the cache line behind it. The subscriber is embedded in a larger
+     * record; the operation later reads the members that follow, such as the pointer to the socket.
      */
     heddle_prefetch(next, sizeof(heddle_subscriber) + HEDDLE_CACHE_LINE);
 }
@@ -121,7 +121,9 @@ static VALUE make_string(VALUE size)
     return string;
 }
 
-/* The payload as a frozen String, in UTF-8 whatever its bytes are; 0: it was overwritten, or no memory. */
+/*
+ * The payload as a frozen String, marked as UTF-8 whatever its bytes are. 0 if it was overwritten, or without memory.
+ */
 static VALUE copy_payload(const heddle_history *history, const heddle_history_record *record)
 {
     int state;
@@ -238,8 +240,8 @@ void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
 /* -- missed messages ----------------------------------------------------------------------------------------------- */
 
 /*
- * Reads the message at an LSN into `own`, or returns a shared one. NULL: it was
- * overwritten, is of another generation, or no memory.
+ * Reads the message at an LSN into `own`, or returns a shared one. Returns NULL if it was overwritten or belongs to
+ * another generation, or without memory.
  */
 static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_message *own)
 {
@@ -257,7 +259,10 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
     VALUE payload = copy_payload(fanout->history, &record);
     if (!payload)
         return NULL;
-    /* A filled slot is kept: all subscribers read in the same order, so the next one would need what was replaced. */
+    /*
+     * A filled slot is kept: all subscribers read in the same order, so the next subscriber would need the replaced
+     * message.
+     */
     bool keep = shared && shared->lsns[slot] == 0;
     heddle_message *message = keep ? &shared->messages[slot] : own;
     *message = start_message(topic, record.offset, payload);
@@ -278,8 +283,8 @@ static void renew_subscriber(heddle_subscriber *subscriber)
         return; /* the fan-out notices the new generation later: then all subscribers catch up and get the reset */
     subscriber->generation = topic->fanout->generation;
     /*
-     * < 0: the history's mutex could not be acquired. A client that continues from 0 gets the kept messages, or a
-     * reset.
+     * offset < 0 means that the history's mutex could not be acquired. Then the client continues from 0: it gets the
+     * kept messages, or another reset.
      */
     heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
@@ -300,7 +305,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = find_start_offset(subscriber, all_missed), offset = since;
-    /* `offset`: the topic has no message after it; still `since` if the history can't be read. For the reset. */
+    /* Sets `offset` for a reset: the topic has no message after it. It stays `since` if the history can't be read. */
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
                                     &offset);
     if (count == -ESTALE)
@@ -310,7 +315,10 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     /* deliver_message may free the subscriber; then `delivery.subscriber` is NULL. */
     for (int i = 0; i < count && delivery.subscriber; i++) {
         heddle_message own, *message = read_message(topic, lsns[i], &own);
-        /* read_message allocates: the garbage collector may have unsubscribed this one, which clears `delivery`. */
+        /*
+         * read_message allocates, so the garbage collector may have unsubscribed this subscriber, which clears
+         * `delivery`.
+         */
         if (!delivery.subscriber)
             break;
         if (!message) {

@@ -12,21 +12,21 @@ struct heddle_topic {
     heddle_fanout *fanout;
     heddle_topic *next; /* in its bucket */
     uint64_t hash;
-    unsigned deliveries; /* a delivery is running: the topic is kept, even without subscribers */
+    unsigned deliveries; /* deliveries that are running: until they end, the topic is kept even without subscribers */
     uint32_t size;
-    bool overrun; /* its subscribers have to catch up: it is at the beginning of the list */
+    bool overrun; /* its subscribers must catch up: the topic is at the beginning of the list */
     char name[];
 };
 
 /*
- * The cursor of a running delivery; heddle_unsubscribe moves it on. On the C stack and in the list `deliveries`. Only
- * the broadcast's is in its record.
+ * The cursor of a running delivery; heddle_unsubscribe moves it on. It lies on the C stack, and is in the list
+ * `deliveries`. Only the broadcast's cursor is in the broadcast's record.
  */
 typedef struct heddle_delivery heddle_delivery;
 struct heddle_delivery {
     heddle_delivery *outer;
-    heddle_link *next;             /* of a topic's subscribers; NULL: none is left */
-    heddle_subscriber *subscriber; /* the one that gets messages now; NULL: it is gone, or none */
+    heddle_link *next;             /* the next of a topic's subscribers; NULL: none is left */
+    heddle_subscriber *subscriber; /* the subscriber that gets messages now; NULL: none, or it is gone */
 };
 
 enum {
@@ -35,8 +35,9 @@ enum {
 };
 
 /*
- * Messages of a topic, consecutive in the log, on their way to its subscribers: some subscribers in each tick. Each
- * subscriber gets all of them in the same tick, so they leave together. Marked by the fan-out's object.
+ * A broadcast: messages of a topic, consecutive in the log, that are being delivered to its subscribers, some
+ * subscribers in each tick. Each subscriber gets all of the messages in the same tick, so they are sent together.
+ * Marked by the fan-out's object.
  */
 typedef struct {
     heddle_delivery delivery; /* not in the list of deliveries, which end before the next tick */
@@ -62,9 +63,9 @@ struct heddle_fanout {
     size_t bucket_count;
     heddle_link topics;
     struct {
-        size_t topics;     /* how many topics, at the beginning of the list, have to catch up */
+        size_t topics;     /* how many topics must catch up; they are at the beginning of the list */
         bool begun;        /* some subscribers of the first of these topics have caught up */
-        heddle_link *next; /* its subscriber that catches up next; NULL: none is left */
+        heddle_link *next; /* the subscriber of that topic that catches up next; NULL: none is left */
     } overrun;
     heddle_delivery *deliveries;
     heddle_broadcast broadcast;
@@ -75,11 +76,11 @@ struct heddle_fanout {
 
 /* -- fanout_topics.c -- */
 
-/* NULL: there are no subscribers. */
+/* Returns NULL if the topic has no subscribers. */
 heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size);
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 heddle_topic *heddle_fanout_make_topic(heddle_fanout *fanout, const char *name, size_t size);
-/* Frees it, unless it has subscribers or a delivery is running. */
+/* Frees the topic, unless it has subscribers or a delivery is running. */
 void heddle_fanout_drop_unused_topic(heddle_topic *topic);
 
 /* -- fanout_delivery.c -- */
@@ -95,23 +96,29 @@ static inline void heddle_fanout_end_delivery(heddle_fanout *fanout, const heddl
     fanout->deliveries = delivery->outer;
 }
 
-/* Begins a broadcast with the record's message; none may be running. False: it was overwritten, or no memory. */
+/*
+ * Begins a broadcast with the record's message; none may be running. Returns false if the message was overwritten, or
+ * without memory.
+ */
 bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_record *record);
-/* Adds the record's message if it is the topic's. False: it is not, does not fit, was overwritten, or no memory. */
+/*
+ * Adds the record's message if it belongs to the topic. Returns false if it does not, does not fit or was overwritten,
+ * or without memory.
+ */
 bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_record *record);
 /*
- * Delivers all messages of the broadcast to one subscriber after another, until there were `most` deliveries or, by the
- * last subscriber's, some more. Returns the number of deliveries. The broadcast ends after the topic's last subscriber.
+ * Delivers all messages of the broadcast to one subscriber after another, until there were at least `most` deliveries.
+ * Returns the number of deliveries. The broadcast ends after the topic's last subscriber.
  */
 unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most);
-/* Idempotent. The subscribers that are left do not get its messages. */
+/* Ends the broadcast: the remaining subscribers do not get its messages. Idempotent. */
 void heddle_fanout_end_broadcast(heddle_fanout *fanout);
 void heddle_fanout_mark_broadcast(const heddle_fanout *fanout);
 HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset);
 /*
- * Delivers what the subscriber has missed. `all_missed`: every message, even if the policy is COALESCE, which otherwise
- * gets only the newest.
+ * Delivers the messages that the subscriber has missed. With the policy COALESCE it gets only the newest one, unless
+ * `all_missed` is set.
  */
 HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool all_missed);
-/* At most `most` subscribers, from overrun.next on, catch up with shared messages. Returns their number. */
+/* Lets at most `most` subscribers, from overrun.next on, catch up with shared messages. Returns their number. */
 unsigned heddle_fanout_catch_up_some(heddle_topic *topic, unsigned most);

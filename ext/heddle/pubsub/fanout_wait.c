@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #endif
 
-/* Not part of heddle_fanout_wait, which may be freed before the loop has opened a posted message. */
+/* Not embedded in heddle_fanout_wait, which may be freed before the loop has opened a posted message. */
 struct heddle_fanout_message {
     heddle_loop_message base;
     heddle_fanout_wait *wait; /* NULL: closed meanwhile */
@@ -88,7 +88,7 @@ static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 
 #else
 
-/* Without this nothing would wake the loop: a subscriber that would get no messages must be rejected. */
+/* Returns an error if the eventfd can't be watched: nothing would wake the loop, so the subscriber must be rejected. */
 static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 {
     return -ENOSYS;

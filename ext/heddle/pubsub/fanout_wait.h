@@ -1,15 +1,15 @@
 #pragma once
 
 /*
- * How a loop learns of new messages. All processes have the same eventfd, and each has it, edge-triggered, in its own
- * epoll set, so that no process has to read it. Without epoll, publishing wakes only the loops of this process.
+ * Notifies a loop of new messages. All processes share an eventfd. Each process has it, edge-triggered, in an epoll set
+ * of its own, so that no process needs to read it. Without epoll, publishing wakes only the loops of this process.
  */
 
 #include "net/fork_guard.h"
 #include "scheduler/loop.h"
 
 typedef struct heddle_fanout_wait heddle_fanout_wait;
-/* Called in the loop, with the GVL; it must read until there is nothing more, or ask to be called again. */
+/* Called in the loop, with the GVL. It must read all new messages, or ask to be called again. */
 typedef void heddle_fanout_wait_fn(heddle_fanout_wait *wait);
 
 typedef struct heddle_fanout_message heddle_fanout_message;
@@ -30,5 +30,5 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
 /* Makes the loop call `fn` in its next tick, without an event. */
 void heddle_fanout_wait_call_again(heddle_fanout_wait *wait);
 void heddle_fanout_wait_close(heddle_fanout_wait *wait); /* idempotent */
-/* The loop may be freed already. Idempotent. */
+/* Closes it when the loop may be freed already. Idempotent. */
 void heddle_fanout_wait_abandon(heddle_fanout_wait *wait);

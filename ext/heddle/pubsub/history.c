@@ -24,7 +24,7 @@ static uint32_t set_of(const heddle_history *history, const heddle_topic_hash *h
     return (uint32_t)(hash->low & (history->topic_sets - 1));
 }
 
-/* An entry of an earlier generation counts as free. */
+/* Is the entry in use? An entry of an earlier generation counts as free. */
 static bool is_used(const heddle_history *history, const heddle_history_topic *topic)
 {
     return topic->lsn_plus_1 > history->header->state.floor_lsn && (topic->hash.low || topic->hash.high);
@@ -67,12 +67,12 @@ bool heddle_history_forgot_since(const heddle_history *history, const char *name
         return false;
     for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
         if (is_used(history, &set->ways[i]) && set->ways[i].published < time)
-            return false; /* forgotten topics had their last messages before this one */
+            return false; /* all forgotten topics had their last message before this one */
     }
     return true;
 }
 
-/* Writes the topic's entry before its next message, and which entry it is, to the journal. */
+/* Writes to the journal which entry the topic has, and the entry as it was before the next message. */
 static void choose_entry(const heddle_history *history, const char *name, size_t size, heddle_history_journal *journal)
 {
     heddle_topic_hash hash = hash_of(history, name, size);
@@ -91,7 +91,7 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
             (!is_used(history, &set->ways[i]) || set->ways[i].published < set->ways[chosen].published))
             chosen = i;
     }
-    /* If the new topic was in the set before, its last message is not newer than `forgotten`. */
+    /* If the new topic was in this set earlier, its last message is not newer than `forgotten`. */
     journal->topic = (heddle_history_topic){.hash = hash, .offset = forgotten};
     journal->slot = number * HEDDLE_HISTORY_WAYS + (uint32_t)chosen;
     if (is_used(history, &set->ways[chosen]) && set->ways[chosen].offset > forgotten)

@@ -28,7 +28,10 @@ typedef struct {
     heddle_shared_memory memory;
     heddle_history_header *header; /* NULL: closed */
     char *log;
-    /* Copies: another process can overwrite the mapping, and must not make this one read beyond it. */
+    /*
+     * Copies of values in the mapping: another process can overwrite the mapping, and must not make this process read
+     * beyond it.
+     */
     uint64_t log_size;
     uint32_t topic_sets;
     int wake_fd; /* an eventfd that all processes have; -1: none */
@@ -36,12 +39,13 @@ typedef struct {
 
 typedef struct {
     size_t log_size;   /* bytes, a power of two */
-    uint32_t topics;   /* a power of two; of more topics, those without messages for the longest time are forgotten */
+    /* a power of two; if there are more topics, the ones without messages for the longest time are forgotten */
+    uint32_t topics;
     uint32_t messages; /* messages of a topic that can be replayed */
     int64_t age;       /* the age of a message that can be replayed, ns */
 } heddle_history_limits;
 
-/* Fields that change under the mutex, besides the log and the topics. */
+/* The fields, other than the log and the topics, that change under the mutex. */
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
     uint64_t count;        /* the offset of the last message of any topic */
@@ -65,30 +69,32 @@ typedef struct {
 
 /* 0 or -errno. */
 int heddle_history_create(heddle_history *history, const heddle_history_limits *limits);
-/* Takes over both descriptors, which are closed on failure, too. -EPROTO: of another version. */
+/* Takes over both descriptors, and closes them also on failure. Returns -EPROTO if the memory is of another version. */
 int heddle_history_open(heddle_history *history, int memory_fd, int wake_fd);
 void heddle_history_close(heddle_history *history); /* idempotent */
 
-/* 0; -ETIMEDOUT: another process holds the mutex and makes no progress. */
+/* Returns 0, or -ETIMEDOUT if another process holds the mutex and makes no progress. */
 int heddle_history_read_state(heddle_history *history, heddle_history_state *state);
 uint32_t heddle_history_generation(const heddle_history *history);
 /* The size of the largest message, including its topic. */
 size_t heddle_history_largest_message(const heddle_history *history);
 
 /*
- * Appends a message and wakes the processes that read. Returns its offset; -EMSGSIZE: it is larger than
- * heddle_history_largest_message; -EPERM: this history follows a backend; -ETIMEDOUT. `state`: after it.
+ * Appends a message and wakes the processes that read. Returns its offset, -EMSGSIZE if it is larger than
+ * heddle_history_largest_message, -EPERM if this history follows a backend, or -ETIMEDOUT. `state`: the state after it.
  */
 int64_t heddle_history_publish(heddle_history *history, const char *topic, size_t topic_size, const char *data,
                                size_t data_size, heddle_history_state *state);
 /*
- * From now on the history follows a backend with this epoch, whose messages up to `offset` it does not have:
- * subscribers get a reset. Nothing changes when it has that epoch and that message already. 0 or -ETIMEDOUT.
+ * From now on the history follows a backend with this epoch. It does not have the backend's messages up to `offset`, so
+ * subscribers get a reset. Changes nothing if the history already has that epoch and that message. Returns 0 or
+ * -ETIMEDOUT.
  */
 int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t offset);
 /*
- * Appends a message to which the backend has assigned this offset. 1; 0: it is there already; -ESTALE: of another
- * epoch, or the history follows no backend; -ERANGE: earlier messages are missing; -EMSGSIZE; -ETIMEDOUT.
+ * Appends a message to which the backend has assigned this offset. Returns 1, 0 if the history already has the message,
+ * -ESTALE if it belongs to another epoch or the history follows no backend, -ERANGE if earlier messages are missing,
+ * -EMSGSIZE or -ETIMEDOUT.
  */
 int heddle_history_append(heddle_history *history, const char *epoch, uint64_t offset, const char *topic,
                           size_t topic_size, const char *data, size_t data_size);
@@ -97,29 +103,31 @@ void heddle_history_wake(const heddle_history *history);
 
 /* The LSN of the next record. */
 uint64_t heddle_history_head(const heddle_history *history);
-/* 1: there is a record at this LSN or after it; 0: none yet; -ENODATA: it was overwritten. */
+/*
+ * Returns 1 if there is a record at this LSN or after it, 0 if there is none yet, and -ENODATA if it was overwritten.
+ */
 int heddle_history_check_record(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
-/* Copies topic_size or data_size bytes of a record. False: it was overwritten meanwhile. */
+/* Copies topic_size or data_size bytes of a record. Both functions return false if it was overwritten meanwhile. */
 bool heddle_history_copy_topic(const heddle_history *history, const heddle_history_record *record, char *topic);
 bool heddle_history_copy_data(const heddle_history *history, const heddle_history_record *record, char *data);
 
 /* A hash of the topic's name, with a random key, so that clients can't cause collisions. */
 uint64_t heddle_history_hash(const heddle_history *history, const char *topic, size_t size);
 /*
- * The offset of the topic's last message, or of the last one of all topics if this one is unknown; -ETIMEDOUT. `state`:
- * at that time.
+ * Returns the offset of the topic's last message, or, if the topic is unknown, of the last message of all topics; or
+ * -ETIMEDOUT. `state`: the state at that time.
  */
 int64_t heddle_history_offset(heddle_history *history, const char *topic, size_t size, heddle_history_state *state);
 /*
- * The offset after which the topic's messages of the last `age` nanoseconds begin. -ENODATA: some of them are gone;
- * -ETIMEDOUT. `state`: at that time.
+ * The offset after which the topic's messages of the last `age` nanoseconds begin. Returns -ENODATA if some of them are
+ * gone, or -ETIMEDOUT. `state`: the state at that time.
  */
 int64_t heddle_history_offset_before(heddle_history *history, const char *topic, size_t size, int64_t age,
                                      heddle_history_state *state);
 /*
- * The LSNs of the topic's messages after the offset `since`, oldest first. Returns their number; -ENODATA: some of them
- * are gone, or `since` was never assigned; -ESTALE: the history is of another generation; -ETIMEDOUT. `*offset`: the
- * topic has no message after it.
+ * Finds the LSNs of the topic's messages after the offset `since`, oldest first. Returns their number, -ENODATA if some
+ * of them are gone or `since` was never assigned, -ESTALE if the history has another generation, or -ETIMEDOUT. Sets
+ * `*offset`, after which the topic has no message.
  */
 int heddle_history_find(heddle_history *history, const char *topic, size_t size, uint32_t generation, uint64_t since,
                         uint64_t lsns[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);

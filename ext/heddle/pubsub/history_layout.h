@@ -32,7 +32,7 @@ typedef struct {
     _Atomic uint32_t complete; /* the other fields are valid */
     uint32_t slot;             /* the topic's entry; HEDDLE_HISTORY_NO_SLOT: none changes */
     heddle_history_topic topic;
-    uint64_t forgotten; /* that field of the topic's set */
+    uint64_t forgotten; /* the new `forgotten` of the topic's set */
     uint64_t head;
     heddle_history_state state;
 } heddle_history_journal;
@@ -81,15 +81,20 @@ static inline _Atomic uint64_t *heddle_history_word(const heddle_history *histor
     return (_Atomic uint64_t *)(history->log + (lsn & (history->log_size - 8)));
 }
 
-/* 0 or -ETIMEDOUT. If a process has ended with the mutex, the next owner completes the change in the journal. */
+/*
+ * Acquires the mutex. Returns 0 or -ETIMEDOUT. If a process has ended while it held the mutex, the next owner completes
+ * the change in the journal.
+ */
 int heddle_history_lock(heddle_history *history) __attribute__((warn_unused_result));
 void heddle_history_unlock(heddle_history *history);
 /* Applies the journal, with the mutex held. */
 void heddle_history_commit(heddle_history *history);
 
-/* With the mutex held. NULL: the topic is unknown. */
+/* Called with the mutex held. Returns NULL if the topic is unknown. */
 const heddle_history_topic *heddle_history_find_topic(const heddle_history *history, const char *name, size_t size);
-/* With the mutex held: topics with this hash that are not in the table have no message after this offset. */
+/*
+ * Called with the mutex held. Returns an offset: a topic with this hash that is not in the table has no later message.
+ */
 uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size);
-/* With the mutex held: were topics of this hash's set forgotten that may have had messages since this time? */
+/* Called with the mutex held. Was a topic of this hash's set forgotten that may have had messages since this time? */
 bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time);

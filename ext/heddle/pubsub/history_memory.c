@@ -145,7 +145,7 @@ size_t heddle_history_largest_message(const heddle_history *history)
 
 /* -- the mutex ----------------------------------------------------------------------------------------------------- */
 
-/* Idempotent: if a process ends within it, the next owner of the mutex does it again. */
+/* Idempotent: if a process ends within this function, the next owner of the mutex calls it again. */
 static void apply_journal(heddle_history *history)
 {
     heddle_history_header *header = history->header;
@@ -172,7 +172,7 @@ void heddle_history_commit(heddle_history *history)
 
 #ifdef HAVE_PTHREAD_MUTEXATTR_SETROBUST
 
-/* A musl system has no other limit for the wait than the wall clock, which an operator may set back meanwhile. */
+/* On musl the limit of the wait can only use the wall clock, which an operator may set back meanwhile. */
 static int lock_with_limit(pthread_mutex_t *mutex)
 {
 #if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* which does not know clocklock */

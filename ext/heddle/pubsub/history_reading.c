@@ -12,7 +12,7 @@ static void read_words(const heddle_history *history, uint64_t lsn, void *bytes,
     }
 }
 
-/* To be called after reading from this LSN: false if a writer may have overwritten those bytes meanwhile. */
+/* Call this after reading from this LSN. Returns false if a writer may have overwritten those bytes meanwhile. */
 static bool is_kept(const heddle_history *history, uint64_t lsn)
 {
     return atomic_load_explicit(&history->header->tail, memory_order_acquire) <= lsn;
@@ -40,7 +40,7 @@ int heddle_history_check_record(const heddle_history *history, uint64_t lsn, hed
             return lsn == head ? 0 : -ENODATA;
         uint64_t left = history->log_size - (lsn & (history->log_size - 1));
         heddle_history_record_head record = {.topic_size = HEDDLE_HISTORY_PADDING};
-        /* The last bytes of the log are padding where they are too few for a head. */
+        /* If the last bytes of the log are too few for a head, they are padding. */
         read_words(history, lsn, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
         if (!is_kept(history, lsn))
             return -ENODATA;
@@ -137,7 +137,9 @@ static void reverse_lsns(uint64_t *lsns, int count)
     }
 }
 
-/* Walks back from the topic's last message to its first one after the offset `since`; returns how many these are. */
+/*
+ * Walks back from the topic's last message to its first one after the offset `since`; returns the number of messages.
+ */
 static int collect_lsns(const heddle_history *history, const heddle_history_topic *topic, uint64_t since,
                         uint64_t *lsns)
 {

@@ -2,7 +2,8 @@
 
 /*
  * A message that is being delivered to the subscribers of this loop. Its Strings are kept and pinned by the fan-out, or
- * by the C stack of the delivering function; a subscriber must mark what it keeps longer, as an output queue does.
+ * by the C stack of the delivering function; a subscriber must mark the Strings that it keeps longer, as an output
+ * queue does.
  */
 
 #include <ruby.h>
@@ -14,7 +15,7 @@ enum {
 typedef struct heddle_message heddle_message;
 
 /*
- * Encodes a message into a frozen String. May raise only NoMemoryError. `key` and `context`: as passed to
+ * Encodes a message into a frozen String. May raise only NoMemoryError. `key` and `context`: the arguments of
  * heddle_message_encoded.
  */
 typedef VALUE heddle_message_encoder(heddle_message *message, VALUE key, void *context);
@@ -24,10 +25,11 @@ struct heddle_message {
     size_t topic_size;
     char epoch[16]; /* its position is "epoch:offset" */
     uint64_t offset;
-    uint64_t previous_offset; /* the topic has none between this offset and its own; 0 outside of a broadcast */
+    /* the topic has no message between this offset and the message's own; 0 outside of a broadcast */
+    uint64_t previous_offset;
     /*
      * Messages before this one are lost, and their number is unknown: the client's state is out of date. There is no
-     * payload, and the offset is the last message's, from which the client continues.
+     * payload. The client continues from `offset`, that of the last message.
      */
     bool reset;
     bool newest; /* it was the last message of all topics when it was read: it can be sent at once */
@@ -47,8 +49,8 @@ enum {
 size_t heddle_message_position(const heddle_message *message, char *text);
 
 /*
- * The message as the encoder returns it: encoded once, the same frozen String for every subscriber with this context
- * and this key, a VALUE that the caller keeps alive, or 0. Add it to an output queue with heddle_output_add_string.
- * 0 without memory.
+ * The encoded message: the same frozen String for every subscriber with this context and this key. The key is a VALUE
+ * that the caller keeps alive, or 0. Add the String to an output queue with heddle_output_add_string. Returns 0 without
+ * memory.
  */
 VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, VALUE key, void *context);

@@ -5,16 +5,16 @@
 
 enum {
     DEFAULT_MEMORY = 16 << 20,
-    BYTES_A_TOPIC = 1024, /* of the log, for each topic in the table; most messages are shorter */
+    BYTES_A_TOPIC = 1024, /* bytes of the log for each topic in the table; most messages are shorter */
     DEFAULT_MESSAGES = 100,
     DEFAULT_AGE = 300,
 };
 
-/* A lock for all Ractors, which no Ruby Mutex is. */
+/* A lock for all Ractors; a Ruby Mutex belongs to one Ractor. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
 static bool there;
-static _Atomic uint64_t published; /* by this process */
+static _Atomic uint64_t published; /* messages that this process has published */
 
 heddle_history *heddle_process_history(void)
 {
@@ -36,9 +36,9 @@ static uint64_t power_of_two(uint64_t least)
 /*
  * call-seq: History.open(memory = 16 MiB, messages = 100, age = 300) -> true or false
  *
- * Makes the process's history, with room for +memory+ bytes, rounded up to a power of two, and for a topic for each
- * KiB of it; a topic's entry has 42 bytes. +messages+ of a topic can be replayed while they are younger than +age+
- * seconds. false: there is a history already, which is kept.
+ * Makes the process's history, with room for +memory+ bytes, rounded up to a power of two, and for a topic for each KiB
+ * of it; a topic's entry has 42 bytes. +messages+ of a topic can be replayed while they are younger than +age+ seconds.
+ * Returns false, and keeps the earlier history, if there is one.
  */
 static VALUE history_open(int argc, VALUE *argv, VALUE self)
 {
@@ -64,8 +64,8 @@ static VALUE history_open(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: History.adopt(memory, wake) -> true or false
  *
- * Uses the history behind these descriptors, from .descriptors in another process, and owns them. false: it is of
- * another version, or there is a history already.
+ * Uses the history behind these descriptors, from .descriptors in another process, and owns them. Returns false if it
+ * is of another version, or if there is a history already.
  */
 static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 {
@@ -180,8 +180,8 @@ static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
 /*
  * call-seq: History.append(epoch, offset, topic, data) -> Symbol
  *
- * Appends a message of the backend. :appended; :known: it is there already; :stale: the history is of another epoch;
- * :gap: earlier messages are missing; :too_large.
+ * Appends a message of the backend. Returns :appended, :known if the history already has it, :stale if the history has
+ * another epoch, :gap if earlier messages are missing, or :too_large.
  */
 static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, VALUE data)
 {

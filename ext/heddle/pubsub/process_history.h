@@ -6,7 +6,7 @@
 
 #include <ruby.h>
 
-/* Raises Heddle::PubSub::UnreachableError if none has been opened. Exists until the process ends. */
+/* The history exists until the process ends. Raises Heddle::PubSub::UnreachableError if none was opened. */
 heddle_history *heddle_process_history(void);
 
 void Init_heddle_history(VALUE pubsub);

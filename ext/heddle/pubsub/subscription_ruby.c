@@ -21,7 +21,7 @@ enum {
 
 typedef struct subscription {
     heddle_subscriber subscriber;
-    heddle_wait *wait; /* the waiting fiber's */
+    heddle_wait *wait; /* the wait of the fiber in #take */
     entry *entries;
     size_t first, count, room;
     size_t bytes; /* of the payloads, and of their entries */
@@ -171,7 +171,7 @@ static VALUE position_of_entry(const entry *entry)
     return rb_usascii_str_new(text, (long)heddle_message_position(&message, text));
 }
 
-/* As a WebSocket's message: UTF-8 if its bytes are, otherwise BINARY. */
+/* Like a WebSocket's message: in UTF-8 if its bytes are valid UTF-8, otherwise BINARY. */
 static VALUE data_of(VALUE payload)
 {
     if (NIL_P(payload) || rb_enc_str_coderange(payload) != ENC_CODERANGE_BROKEN)
@@ -182,8 +182,8 @@ static VALUE data_of(VALUE payload)
 /*
  * call-seq: take -> [data, position] or nil
  *
- * Waits for the next message. Its data is a String in UTF-8, or in BINARY if it is not UTF-8; nil for a reset. nil: the
- * subscription has ended. One fiber at a time.
+ * Waits for the next message. Its data is a String in UTF-8, or in BINARY if it is not UTF-8; nil for a reset. Returns
+ * nil if the subscription has ended. Only one fiber may wait at a time.
  */
 static VALUE subscription_take(VALUE self)
 {
@@ -216,7 +216,7 @@ static VALUE subscription_take(VALUE self)
 /*
  * call-seq: position -> String or nil
  *
- * The position after the last message that was delivered to it; nil: it has ended.
+ * The position after the last message that was delivered to the subscription; nil if it has ended.
  */
 static VALUE subscription_position(VALUE self)
 {
@@ -227,7 +227,7 @@ static VALUE subscription_position(VALUE self)
 /*
  * call-seq: close -> nil
  *
- * It gets no more messages; queued ones can still be taken. Idempotent.
+ * Ends the subscription: it gets no more messages, but queued messages can still be taken. Idempotent.
  */
 static VALUE subscription_close(VALUE self)
 {
@@ -240,8 +240,8 @@ static VALUE subscription_close(VALUE self)
 /*
  * call-seq: Heddle::PubSub::Subscription.statistics(scheduler) -> Hash
  *
- * Counters of this loop: subscribers, topics, and since it began delivered, dropped, resets, and subscribers closed for
- * being too slow. From any thread.
+ * Counters of this loop: subscribers, topics, and, since the loop began, delivered, dropped, resets, and subscribers
+ * closed because they were too slow. May be called on any thread.
  */
 static VALUE read_statistics(VALUE self, VALUE scheduler)
 {

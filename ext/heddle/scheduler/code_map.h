@@ -4,8 +4,8 @@
  * Finds the library that contains the machine code at an address: the executable ranges of all loaded libraries,
  * sorted, each with its kind.
  *
- * Linux on x86-64 and ARM64, with glibc or musl. With the GVL, in the main Ractor. A result is valid until the next
- * heddle_code_map_refresh.
+ * Linux on x86-64 and ARM64, with glibc or musl. All functions are called with the GVL, in the main Ractor. A result is
+ * valid until the next heddle_code_map_refresh.
  */
 
 #include "system.h"

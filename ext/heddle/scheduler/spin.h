@@ -4,8 +4,7 @@
  * A thread that expects a message within microseconds polls for a short time before it sleeps. A wake-up costs some 15
  * µs if the processor sleeps, too, and an offloaded call needs two wake-ups.
  *
- * Both sides spin only where each has a processor of its own (heddle_job.worth_spinning) and where spinning has helped
- * lately.
+ * Both sides spin only if each has a processor of its own (heddle_job.worth_spinning) and spinning has helped lately.
  */
 
 #include "system.h"
