@@ -1,6 +1,6 @@
 #pragma once
 
-/* What files that define classes of Ruby share. */
+/* Declarations for all files that define Ruby classes. */
 
 #include <ruby.h>
 
@@ -9,21 +9,23 @@
     {                                                                                                                  \
         .wrap_struct_name = name, .function = {__VA_ARGS__}, .flags = RUBY_TYPED_FREE_IMMEDIATELY | (more_flags)       \
     }
-/* `dmark` of a record whose only references are these members, by offsetof; with RUBY_TYPED_DECL_MARKING. */
+/*
+ * `dmark` for a record whose only references are these members, given by offsetof; use it with RUBY_TYPED_DECL_MARKING.
+ */
 #define HEDDLE_REFERENCES(...) RUBY_REFS_LIST_PTR(((const size_t[]){__VA_ARGS__, RUBY_REF_END}))
-/* `dsize` of a record without memory of its own. */
+/* `dsize` for a record without separate memory. */
 #define HEDDLE_FIXED_SIZE(function, type)                                                                              \
     static size_t function(const void *record)                                                                         \
     {                                                                                                                  \
         return sizeof(type);                                                                                           \
     }
-/* The record of an object, which it checks. */
+/* Defines a function that checks an object and returns its record. */
 #define HEDDLE_RECORD_OF(function, record, data_type)                                                                  \
     static record *function(VALUE object)                                                                              \
     {                                                                                                                  \
         return rb_check_typeddata(object, &(data_type));                                                               \
     }
-/* Allocates an object, with a record of zeros. */
+/* Defines a function that allocates an object with a record of zeros. */
 #define HEDDLE_ALLOCATE(function, record, data_type)                                                                   \
     static VALUE function(VALUE class)                                                                                 \
     {                                                                                                                  \
@@ -44,8 +46,9 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
 }
 
 /*
- * The methods of a class that are one expression are rows of a table, METHODS: X(function, name, expression of `self`).
- * It defines the functions, and within Init_… the methods of `class`. The first macro also serves alone.
+ * Methods of a class that consist of one expression are rows of a table, METHODS: X(function, name, expression of
+ * `self`). The table defines the functions, and within Init_… the methods of `class`. The first macro can also be used
+ * alone.
  */
 #define HEDDLE_DEFINE_METHOD(function, name, expression)                                                               \
     static VALUE function(VALUE self)                                                                                  \
@@ -61,7 +64,7 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
     }
 #define HEDDLE_REGISTER_METHOD_1(function, name, argument, expression) rb_define_method(class, name, function, 1);
 
-/* One for each layer, called by heddle.c. */
+/* Each layer has one; heddle.c calls it. */
 void Init_heddle_rack(VALUE heddle);
 void Init_heddle_processes(VALUE heddle);
 void Init_heddle_offload(VALUE heddle);

@@ -26,7 +26,7 @@ static VALUE make_frame(const heddle_message *message, VALUE envelope, bool exte
         rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
     } else {
         rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
-        if (heddle_push_is_utf8(bytes, size)) /* otherwise it is not JSON */
+        if (heddle_push_is_utf8(bytes, size)) /* bytes that are not UTF-8 can't be JSON */
             rb_str_cat(json, bytes, (long)size);
         else
             rb_str_cat_cstr(json, "null");
@@ -53,7 +53,7 @@ static const heddle_push_form_definition
         .least_envelope = sizeof(ENVELOPE_END) - 1,
         .encode = encode_plain,
     },
-    /* with stream_id, epoch and offset; a reset is a rejected history */
+    /* the extended form has stream_id, epoch and offset; a reset is sent as a rejected history */
     extended = {
         .name = "extended_cable",
         .least_envelope = sizeof(ENVELOPE_END) - 1,

@@ -10,11 +10,11 @@
 
 #include <math.h>
 
-/* In memory of its own, because the collector moves objects and the heap has the record's address. */
+/* Not embedded in the object: the collector moves objects, and the heap has the record's address. */
 typedef struct {
     heddle_timer timer;
     VALUE self;   /* the Ruby object of this record; valid while the alarm is in a heap, which updates it */
-    VALUE heap;   /* the AlarmHeap that has it, which then lives as long as the alarm; or Qfalse */
+    VALUE heap;   /* the AlarmHeap that contains it, and that exists as long as the alarm then; or Qfalse */
     VALUE target; /* gets the message; or nil */
     ID message;
 } alarm_record;
@@ -25,7 +25,7 @@ static VALUE alarm_class;
 
 HEDDLE_FIXED_SIZE(alarm_memory_size, alarm_record)
 
-/* An alarm that is in a heap is never freed before the heap: each marks the other. */
+/* An alarm in a heap is never freed before the heap, because each marks the other. */
 static const rb_data_type_t alarm_type =
     HEDDLE_TYPE("Heddle::Concurrency::Alarm", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(alarm_record, heap), offsetof(alarm_record, target)),
@@ -36,7 +36,7 @@ HEDDLE_RECORD_OF(alarm_of, alarm_record, alarm_type)
 /*
  * call-seq: time -> Float
  *
- * The seconds that AlarmHeap#add got, to a nanosecond.
+ * The time that AlarmHeap#add got, in seconds, rounded to a nanosecond.
  */
 HEDDLE_DEFINE_METHOD(alarm_time, "time", rb_float_new((double)alarm_of(self)->timer.deadline / 1e9))
 
@@ -61,7 +61,7 @@ static void heap_compact(void *data)
         alarm_at(heap, i)->self = rb_gc_location(alarm_at(heap, i)->self);
 }
 
-/* Its alarms, if it has any, are garbage, too, and may be gone already. */
+/* If the heap has alarms, they are garbage, too, and may be freed already. */
 static void heap_free(void *data)
 {
     heddle_timer_heap_free(data);
@@ -126,7 +126,7 @@ static VALUE heap_add(VALUE self, VALUE time, VALUE target, VALUE message)
 /*
  * call-seq: remove(alarm) -> true or false
  *
- * Removes an alarm, which lets go of its target. False: it is not in this heap. O(log n).
+ * Removes an alarm, which then no longer refers to its target. Returns false if it is not in this heap. O(log n).
  */
 static VALUE heap_remove(VALUE self, VALUE object)
 {
@@ -141,7 +141,7 @@ static VALUE heap_remove(VALUE self, VALUE object)
 /*
  * call-seq: ring(time) -> true or false
  *
- * Removes the earliest alarm and sends its message, if its time is not after +time+; else false.
+ * Removes the earliest alarm and sends its message, if its time is not after +time+; otherwise returns false.
  */
 static VALUE heap_ring(VALUE self, VALUE time)
 {
@@ -159,7 +159,7 @@ static VALUE heap_ring(VALUE self, VALUE time)
 /*
  * call-seq: first -> Alarm or nil
  *
- * The earliest alarm; of equal times the one that was added first.
+ * The earliest alarm; if several have the same time, the one that was added first.
  */
 static VALUE heap_first(VALUE self)
 {

@@ -1,6 +1,6 @@
 /*
- * Heddle::Concurrency::ChannelCore: the work of Heddle::Channel for each item. The rest, with the documentation, is in
- * lib/heddle/concurrency/channel.rb.
+ * Heddle::Concurrency::ChannelCore: the part of Heddle::Channel that runs for each item. The other part, and the
+ * documentation, are in lib/heddle/concurrency/channel.rb.
  */
 
 #include "concurrency/concurrency.h"
@@ -23,12 +23,12 @@ struct visit {
     bool listed;
 };
 
-/* One fiber that waits: for an item of one or several channels, or for room in one. On the fiber's own stack. */
+/* A fiber that waits for an item of one or several channels, or for room in one. Lies on the fiber's own stack. */
 struct channel_wait {
     heddle_park park;
     enum { WAITING, SERVED, REFUSED } outcome;
     VALUE item;
-    channel *by; /* the channel that gave it an item or room */
+    channel *by; /* the channel that has given it an item or room */
     visit *visits;
     long count, open; /* the number of its channels; how many of them are not closed */
     int64_t timeout;  /* ns; < 0: none */
@@ -171,7 +171,7 @@ static void leave_taker_list(channel_wait *taker)
         remove_visit(&taker->visits[i].at->takers, &taker->visits[i]);
 }
 
-/* Gives the item to the longest waiter, which can't get another one then. */
+/* Gives the item to the fiber that has waited longest, and that then can't get another item. */
 static void serve_taker(channel *self, VALUE item)
 {
     channel_wait *taker = self->takers.first->wait;
@@ -189,7 +189,7 @@ static VALUE accept_pusher(channel *self)
     return visit->wait->item;
 }
 
-/* Puts back an item that was given to a fiber which was interrupted before it ran: it is the next one again. */
+/* Puts an item back as the channel's next one. It was given to a fiber that was interrupted before it ran. */
 static void restore_item(channel *self, VALUE item)
 {
     if (self->takers.first)
@@ -221,7 +221,7 @@ static heddle_loop *current_loop(const char *what)
     return heddle_loop_get(scheduler);
 }
 
-/* Waits in the lists that `enlist` has entered; returns an exception's state or 0. */
+/* Waits in the lists that `enlist` has entered. Returns the state of an exception, or 0. */
 static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
 {
     int state = 0;
@@ -247,7 +247,7 @@ static void enlist_taker(channel_wait *taker)
         append_visit(&taker->visits[i].at->takers, &taker->visits[i]);
 }
 
-/* True: the taker has an item. */
+/* Returns true if the taker has got an item. */
 static bool wait_for_item(channel_wait *taker, const char *what)
 {
     taker->item = Qnil;
@@ -322,7 +322,7 @@ static void enlist_pusher(channel_wait *pusher)
     append_visit(&pusher->visits->at->pushers, pusher->visits);
 }
 
-/* False: the timeout has passed. */
+/* Returns false if the timeout has passed. */
 static bool push_later(channel *self, VALUE item, int64_t timeout)
 {
     visit at = {.at = self};

@@ -1,6 +1,7 @@
 /*
- * Calls Thread#raise on the calling thread, so that the exception is raised when Ruby next takes interrupts. A thread
- * that calls it for itself gets the exception at once. So another thread does it, while this one waits without the GVL.
+ * Calls Thread#raise on the calling thread, so that the exception is raised when Ruby next takes interrupts. If a
+ * thread called it for itself, the exception would be raised at once. So another thread calls it, while this one waits
+ * without the GVL.
  */
 
 #include "preempt/preempt.h"
@@ -12,10 +13,10 @@
 typedef struct {
     VALUE thread, exception; /* marked by both sides while one of them waits, and not needed afterwards */
     bool abandoned, started, done;
-    int holders; /* with the GVL */
+    int holders; /* changed with the GVL */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool finished; /* with the mutex */
+    bool finished; /* changed with the mutex held */
 } delivery;
 
 static void release_delivery(delivery *self)
@@ -84,7 +85,10 @@ bool heddle_exception_deliver(heddle_loop *loop, VALUE exception)
         release_delivery(self);
         return false;
     }
-    /* INTR_FAIL: raises nothing here. With an interrupt pending it does not even wait; that interrupt comes first. */
+    /*
+     * With INTR_FAIL nothing is raised here. If an interrupt is pending, it does not even wait: that interrupt comes
+     * first.
+     */
     rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
     bool given = self->done || self->started;
     self->abandoned = !given;

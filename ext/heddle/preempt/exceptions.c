@@ -57,7 +57,9 @@ static VALUE raise_delivered(VALUE fiber)
     return Qnil;
 }
 
-/* Takes the exception back from the thread, which all fibers share; Qundef: the thread has raised it already. */
+/*
+ * Takes the exception back from the thread, which all fibers share. Returns Qundef if the thread has raised it already.
+ */
 static VALUE pop_error(heddle_fiber *fiber)
 {
     return heddle_exception_catch(fiber->loop, raise_delivered, (VALUE)fiber);
@@ -74,13 +76,13 @@ void heddle_exception_take_back(heddle_fiber *fiber)
 
 typedef struct {
     heddle_fiber *fiber;
-    bool taken;  /* Ruby takes interrupts here */
+    bool taken;  /* Ruby takes interrupts at this point */
     bool masked; /* Thread.handle_interrupt delays the exception that was delivered to the fiber */
 } probe;
 
 /*
- * Sets the flag that Thread#raise sets, and clears it again: Ruby takes interrupts when a method ends. So it raises
- * what is pending, unless Thread.handle_interrupt delays that.
+ * Sets the flag that Thread#raise sets, and clears it again. Ruby takes interrupts when a method ends, so it raises a
+ * pending exception, unless Thread.handle_interrupt delays that.
  */
 static VALUE take_interrupts(VALUE data)
 {

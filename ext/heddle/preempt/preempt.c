@@ -73,7 +73,9 @@ static VALUE raise_timeout(VALUE data)
     return Qnil;
 }
 
-/* Takes the exception that was raised in the fiber while it was switched away, or while its exception was made. */
+/*
+ * Takes the exception that was raised in the fiber while it was switched away, or while its pending exception was made.
+ */
 static void take_error(preemption *self)
 {
     VALUE error = heddle_take_errinfo();
@@ -109,11 +111,14 @@ static void deliver_error(preemption *self)
         self->owner->must_raise = true;
         return;
     }
-    /* another interrupt is pending, or no helper thread could be started: it is raised at the fiber's next wait */
+    /*
+     * another interrupt is pending, or no helper thread could be started: the exception is raised at the fiber's next
+     * wait
+     */
     heddle_exception_postpone(self->owner, exception);
 }
 
-/* Returns false when the fiber is no longer the loop's: the loop was closed, or this is a forked child. */
+/* Returns false if the fiber no longer belongs to the loop, because the loop was closed or this is a forked child. */
 static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 {
     preemption self = {
@@ -144,11 +149,11 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 
 /* -- may it? ----------------------------------------------------------------------------------------------------- */
 
-/* Has the loop other work than to continue the current fiber? */
+/* Has the loop other work than the current fiber? */
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
-        return true; /* the program that started this fiber: it has not run the loop yet */
+        return true; /* the program that has started this fiber waits: it has not run the loop yet */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits ||
         loop->current->parent_park)
         return true;
@@ -159,7 +164,10 @@ static bool has_other_work(heddle_loop *loop)
     return loop->operations->has_events(loop->selector);
 }
 
-/* Must the running code not be preempted, because it is no fiber of this loop, or at a wrong place? */
+/*
+ * Must the running code not be preempted, because it is not in a fiber of this loop, or at a point where that is not
+ * safe?
+ */
 static bool is_exempt(heddle_loop *loop)
 {
     if (heddle_loop_is_closed(loop) || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
@@ -171,7 +179,7 @@ static bool is_exempt(heddle_loop *loop)
     return fiber == loop->fiber || (loop->starter && fiber == loop->starter);
 }
 
-/* By the thread's clock: on a busy machine a slice is shorter than it seems. */
+/* Uses the thread's CPU clock: on a busy machine a slice computes for less time than it lasts. */
 static void charge_slice(heddle_loop *loop)
 {
     heddle_fiber *fiber = loop->current;
@@ -213,7 +221,7 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
     return NULL;
 }
 
-/* What this thread does: its own loop is busy, or other loops wait for the GVL. */
+/* Records the stack of this thread, whose own loop is busy, or for which other loops wait because it has the GVL. */
 static void record_stacks(heddle_heartbeat *own)
 {
     if (own) {
@@ -259,7 +267,7 @@ static void examine_loop(void *unused)
     }
 }
 
-/* Reads a flag of Ruby's, which may be about to change; that does no harm. */
+/* Reads a flag of Ruby, which may be about to change: a wrong answer does no harm. */
 static bool is_collecting(void)
 {
     return rb_during_gc();
@@ -286,8 +294,8 @@ static bool has_program_ended(void)
 }
 
 /*
- * As Ruby's own fibers at this point, they do not run again. From now on nothing preempts a fiber that computes
- * endlessly.
+ * When the program ends, preempted fibers do not run again, as Ruby's own fibers don't. A fiber that computes endlessly
+ * would never be preempted any more.
  */
 static void end_preempted(heddle_loop *loop)
 {
@@ -298,7 +306,7 @@ static void end_preempted(heddle_loop *loop)
         rb_funcall(loop->scheduler, rb_intern("report_killed"), 1, park->owner->job);
 }
 
-/* At the program's end: pauses the watch thread before Ruby frees the memory that the thread reads. */
+/* Called when the program ends: pauses the watch thread before Ruby frees the memory that the thread reads. */
 static void stop_preempting(VALUE unused)
 {
     exit_handler_registered = false;
@@ -315,7 +323,7 @@ static void register_end(void)
     if (exit_handler_registered || !(heddle_watch_purposes() || heddle_watch_paused()))
         return;
     if (has_program_ended()) {
-        heddle_watch_pause(true); /* an exit handler registered now might not run */
+        heddle_watch_pause(true); /* the program is ending: an exit handler registered now might not run */
         return;
     }
     exit_handler_registered = true;
@@ -328,8 +336,8 @@ static void register_end(void)
  * call-seq: Heddle::Native.watch(slice, threshold, handoff) -> nil
  *
  * Sets how long a fiber may run while others wait, how long a tick may last before it counts as a stall, and how long
- * before connections are handed off to other processes, in seconds; nil: switched off. Raises SystemCallError when no
- * thread can be started.
+ * before connections are handed off to other processes, in seconds. nil switches the purpose off. Raises
+ * SystemCallError when no thread can be started.
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
 {

@@ -7,9 +7,9 @@
  * - Ruby swallows exceptions that are raised in such a job. So the job does nothing while an interrupt of the thread is
  *   pending. An exception that is raised in the fiber meanwhile is delivered by Thread#raise, from another thread, when
  *   the job ends.
- * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: a switch at that
- *   point would lose an Enumerator's value or the exception of Fiber#raise. A hook at each switch, called after that
- *   point, notes where the switch led to; the job does nothing unless that is the current fiber.
+ * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: a switch at
+ *   that point would lose an Enumerator's value or the exception of Fiber#raise. A hook at each switch, called after
+ *   that point, notes the target of the switch; the job does nothing unless the target is the current fiber.
  * - Ruby runs the jobs that were triggered together one after another, and this one may not return for long. So that
  *   finalizers don't wait for it, it first only triggers itself again.
  * - Heddle's own Ruby code expects switches only where it waits: it is not interrupted.
@@ -18,13 +18,19 @@
 #include "scheduler/loop.h"
 #include "scheduler/own_code.h"
 
-/* Makes the calling thread raise the exception as soon as it takes interrupts again. False: that was not possible. */
+/*
+ * Makes the calling thread raise the exception as soon as it takes interrupts again. Returns false if that was not
+ * possible.
+ */
 bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
 
-/* The exception is raised at the fiber's next wait or in its next slice. */
+/* Makes the fiber's next wait or next slice raise the exception. */
 void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 
-/* The exception that the function raises, or Qundef. If the thread is killed meanwhile, `killed` of the loop is set. */
+/*
+ * Calls the function, and returns the exception that it raises, or Qundef. If the thread is killed meanwhile, sets
+ * `killed` of the loop.
+ */
 VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data);
 
 /*

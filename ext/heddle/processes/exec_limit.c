@@ -13,7 +13,7 @@ static rlim_t soft_limit, raised_limit;
 
 /* -- between fork, or vfork, and exec: nothing but system calls --------------------------------------------------- */
 
-/* A limit with another value was set on purpose (spawn's `rlimit_nofile:`). */
+/* Lowers the soft limit if it is the raised one. Another value was set on purpose (spawn's `rlimit_nofile:`). */
 static bool lower_limit(struct rlimit *before)
 {
     if (getrlimit(RLIMIT_NOFILE, before) != 0 || before->rlim_cur != raised_limit)
@@ -44,7 +44,7 @@ enum {
     WORDS = 16,
 };
 
-/* False: there are more than WORDS words. */
+/* Returns false if there are more than WORDS words. */
 static bool collect_words(const char **words, const char *first, va_list *more)
 {
     size_t count = 0;

@@ -4,14 +4,14 @@
 
 #include <malloc.h>
 
-/* Gaps of this size or more have whole pages, which are returned to the system and cost no copy: they stay. */
+/* Larger gaps are not filled: their whole pages are returned to the system, and so are never copied. */
 enum { SPARED = 4096, MOST_SPARED = 65536, ALIGNMENT = 2 * sizeof(size_t) };
 
 struct gap {
     struct gap *next;
 };
 
-static struct gap *filled; /* by the last call */
+static struct gap *filled; /* the gaps that the last call has filled */
 
 struct heap {
     uintptr_t begin, end;
@@ -29,7 +29,7 @@ static struct heap heap_in_use(void)
     return (struct heap){.begin = size < end ? end - size : end, .end = end};
 }
 
-/* NULL: there is no gap of this size, so that malloc gives the heap's end. */
+/* Returns NULL if there is no gap of this size: then malloc takes memory from the heap's end. */
 static void *take_gap(const struct heap *heap, size_t size)
 {
     void *block = malloc(size);
@@ -56,7 +56,8 @@ static void add_gap(struct gap **list, struct gap *one)
 
 ssize_t heddle_fill_heap_gaps(void)
 {
-    free_gaps(&filled); /* an earlier mold's: together with what was freed since, some are larger now */
+    /* frees the gaps that an earlier mold has filled: together with memory freed since, some are larger now */
+    free_gaps(&filled);
     struct heap heap = heap_in_use();
     if (heap.begin == heap.end)
         return -1;

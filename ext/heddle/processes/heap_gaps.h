@@ -3,9 +3,10 @@
 #include "system.h"
 
 /*
- * Fills the small gaps that glibc's malloc keeps between blocks in use: what a process allocates after a fork then lies
- * together in pages of its own, and not in each page that it shares. The next call, in a later mold, frees them first.
+ * Fills the small gaps that glibc's malloc keeps between blocks in use: then a process's allocations after a fork lie
+ * together in pages of its own, and not in each of the pages that it shares. The next call, in a later mold, frees them
+ * first.
  *
- * Returns the bytes filled; -1: malloc is not glibc's.
+ * Returns how many bytes it has filled, or -1 if malloc is not glibc's.
  */
 ssize_t heddle_fill_heap_gaps(void);

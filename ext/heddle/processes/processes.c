@@ -12,8 +12,8 @@
 /*
  * call-seq: Heddle::Native::Processes.adopt_orphans -> true or false
  *
- * Makes descendants whose parent ends this process's children, so that it can wait for them (prctl(2),
- * PR_SET_CHILD_SUBREAPER). false: this system can't do that.
+ * From now on a descendant whose parent ends becomes a child of this process, which can then wait for it (prctl(2),
+ * PR_SET_CHILD_SUBREAPER). Returns false if this system can't do that.
  */
 static VALUE adopt_orphans(VALUE self)
 {
@@ -27,8 +27,8 @@ static VALUE adopt_orphans(VALUE self)
 /*
  * call-seq: Heddle::Native::Processes.allow_inspection -> nil
  *
- * After a change of the user, /proc/PID belongs to root (prctl(2), PR_SET_DUMPABLE): the master could not read how much
- * memory its workers use. No other user may read it either way.
+ * Lets the master read how much memory this process uses. After a change of the user, /proc/PID belongs to root
+ * (prctl(2), PR_SET_DUMPABLE), so the master could not read it. Other users can't read it in any case.
  */
 static VALUE allow_inspection(VALUE self)
 {
@@ -46,8 +46,8 @@ static VALUE raise_error(VALUE error)
 /*
  * call-seq: Heddle::Native::Processes.end_child(error) -> never
  *
- * Ends this process, a forked child, as Ruby does when its main thread has ended, with this exception or nil: handlers
- * of at_exit run. The frames below are a copy of the parent's program, and none of its `ensure` runs.
+ * Ends this process, a forked child, as Ruby does when its main thread has ended with this exception or nil: handlers
+ * of at_exit run. The frames below are a copy of the parent's program: their `ensure` blocks do not run.
  */
 NORETURN(static VALUE end_child(VALUE self, VALUE error));
 
@@ -63,7 +63,7 @@ static VALUE end_child(VALUE self, VALUE error)
  * call-seq: Heddle::Native::Processes.exec_with_limit(soft, raised) -> true or false
  *
  * From now on programs that Ruby starts (+spawn+, +system+, +exec+ …) get this soft RLIMIT_NOFILE, if the limit of the
- * process is +raised+. false: this system can't do that.
+ * process is +raised+. Returns false if this system can't do that.
  */
 static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
 {

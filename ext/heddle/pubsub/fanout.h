@@ -10,12 +10,14 @@
  * 2. It registers this record by heddle_subscribe(heddle_fanout_of(loop), …). If a position is given, that
  *    calls `deliver` for each missed message; so the connection must be ready to send before.
  * 3. `deliver` appends heddle_message_encoded(message, encoder, …) to the connection's output, and calls
- *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. Where nothing is queued, the
- *    newest message may be sent past the queue: heddle_connection_send_now. A reset is delivered as any message.
- * 4. Whenever its output has run empty after a flush that left some, the connection calls heddle_subscriber_drained,
- *    which delivers what it was too slow for. That costs a comparison where nothing was missed.
- * 5. It calls heddle_unsubscribe before the record is freed: in the `release` of its protocol, and in `abandon`, where
- *    heddle_subscriber_abandon does it without a lock. Idempotent; a record that never subscribed may be given, too.
+ *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. If nothing is queued, the newest
+ *    message may be sent without the queue (heddle_connection_send_now). A reset is delivered like any message.
+ * 4. Whenever its output is empty after a flush that had left output, the connection calls
+ *    heddle_subscriber_drained, which delivers the messages that were held back. That costs one comparison if no
+ *    message was missed.
+ * 5. It calls heddle_unsubscribe before the record is freed, in the `release` of its protocol; and in `abandon`
+ *    heddle_subscriber_abandon, which takes no lock. Both are idempotent, and also accept a record that never
+ *    subscribed.
  *
  * Ticks
  *
@@ -25,8 +27,8 @@
  * When a connection ends during a delivery
  *
  * All operations may call heddle_unsubscribe for this subscriber and for any other, and may free their records: the
- * delivery continues with the next one that still exists. They must not call heddle_subscribe for a topic whose message
- * they are being given. A subscriber that is added during a delivery does not get that message from it.
+ * delivery continues with the next one that still exists. They must not call heddle_subscribe for the topic whose
+ * message is being delivered to them. A subscriber that is added during a delivery does not get that message from it.
  *
  * Slow readers
  *

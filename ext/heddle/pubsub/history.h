@@ -6,13 +6,15 @@
  * counts the messages of all topics. Each record has the offset of its topic's message before it, so that a gap is
  * visible.
  *
- * In memory, offsets are given here. A history that follows a backend, such as Redis, is given them with each message;
- * its reader calls heddle_history_begin when the backend's epoch is a new one or messages of it are lost.
+ * Without a backend the history itself assigns the offsets. A history that follows a backend, such as Redis, gets the
+ * offset with each message. The code that reads from the backend calls heddle_history_begin when the backend has a new
+ * epoch, or when messages are lost.
  *
- * One process at a time writes, under a robust mutex. A process that ends within it leaves either all of a message or
- * nothing of it: it writes the words that must change together to a journal first, which the next owner of the mutex
- * completes. An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the number of bytes written
- * before it. Readers take no lock: a copy counts when the tail has not passed the record meanwhile. No Ruby here.
+ * One process at a time writes, under a robust mutex. If a process ends while it holds the mutex, the history has
+ * either all of its message or nothing: the words that must change together are first written to a journal, and the
+ * next owner of the mutex completes that. An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the
+ * number of bytes written before it. Readers take no lock: a copy is valid if the tail has not passed the record
+ * meanwhile. Uses no Ruby.
  */
 
 #include "net/shared_memory.h"

@@ -59,8 +59,8 @@ static env_builder *builder_of(VALUE self)
 }
 
 /*
- * How many pairs an env has room for before its table grows: about what a browser's request and Rack need. Twice this
- * room costs 40 ns; a table that grows costs 80 ns.
+ * How many pairs an env has room for before its table grows: about as many as a browser's request and Rack need. Twice
+ * this room costs 40 ns; a table that grows costs 80 ns.
  */
 enum { USUAL_PAIRS = 31 };
 
@@ -79,15 +79,16 @@ static VALUE no_input(void)
  * call-seq: EnvBuilder.new(errors, proxies)
  *
  * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `proxies`: the
- * Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields are believed; other clients' are dropped.
- * With nil the application gets all of these fields, and none is believed. A builder belongs to one loop.
+ * Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields are trusted; the same fields of other
+ * clients are dropped. With nil the application gets all of these fields, and the server trusts none. A builder belongs
+ * to one loop.
  */
 static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
 {
     if (!NIL_P(any_builder_of(self)->template))
         rb_raise(rb_eArgError, "this EnvBuilder is initialized already");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
-    /* The template has the values of most requests; only other values are set. */
+    /* The template has the values of most requests; a request sets only the values that differ. */
     rb_hash_aset(template, heddle_env_key.request_method, heddle_env_value.methods[HEDDLE_GET]);
     add_pair(template, "SCRIPT_NAME", heddle_env_value.empty);
     rb_hash_aset(template, heddle_env_key.path_info, Qnil);
@@ -117,7 +118,7 @@ typedef struct {
     const heddle_request_head *head;
     const char *bytes;
     const heddle_address *remote;
-    const heddle_address *local; /* NULL: not asked for yet */
+    const heddle_address *local; /* NULL: not determined yet */
     heddle_connection *connection;
     bool secure;    /* the connection uses TLS */
     bool forwarded; /* a Forwarded or X-Forwarded-* field came */
@@ -182,8 +183,8 @@ static void start_env(env *env)
 }
 
 /*
- * Fields of one name are a list (RFC 9110, 5.3), cookies one with semicolons (RFC 9113, 8.2.3). Of two lengths, which
- * are equal here, one is kept.
+ * Fields with the same name become a list (RFC 9110, 5.3); cookies are joined with semicolons (RFC 9113, 8.2.3). Of two
+ * lengths, which are equal here, one is kept.
  */
 static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earlier, heddle_slice value)
 {
@@ -208,13 +209,13 @@ static bool is_proxy(const char *name, size_t size)
 }
 
 /*
- * A bit for each known name tells whether it came before. A name with an underscore, where such names are kept, may be
- * another spelling of any of them.
+ * A bit for each known name tells whether it came before. If names with an underscore are kept, such a name may be
+ * another spelling of any known name.
  */
 static void add_fields(env *env)
 {
     const heddle_request_head *head = env->head;
-    uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* was set with the authority */
+    uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* Host was set with the authority */
     bool underscores = false, others = false;
     for (unsigned i = 0; i < head->field_count; i++) {
         const heddle_field *field = &head->fields[i];
@@ -267,7 +268,7 @@ static void add_protocols(const env *env)
         rb_hash_aset(env->hash, heddle_env_key.rack_protocol, protocols);
 }
 
-/* Sets rack.url_scheme: only a trusted proxy's field counts, while Rack and Rails would accept any client's. */
+/* Sets rack.url_scheme. Only the field of a trusted proxy counts; Rack and Rails would accept it from any client. */
 static void judge_scheme(env *env)
 {
     VALUE proxies = env->parts->proxies;
@@ -307,7 +308,7 @@ static VALUE build_env(env *env)
     return env->hash;
 }
 
-/* Of a client that was asked for a certificate. */
+/* Adds the certificate of a client that was asked for one. */
 static void add_client_certificate(VALUE hash, const heddle_connection *connection)
 {
     const heddle_tls *tls = connection->transport.tls;

@@ -94,7 +94,7 @@ static uint64_t mix_word(uint64_t hash, const char *bytes)
     return hash ^ hash >> 32;
 }
 
-/* Eight bytes at a time, the last eight of them perhaps for the second time. */
+/* Hashes eight bytes at a time; the last eight may overlap the eight before them. */
 static uint32_t hash_of(const char *bytes, size_t size)
 {
     char padded[sizeof(uint64_t)] = {0};
@@ -151,7 +151,7 @@ static VALUE text_of(const heddle_address *address)
     const char *text = heddle_address_text(address, room);
     if (!text)
         return heddle_env_value.empty;
-    /* The client of a unix socket is on this machine. */
+    /* Is the client on this machine? A client of a unix socket is. */
     if (address->family == AF_UNIX || strcmp(text, "127.0.0.1") == 0)
         return heddle_env_value.loopback;
     return make_frozen(text, strlen(text));

@@ -73,8 +73,8 @@ heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 /*
- * Returns the kept String, or a new one where values differ from request to request, or applications are known to
- * change them.
+ * Returns the kept String, or a new one if the values of this field differ from request to request, or applications are
+ * known to change them.
  */
 VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_id id, const char *value, size_t size);
 

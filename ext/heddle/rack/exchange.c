@@ -12,7 +12,9 @@ static VALUE can_hijack_key, server_protocol_key;
 static VALUE hijack_key, protocol_key, finished_key, after_reply_key, body_wait_key;
 static VALUE upgrade_key, websocket_symbol, sse_symbol;
 
-/* Is it a status, fields and content, and nothing else? An Array has no `close`, but a subclass of it may. */
+/*
+ * Is the answer a status, fields and content, and nothing else? An Array has no `close`, but a subclass of Array may.
+ */
 static bool is_plain(VALUE answer)
 {
     if (!RB_TYPE_P(answer, T_ARRAY) || RARRAY_LEN(answer) != 3)
@@ -26,8 +28,9 @@ static bool is_plain(VALUE answer)
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
  * Sends a plain answer: a Hash of headers without any of Rack's own (rack.hijack), and an Array of Strings, which is
- * not closed. false, and nothing is sent, when it is of another kind. The loop sends the bytes that the client does not
- * take at once, unless +wait+ asks to return after the last byte. Raises InvalidResponseError, and ClientGoneError.
+ * not closed. Returns false, and sends nothing, for another kind of answer. The loop sends the bytes that the client
+ * does not take at once. With +wait+, returns only after the last byte. Raises InvalidResponseError, and
+ * ClientGoneError.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {
@@ -96,9 +99,9 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
     if (exchange->operations->version)
         rb_hash_aset(env, server_protocol_key, rb_interned_str_cstr(exchange->operations->version));
     rb_hash_aset(env, finished_key, finished);
-    rb_hash_aset(env, after_reply_key, finished); /* as Puma has it: the same list, see Handler#notify */
+    rb_hash_aset(env, after_reply_key, finished); /* Puma's name for the same list, see Handler#notify */
     if (exchange->head.content_length > 0 || exchange->head.content_length == HEDDLE_CHUNKED_BODY) {
-        /* ms: what measures the time in queues subtracts how long the client took to send the body */
+        /* ms: tools that measure the time in queues subtract how long the client took to send the body */
         int64_t wait = exchange->queued > exchange->arrived ? exchange->queued - exchange->arrived : 0;
         rb_hash_aset(env, body_wait_key, DBL2NUM((double)wait / 1e6));
     }
@@ -120,7 +123,7 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
 /* Heddle::Rack::Stream#write; the documentation is there. */
 static VALUE stream_write(int argc, VALUE *argv, VALUE self)
 {
-    /* one variable of the object, as a look-up takes as long as the write */
+    /* only one instance variable is read, because a look-up takes as long as the write */
     heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, rb_intern("@exchange")));
     if (argc == 1 && !RTEST(rb_mutex_locked_p(handle->lock)) && heddle_exchange_write_piece(handle, argv[0]))
         return LONG2NUM(RSTRING_LEN(argv[0]));

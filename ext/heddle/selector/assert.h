@@ -1,6 +1,9 @@
 #pragma once
 
-/* <assert.h> is of no use here: ruby.h defines NDEBUG. Debug and sanitizer builds check, others don't evaluate. */
+/*
+ * <assert.h> can't be used, because ruby.h defines NDEBUG. Only debug and sanitizer builds evaluate and check the
+ * expression.
+ */
 
 #include "system.h"
 

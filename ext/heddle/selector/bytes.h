@@ -1,6 +1,6 @@
 #pragma once
 
-/* Bytes in memory that grows. Those before `start` were taken. All zero: empty. */
+/* Bytes in memory that grows. The bytes before `start` were taken. A record of zeros is empty. */
 
 #include "system.h"
 
@@ -9,7 +9,7 @@ typedef struct {
     size_t start, size, room;
 } heddle_bytes;
 
-/* Makes room for so many more bytes behind `size`. False: no memory, and nothing has changed. */
+/* Makes room for so many more bytes behind `size`. Without memory returns false and changes nothing. */
 static inline bool heddle_bytes_reserve(heddle_bytes *bytes, size_t more)
 {
     if (bytes->room - bytes->size >= more)
@@ -47,7 +47,7 @@ static inline size_t heddle_bytes_left(const heddle_bytes *bytes)
     return bytes->size - bytes->start;
 }
 
-/* Empties it and frees memory beyond `keep` bytes. */
+/* Removes all bytes, and frees memory beyond `keep` bytes. */
 static inline void heddle_bytes_reset(heddle_bytes *bytes, size_t keep)
 {
     bytes->start = bytes->size = 0;

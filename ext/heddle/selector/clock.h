@@ -31,7 +31,9 @@ static inline int64_t heddle_clock_coarse(void)
 #endif
 }
 
-/* When `duration` will have passed, as pthread_cond_timedwait needs it, by the clock of the condition. */
+/*
+ * The time at which `duration` will have passed, in the form of pthread_cond_timedwait, by the clock of the condition.
+ */
 static inline struct timespec heddle_clock_after(clockid_t clock, int64_t duration)
 {
     int64_t end = heddle_clock_read(clock) + duration;

@@ -10,13 +10,13 @@ typedef struct {
     uint8_t registered;          /* used by the selector: the events that the kernel is armed with */
 } heddle_fd_entry;
 
-/* In pages, so that entries don't move when the table grows: a callback may arm any descriptor. */
+/* The entries are in pages, so that they don't move when the table grows: a callback may arm any descriptor. */
 typedef struct {
     heddle_fd_entry **pages;
     int page_count;
 } heddle_fd_table;
 
-/* For a descriptor >= 0. NULL when there is no memory. */
+/* The entry of a descriptor >= 0, made if there is none. NULL without memory. */
 heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd);
 /* NULL when this descriptor never had an entry. */
 heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd);
@@ -32,7 +32,7 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 
-/* `pending` of a selector of which only a system call can tell. */
+/* The operation `pending` of a selector that can tell only by a system call. */
 bool heddle_selector_may_pend(heddle_selector *selector);
-/* `probe` of a selector that each system has. */
+/* The operation `probe` of a selector that each system has. */
 int heddle_selector_works(char *reason, size_t size);

@@ -14,13 +14,13 @@
  * macOS and the BSDs. Descriptors of the program: EV_ONESHOT, one filter for each direction; the system removes the
  * filters of a closed descriptor. Persistent waiters, alone on their descriptor: EV_CLEAR, which is edge-triggered.
  *
- * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Elsewhere a waiter for it alone is rejected, and one
- * with other events gets only those.
+ * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Elsewhere a waiter for urgent data alone is
+ * rejected, and a waiter with further events gets only these.
  */
 
 enum { EVENTS_A_WAIT = 256 };
 
-/* A flag in an entry's `registered`: a one-shot filter may be left over, whose flags EV_ADD would not change. */
+/* A flag in an entry's `registered`: a one-shot filter may be left over, and EV_ADD would not change its flags. */
 enum { ONE_SHOT_LEFT = 1 };
 
 /* Some systems reject waits of more than 100,000,000 s; returning early is allowed. */
@@ -40,7 +40,7 @@ typedef struct {
 static const struct {
     uint8_t event;
     int16_t filter;
-    uint32_t flags; /* the filter's */
+    uint32_t flags; /* the filter's flags */
 } FILTERS[] = {
     {HEDDLE_READABLE, EVFILT_READ, 0},
     {HEDDLE_WRITABLE, EVFILT_WRITE, 0},
@@ -135,7 +135,7 @@ static int kqueue_open(heddle_selector **selector)
 
 /* -- waiters ----------------------------------------------------------------------------------------------------- */
 
-/* The mask of a descriptor that is always ready, 0, or -errno. */
+/* Returns the mask of a descriptor that is always ready, 0 for another one, or -errno. */
 static int ready_at_once(const heddle_waiter *waiter, int error)
 {
     int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
@@ -253,7 +253,7 @@ static void kqueue_harvest(heddle_selector *selector)
         if (self->events[i].filter == EVFILT_USER)
             continue;
 #else
-        /* Edge-triggered, but read anyway: a full pipe would reject the next byte. */
+        /* The filter is edge-triggered, but the pipe is read anyway: a full pipe would reject the next byte. */
         if ((int)self->events[i].ident == self->wakeup.read_fd) {
             heddle_wakeup_drain(&self->wakeup);
             continue;

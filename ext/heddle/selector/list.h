@@ -17,7 +17,7 @@
         (first) = (record);                                                                                            \
     } while (0)
 
-/* Idempotent, as long as a record in no list has neither neighbour. */
+/* Idempotent, if the links of a record in no list are NULL. */
 #define HEDDLE_LIST_REMOVE(first, record)                                                                              \
     do {                                                                                                               \
         if ((record)->previous)                                                                                        \

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 /*
- * select(2), which every POSIX system has: the last resort, and the reference for the others' behaviour.
+ * select(2), which every POSIX system has. It is the last resort, and the reference for the behaviour of the others.
  * Level-triggered, also for persistent waiters.
  *
  * fd_set ends at FD_SETSIZE and FD_SET writes past it, so the bit sets are our own and grow; kernels take any length. A
@@ -67,7 +67,7 @@ static int grow_sets(select_selector *self, int fd)
         word **set = i < SETS ? &self->wanted[i] : &self->ready[i - SETS];
         word *grown = realloc(*set, (size_t)words * sizeof(word));
         if (!grown)
-            return -ENOMEM; /* `words` is unchanged: sets that have grown already are only longer than that */
+            return -ENOMEM; /* `words` is unchanged: sets that have already grown are merely longer */
         memset(grown + self->words, 0, (size_t)(words - self->words) * sizeof(word));
         *set = grown;
     }
@@ -138,7 +138,7 @@ static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
         return -errno;
     if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
         int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
-        return ready ? ready : -EPERM; /* as epoll: such a file has no urgent data */
+        return ready ? ready : -EPERM; /* as with epoll: such a file has no urgent data */
     }
 
     heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
@@ -196,7 +196,7 @@ static int select_wait(heddle_selector *selector, int64_t timeout)
     if (count == 0)
         return 0;
     self->harvested = self->used;
-    /* Here and not in `harvest`: a wake-up that comes later is for the next wait. */
+    /* Reads the wake-up here and not in `harvest`, because a wake-up that comes later is for the next wait. */
     int fd = self->wakeup.read_fd;
     if (self->ready[0][fd / WORD_BITS] & bit_of(fd)) {
         self->ready[0][fd / WORD_BITS] &= ~bit_of(fd);

@@ -10,7 +10,7 @@
 
 #include "system.h"
 
-/* Linux has kqueue only in the C tests, by libkqueue: a header of that name alone means nothing. */
+/* Linux has kqueue only in the C tests, through libkqueue: a header of that name is not enough. */
 #if defined(HEDDLE_LIBKQUEUE) || (defined(HAVE_SYS_EVENT_H) && !defined(__linux__))
 #define HEDDLE_KQUEUE 1
 #endif
@@ -31,7 +31,7 @@ enum {
 /* How a waiter is armed. */
 enum {
     HEDDLE_ONE_SHOT = 0,
-    HEDDLE_PERSISTENT = 1, /* stays armed; the owner consumes until EAGAIN at each event (edge semantics) */
+    HEDDLE_PERSISTENT = 1, /* stays armed; at each event the owner reads or writes until EAGAIN (edge-triggered) */
 };
 
 typedef struct heddle_selector heddle_selector;
@@ -69,7 +69,7 @@ typedef struct {
     const char *name;
     bool pending_unknown; /* `pending` always returns true, because only a system call can tell */
 
-    /* 0 when this machine supports it, else -errno and the reason as a text. */
+    /* Returns 0 if this machine supports it, or else -errno, with the reason as a text. */
     int (*probe)(char *reason, size_t size);
 
     int (*open)(heddle_selector **selector);
@@ -77,12 +77,15 @@ typedef struct {
     /* In a forked child: releases what belongs to the child and touches nothing shared with the parent. */
     void (*abandon)(heddle_selector *selector);
 
-    /* Waits for readiness. 0: armed; > 0: this mask is ready at once and nothing is armed; < 0: -errno. */
+    /*
+     * Begins to wait for readiness. Returns 0 if the waiter is armed, the mask of events if they are ready at once
+     * (then nothing is armed), or -errno.
+     */
     int (*arm)(heddle_selector *selector, heddle_waiter *waiter);
     /* On return the waiter is removed and its callback will not be called. */
     void (*disarm)(heddle_selector *selector, heddle_waiter *waiter);
 
-    /* Completions: NULL where the platform has none; -ENOSYS where this operation is missing. */
+    /* Submits an operation. NULL if the platform has no completions. Returns -ENOSYS if this operation is missing. */
     int (*submit)(heddle_selector *selector, heddle_waiter *waiter, const heddle_operation *operation);
     /* Asks for an early end: the waiter still gets its last event. */
     void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);
@@ -97,7 +100,7 @@ typedef struct {
     int (*wait)(heddle_selector *selector, int64_t timeout);
     /* Calls the callbacks of the events that `wait` has found. */
     void (*harvest)(heddle_selector *selector);
-    /* From any thread: the current wait, or else the next one, returns at once. */
+    /* Makes the current wait, or else the next one, return at once. May be called on any thread. */
     void (*wake)(heddle_selector *selector);
 } heddle_selector_operations;
 

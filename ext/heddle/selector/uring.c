@@ -15,7 +15,7 @@ enum { NO_SLOT = UINT32_MAX };
 
 /*
  * The kernel knows an operation by slot and generation, never by address. A slot is free again only after the last
- * completion of the operation *and* of its cancellation: a late one would otherwise reach the slot's next owner.
+ * completion of the operation *and* of its cancellation. Otherwise a late completion would reach the slot's next owner.
  */
 typedef struct {
     heddle_waiter *waiter; /* NULL: disarmed, completions are ignored */
@@ -136,7 +136,7 @@ static uint32_t to_poll(uint8_t events)
 
 /*
  * Since 5.19 io_uring ignores wake-ups that match only POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c). Sockets
- * report urgent data as POLLPRI and POLLRDBAND together, so this asks for both. But sockets report ordinary data as
+ * report urgent data as POLLPRI and POLLRDBAND together, so both are requested. But sockets report ordinary data as
  * POLLRDBAND, too, so the event has to be checked (see `rearm_poll`).
  */
 static uint32_t to_uring(uint8_t events)
@@ -179,7 +179,7 @@ static void request_cancel(uring_selector *self, uint32_t index)
 {
     if (self->slots[index].outstanding > 1)
         return; /* a cancellation was submitted before */
-    /* Counted first: making room may take the operation's own completion, which must not free the slot. */
+    /* Counted first, because making room may take the operation's own completion, which must not free the slot. */
     self->slots[index].outstanding++;
     struct io_uring_sqe *sqe = next_submission(self);
     operation_slot *slot = &self->slots[index];
@@ -223,7 +223,10 @@ static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const 
         sqe->opcode = operation->code == HEDDLE_OPERATION_READ ? HEDDLE_OP_READ : HEDDLE_OP_WRITE;
         sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
         sqe->off = (uint64_t)operation->offset;
-        /* At once: at the end of the tick its number may belong to another file. A failed call is tried again there. */
+        /*
+         * Cancels at once, because at the end of the tick the descriptor's number may belong to another file. A failed
+         * call is repeated at the end of the tick.
+         */
         heddle_ring_enter(&self->ring, 0, 0);
         break;
     case HEDDLE_OPERATION_WAITID:
@@ -241,7 +244,7 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
         request_cancel((uring_selector *)selector, waiter->slot);
 }
 
-/* The result for a waiter for urgent data; 0: there is none yet, and the poll was armed again. */
+/* Returns the result for a waiter for urgent data, or 0 if there is none yet and the poll was armed again. */
 static int rearm_poll(const heddle_waiter *waiter)
 {
     struct pollfd now = {.fd = waiter->fd, .events = (short)to_poll(waiter->events)};
@@ -372,7 +375,10 @@ static void close_ring(uring_selector *self)
     release_memory(self);
 }
 
-/* Only the poll of the eventfd is submitted, and few slots were ever needed. */
+/*
+ * Is only the poll of the eventfd submitted, and were few slots ever needed? Then the ring may be kept for another
+ * loop.
+ */
 static bool is_idle(const uring_selector *self)
 {
     enum { SLOTS = 1024 };

@@ -37,7 +37,7 @@ int heddle_ring_probe(char *reason, size_t size)
     int fd = setup_ring(8, &parameters);
     if (fd < 0)
         return explain_error(errno, reason, size);
-    /* A seccomp filter may forbid this call alone. */
+    /* A seccomp filter may forbid only this call. */
     long entered = syscall(__NR_io_uring_enter, fd, 0, 0, 0, NULL, 0);
     int error = errno;
     close(fd);

@@ -24,12 +24,12 @@ typedef struct {
     struct io_uring_cqe *cqes;
 } heddle_ring;
 
-/* 0 when this machine has all that is needed, else -errno and the reason as a text. */
+/* Returns 0 if this machine has everything that is needed, or else -errno, with the reason as a text. */
 int heddle_ring_probe(char *reason, size_t size);
 
 int heddle_ring_open(heddle_ring *ring); /* 0 or -errno */
 void heddle_ring_close(heddle_ring *ring);
-/* In a forked child. */
+/* Called in a forked child. */
 void heddle_ring_abandon(heddle_ring *ring);
 
 bool heddle_ring_supports(const heddle_ring *ring, unsigned operation);

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * To open and close a ring takes 60 to 160 µs of CPU, most of it for its memory. So a thread keeps the ring of its last
- * loop for its next one: programs without a server run many short loops. The ring is closed when the thread ends; a
+ * Opening and closing a ring takes 60 to 160 µs of CPU, mostly for its memory. Programs without a server run many short
+ * loops. So a thread keeps the ring of its last loop for its next loop. The ring is closed when the thread ends; a
  * forked child has none.
  */
 
@@ -15,9 +15,9 @@ void heddle_spare_prepare(void);
 
 /* Takes the calling thread's spare ring, or returns NULL. */
 heddle_selector *heddle_spare_acquire(void);
-/* False: this thread has a spare ring already, or can't have one. */
+/* Returns false if this thread already has a spare ring, or can't have one. */
 bool heddle_spare_keep(heddle_selector *selector);
 
-/* Is this process known to be allowed to have rings? To ask the kernel takes a ring, too. */
+/* Is it known that this process may have rings? Asking the kernel would take a ring, too. */
 bool heddle_spare_is_allowed(void);
 void heddle_spare_set_allowed(bool allowed);

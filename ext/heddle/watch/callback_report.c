@@ -41,7 +41,7 @@ static uintptr_t interpreter;
 typedef struct {
     const heddle_library *library;
     uintptr_t function;
-    unsigned runs; /* how often the interpreter appears between that function and here */
+    unsigned runs; /* how often the interpreter's frames appear between that function and this one */
 } callback;
 
 static bool visit_frame(const heddle_stack_frame *frame, void *data)
@@ -58,8 +58,8 @@ static bool visit_frame(const heddle_stack_frame *frame, void *data)
 }
 
 /*
- * Has a function of an extension called back the Ruby code that is about to switch? A function that waits by Ruby's own
- * C functions runs no Ruby code meanwhile.
+ * Has a function of an extension called back the Ruby code that is about to switch? A function that waits in Ruby's own
+ * C functions does not count, because no Ruby code runs above it.
  */
 static bool find_callback(callback *found)
 {
@@ -75,9 +75,9 @@ static bool find_callback(callback *found)
 /* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
 
 /*
- * Each run of the interpreter begins where a method in C has called Ruby code. So the method of the extension is found
- * by counting that many such borders from the innermost frame outwards. False: the code that it called is Heddle's or
- * Ruby's own, such as a scheduler's hook, or is unknown.
+ * Each run of the interpreter begins where a method in C has called Ruby code. So the extension's method is found by
+ * counting as many such calls from the innermost frame outwards. Returns false if the called code is Heddle's or Ruby's
+ * own, such as a scheduler hook, or is unknown.
  */
 static bool describe_place(const callback *found, report *to)
 {
@@ -206,8 +206,8 @@ static bool has_layer(const layers *where, uintptr_t function)
  * call-seq: Heddle::Native.find_interpreter(object) { Heddle::Native.note_interpreter } -> true or false
  *
  * Finds the function in which Ruby interprets code, which has no symbol: it is on the stack where a block or a method
- * in Ruby is called from C, but not where a method in C is. `object.call` must call note_interpreter, too. True: it was
- * found.
+ * in Ruby is called from C, but not where a method in C is. `object.call` must call note_interpreter, too. Returns true
+ * if it was found.
  */
 static VALUE native_find_interpreter(VALUE self, VALUE object)
 {

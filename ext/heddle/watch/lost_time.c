@@ -89,7 +89,8 @@ int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t l
     absent = absent < idle ? absent : idle;
     heartbeat->progressed = cpu != heartbeat->cpu_seen;
     if (!heartbeat->progressed && absent <= 0)
-        return heartbeat->lost; /* perhaps the thread waits for a core; the system counts the wait when it ends */
+        /* the thread may be waiting for a core: the system counts that wait only when it ends */
+        return heartbeat->lost;
     heartbeat->lost += absent > 0 ? absent : 0;
     heartbeat->sampled_at = now;
     heartbeat->cpu_seen = cpu;

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * How much of a heartbeat the machine took from its thread: the thread was ready to run and had no core, or the whole
- * process was stopped (SIGSTOP, a paused virtual machine). That time is no stall of the application's.
+ * Lost time: the part of a heartbeat in which its thread was ready to run but had no core, or the whole process was
+ * stopped (SIGSTOP, a paused virtual machine). That time is not a stall of the application.
  *
  * It is measured in two ways: the time that the thread waited in a run queue (Linux: /proc/thread-self/schedstat), and
  * the time by which the watch thread woke up too late, less the time in which the loop's thread used the CPU.
@@ -10,7 +10,7 @@
 
 #include "scheduler/heartbeat.h"
 
-/* A wake-up that is less late than this, ns, is normal. */
+/* ns. A wake-up that is late by less than this is normal. */
 #define HEDDLE_LOST_TOLERANCE INT64_C(10000000)
 
 /* Called on the loop's thread. */

@@ -7,7 +7,7 @@
 #include <ruby/debug.h>
 
 enum {
-    KEPT = 64,   /* stalls that Ruby has not taken; of more, the oldest is dropped */
+    KEPT = 64,   /* the most stalls that Ruby has not taken; if there are more, the oldest is dropped */
     FRAMES = 32, /* frames of a backtrace */
 };
 
@@ -34,7 +34,7 @@ typedef struct {
 static void add_frame(place_text *to, VALUE path, int line, VALUE label)
 {
     if (!RB_TYPE_P(path, T_STRING))
-        return; /* a method in C: its caller comes next */
+        return; /* skips a method in C; its caller comes next */
     size_t room = to->size - to->used;
     int written = snprintf(to->bytes + to->used, room, "%.*s:%d:%.*s\n", (int)RSTRING_LEN(path), RSTRING_PTR(path),
                            line, RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0,
@@ -75,9 +75,9 @@ static VALUE add_frames_of_fiber(VALUE data)
 }
 
 /*
- * Writes where the program is; false: unknown. `apart`: the calling fiber may be one in which Heddle works for the
- * loop's current fiber, such as to start a thread; then the current fiber's place is written. That needs objects, and
- * so time.
+ * Writes the place in the program; returns false if it is unknown. `apart`: the calling fiber may be a helper of the
+ * loop's current fiber, for example to start a thread; then the place of the current fiber is written. That allocates
+ * objects, and so takes longer.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {
@@ -132,7 +132,10 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
     }
 }
 
-/* Called before the current fiber waits in place, in a callback of this library, which the report of a stall names. */
+/*
+ * Called before the current fiber waits in place, in a callback of this library. The report of a stall names the
+ * library.
+ */
 static void note_callback(heddle_loop *loop, const char *library)
 {
     heddle_heartbeat *heartbeat = loop->watch.heartbeat;
@@ -167,7 +170,7 @@ static heddle_activity find_most_frequent(const heddle_heartbeat *heartbeat)
     return most;
 }
 
-/* How much of the ending heartbeat the machine took: the watch thread may have missed the last part. */
+/* The lost time of the heartbeat that ends now. The watch thread may have missed its last part. */
 static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
 {
     int64_t due = atomic_load(&heddle_watch_due),
@@ -181,7 +184,7 @@ static void record_stall(heddle_loop *loop, bool idle)
     stall *one = &stalls[next_stall++ % KEPT];
     one->activity = find_most_frequent(heartbeat);
     one->began = heartbeat->late_since;
-    /* The loop has waited for events since: the tick ended just when the watch thread found it late. */
+    /* If the loop has waited for events since, the tick ended just when the watch thread found it late. */
     bool ended = idle && one->activity != HEDDLE_ACTIVITY_NONE;
     int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
     one->length = over - one->began - measure_lost_time(heartbeat, over);
@@ -256,8 +259,8 @@ static VALUE stalls_take(VALUE self)
 /*
  * call-seq: Heddle::Native.leave_unreported(scheduler) -> nil
  *
- * No stall of its loop is noted: it serves no requests of the application, and is late while the application's loop has
- * the GVL, whose stall that is.
+ * From now on no stall of this scheduler's loop is noted: it serves no requests of the application. It is late while
+ * the application's loop holds the GVL, and that loop's stall is noted.
  */
 static VALUE loop_exclude_from_reports(VALUE self, VALUE scheduler)
 {

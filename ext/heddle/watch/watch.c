@@ -8,7 +8,7 @@
 #include <signal.h>
 
 static const int64_t CALM = 5000000;     /* the interval of samples while no loop is late */
-static const int64_t ALERT = 2000000;    /* … while a loop is late, or nearly */
+static const int64_t ALERT = 2000000;    /* … while a loop is late, or nearly late */
 static const int64_t STARVED = 20000000; /* … while a loop waits for a core */
 static const int64_t RESCUE = 1000000;   /* … while rescues run for a stuck loop */
 static const int64_t SOON = 100000;      /* … after a sample at an unsuitable moment */
@@ -51,7 +51,8 @@ static void handle_forks(void);
 
 heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
 {
-    handle_forks(); /* also without a watch thread: a child that has one must not sample this process's loops */
+    /* needed even without a watch thread: a child that starts one must not sample this process's loops */
+    handle_forks();
     pthread_mutex_lock(&watch.mutex);
     heddle_heartbeat *heartbeat = find_free_slot();
     if (heartbeat) {
@@ -88,7 +89,7 @@ void heddle_heartbeat_release(heddle_heartbeat *heartbeat)
 /* -- looking ----------------------------------------------------------------------------------------------------- */
 
 /*
- * The loop may be reading the counts of its late heartbeat: it gets these or the new heartbeat's, never a mixture of
+ * The loop may be reading the counts of its late heartbeat. It gets the old or the new counts, never a mixture of
  * bytes.
  */
 static void clear_samples(heddle_heartbeat *heartbeat)
@@ -150,7 +151,7 @@ static void probe_thread(heddle_heartbeat *heartbeat)
     watch.settings.ask();
 }
 
-/* The heartbeat takes too long. */
+/* Called when the heartbeat takes too long. */
 static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
 {
     if (atomic_load(&heartbeat->verdict) != HEDDLE_IN_TIME) {
@@ -170,8 +171,8 @@ static bool is_stuck(int64_t age)
 }
 
 /*
- * Returns the heartbeat's age, less the time that the machine took from its thread. While the thread waits for a core,
- * which is so for at least CALM, the age stands still: for how long it has waited is known only when it runs again.
+ * Returns the heartbeat's age without the lost time (lost_time.h). While the thread waits for a core, which takes at
+ * least CALM, the age does not change: the time it has waited is known only when it runs again.
  */
 static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t late, bool *awaits_core)
 {
@@ -180,7 +181,10 @@ static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t lat
     return (*awaits_core ? heartbeat->sampled_at : now) - heartbeat->since - lost;
 }
 
-/* When to sample a heartbeat next: until it is old enough for the first measure, a sample would only cost time. */
+/*
+ * When to sample a heartbeat next. Until the heartbeat is old enough for the first measure, a sample would only cost
+ * time.
+ */
 static int64_t choose_interval(int64_t age)
 {
     int64_t first = (watch.wants & HEDDLE_WATCH_STALLS) ? watch.settings.threshold / 2 : INT64_MAX;
@@ -205,9 +209,9 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     heartbeat->stuck = is_stuck(age);
     if (stalls && age >= watch.settings.threshold)
         judge_heartbeat(heartbeat, now);
-    if (awaits_core) /* questions and frequent samples would keep the core from it for longer */
+    if (awaits_core) /* requests and frequent samples would keep the core from the thread for longer */
         return heartbeat->stuck ? ALERT : STARVED;
-    /* Early enough to know what the loop does before it counts as a stall. */
+    /* Samples early enough to know what the loop does before its tick counts as a stall. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
         probe_thread(heartbeat);
@@ -293,7 +297,7 @@ static void end_rescue(heddle_rescue *rescue)
     rescue->under_way = false;
 }
 
-/* Returns when to call it next. */
+/* Returns when to call the rescue next. */
 static int64_t call_rescue(heddle_rescue *rescue)
 {
     if (!find_stuck_loop(rescue)) {
@@ -349,8 +353,8 @@ static bool has_changes(int64_t now)
 }
 
 /*
- * All loops are idle: sleeps until one is not. A loop that stops being idle changes its heartbeat before it reads the
- * flag.
+ * Called when all loops are idle: sleeps until one is not. A loop that stops being idle changes its heartbeat before it
+ * reads the flag.
  */
 static void sleep_while_quiet(int64_t now)
 {
@@ -367,7 +371,7 @@ void heddle_watch_rouse(void)
     pthread_mutex_lock(&watch.mutex);
     atomic_store(&heddle_watch_asleep, 0);
     pthread_mutex_unlock(&watch.mutex);
-    pthread_cond_signal(&watch.roused); /* not before: the thread that wakes up takes the mutex */
+    pthread_cond_signal(&watch.roused); /* signalled only now, because the thread that wakes up takes the mutex */
 }
 
 /* Returns by how much it woke up too late. */
@@ -411,7 +415,7 @@ static void *run_watch(void *unused)
 
 HEDDLE_HOLD_DURING_FORK(&watch.mutex)
 
-/* The thread and the parent's loops don't exist here; a loop that continues gets a new record. */
+/* The watch thread and the parent's loops don't exist in the child; a loop that continues gets a new record. */
 static void after_fork_in_child(void)
 {
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next)
@@ -431,7 +435,7 @@ static void handle_forks(void)
         watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
-/* With the mutex held. */
+/* Called with the mutex held. */
 static int start_thread(void)
 {
     handle_forks();
@@ -441,7 +445,7 @@ static int start_thread(void)
     return -result;
 }
 
-/* With the mutex held, which it releases. */
+/* Called with the mutex held; releases it. */
 static void end_thread(void)
 {
     bool running = watch.running;

@@ -2,8 +2,8 @@
 
 /*
  * The watch thread: one native thread for each process, which samples the heartbeats of the loops every few
- * milliseconds while one of them is not idle, and sleeps otherwise. It has no GVL and calls no Ruby; by `ask` it makes
- * a loop's thread examine itself. It runs only while it is wanted for something.
+ * milliseconds while one of them is not idle, and sleeps otherwise. It never has the GVL and never calls Ruby; with
+ * `ask` it makes a loop's thread examine itself. It runs only while it has a purpose.
  */
 
 #include "scheduler/heartbeat.h"
@@ -20,14 +20,20 @@ typedef struct {
     int64_t threshold; /* how long a heartbeat may last before it counts as a stall, ns */
     int64_t handoff;   /* how long a heartbeat may last before rescues run, ns */
     bool (*collects)(void); /* is Ruby collecting garbage? From any thread, without the GVL */
-    void (*ask)(void); /* makes the thread that runs Ruby call back; from any thread, without the GVL */
+    void (*ask)(void); /* makes the thread that runs Ruby call back; called on any thread, without the GVL */
 } heddle_watch_settings;
 
-/* Sets the purposes for which the thread runs; 0 ends it. With the GVL. 0, or -errno: no thread could be started. */
+/*
+ * Sets the purposes for which the thread runs; 0 ends it. Called with the GVL. Returns 0, or -errno if no thread could
+ * be started.
+ */
 int heddle_watch_set_purposes(int wants, const heddle_watch_settings *settings);
 /* The current purposes; 0 while it is paused. */
 int heddle_watch_purposes(void);
-/* true: ends the thread; heddle_watch_set_purposes has no effect until a call with false. With the GVL. 0 or -errno. */
+/*
+ * With true, ends the thread; then heddle_watch_set_purposes has no effect until a call with false. Called with the
+ * GVL. Returns 0 or -errno.
+ */
 int heddle_watch_pause(bool paused);
 bool heddle_watch_paused(void);
 
@@ -45,14 +51,14 @@ struct heddle_rescue {
     void (*on_stuck)(heddle_rescue *rescue); /* called again and again while the loop is stuck */
     void (*on_recovered)(heddle_rescue *rescue);
     int64_t since;  /* since when, CLOCK_MONOTONIC ns */
-    uint32_t label; /* the label of the request that blocks it, if that is one of its own fibers'; 0: unknown */
+    uint32_t label; /* the label of the request that blocks the loop, if it is a request of this loop; 0: unknown */
     bool collecting; /* Ruby collects garbage now */
     bool under_way;
     heddle_rescue *next, *previous;
 };
 
 void heddle_watch_add(heddle_rescue *rescue);
-/* After this it is not called; calls `on_recovered` if it was blocked. */
+/* Removes the rescue: it is no longer called. First calls `on_recovered` if its loop was stuck. */
 void heddle_watch_remove(heddle_rescue *rescue);
 /* How many rescues there are. */
 unsigned heddle_watch_rescues(void);
@@ -67,7 +73,10 @@ enum {
     HEDDLE_GVL_FREE,
 };
 
-/* The activity of the record's thread, according to the GVL; NATIVE_HELD stands for holding it. */
+/*
+ * The activity of the record's thread, according to the GVL; HEDDLE_ACTIVITY_NATIVE_GVL stands for every thread that
+ * holds it.
+ */
 static inline heddle_activity heddle_watch_gvl(uint32_t word)
 {
     switch (word & 3) {

@@ -21,7 +21,10 @@ static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_dat
                                                                     : HEDDLE_GVL_FREE;
         uint32_t changes = (atomic_load_explicit(&heartbeat->gvl, memory_order_relaxed) >> 2) + 1;
         atomic_store(&heartbeat->gvl, changes << 2 | state);
-        /* A loop that wakes up may have to wait long for the GVL before it can do this itself. */
+        /*
+         * Wakes the watch thread here, because a loop that wakes up may have to wait long for the GVL before it can do
+         * that itself.
+         */
         if (state == HEDDLE_GVL_WANTED && atomic_load(&heddle_watch_asleep))
             heddle_watch_rouse();
     }
