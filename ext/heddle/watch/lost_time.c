@@ -1,16 +1,21 @@
 #include "watch/lost_time.h"
 
 #include "scheduler/decimal.h"
+#include "selector/clock.h"
 #include "selector/native_thread.h"
 
 #ifdef __linux__
 #include <sys/syscall.h>
+#endif
 
+/* Elsewhere no time counts as lost in a run queue: the record has no clock and no descriptor. */
 void heddle_lost_time_attach(heddle_heartbeat *heartbeat)
 {
+#ifdef __linux__
     heartbeat->thread_id = (int)syscall(SYS_gettid);
     heartbeat->timed = pthread_getcpuclockid(pthread_self(), &heartbeat->cpu_clock) == 0;
     heartbeat->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+#endif
 }
 
 void heddle_lost_time_detach(heddle_heartbeat *heartbeat)
@@ -23,10 +28,7 @@ void heddle_lost_time_detach(heddle_heartbeat *heartbeat)
 
 static int64_t read_cpu(const heddle_heartbeat *heartbeat)
 {
-    struct timespec time;
-    if (!heartbeat->timed || clock_gettime(heartbeat->cpu_clock, &time) != 0)
-        return 0;
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    return heartbeat->timed ? heddle_clock_read(heartbeat->cpu_clock) : 0;
 }
 
 /* "<ns on a core> <ns in a run queue> <slices>" */
@@ -43,33 +45,6 @@ bool heddle_lost_time_awaits_core(const heddle_heartbeat *heartbeat)
 {
     return heartbeat->timed && !heartbeat->progressed && heddle_native_thread_state(heartbeat->thread_id) == 'R';
 }
-
-#else
-
-void heddle_lost_time_attach(heddle_heartbeat *heartbeat)
-{
-}
-
-void heddle_lost_time_detach(heddle_heartbeat *heartbeat)
-{
-}
-
-static int64_t read_cpu(const heddle_heartbeat *heartbeat)
-{
-    return 0;
-}
-
-static int64_t read_queued(const heddle_heartbeat *heartbeat)
-{
-    return 0;
-}
-
-bool heddle_lost_time_awaits_core(const heddle_heartbeat *heartbeat)
-{
-    return false;
-}
-
-#endif
 
 void heddle_lost_time_begin(heddle_heartbeat *heartbeat, int64_t now)
 {
