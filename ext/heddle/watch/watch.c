@@ -458,36 +458,32 @@ static void end_thread(void)
         pthread_join(thread, NULL); /* the thread never waits for the GVL, which the caller may hold */
 }
 
-int heddle_watch_set_purposes(int wants, const heddle_watch_settings *settings)
+/* Starts or ends the thread. With the mutex held, which it releases. */
+static int adjust_thread(void)
 {
-    int result = 0;
-    pthread_mutex_lock(&watch.mutex);
-    watch.wants = wants;
-    if (settings)
-        watch.settings = *settings;
-    if (!wants) {
+    if (!heddle_watch_purposes()) {
         end_thread();
         return 0;
     }
-    if (!watch.running && !watch.paused)
-        result = start_thread();
+    int result = watch.running ? 0 : start_thread();
     pthread_mutex_unlock(&watch.mutex);
     return result;
 }
 
+int heddle_watch_set_purposes(int wants, const heddle_watch_settings *settings)
+{
+    pthread_mutex_lock(&watch.mutex);
+    watch.wants = wants;
+    if (settings)
+        watch.settings = *settings;
+    return adjust_thread();
+}
+
 int heddle_watch_pause(bool paused)
 {
-    int result = 0;
     pthread_mutex_lock(&watch.mutex);
     watch.paused = paused;
-    if (paused) {
-        end_thread();
-        return 0;
-    }
-    if (watch.wants && !watch.running)
-        result = start_thread();
-    pthread_mutex_unlock(&watch.mutex);
-    return result;
+    return adjust_thread();
 }
 
 int heddle_watch_purposes(void)
