@@ -88,7 +88,6 @@ typedef struct io_selection {
     struct pollfd *polls;
     size_t count;
     int64_t timeout;
-    bool buffered; /* Ruby has buffered bytes of one of the readables */
     int error;
 } io_selection;
 
@@ -187,8 +186,6 @@ static VALUE run_select(VALUE data)
             selection->polls[index] = (struct pollfd){.fd = fd, .events = list_polls[list]};
             selection->items[index] = (selected){
                 .waiter = {.fn = note_ready, .fd = fd, .events = list_events[list]}, .selection = selection};
-            if (list == 0 && has_buffered_bytes(io))
-                selection->buffered = true;
         }
     }
     int64_t deadline = selection->timeout < 0 ? -1 : heddle_deadline_after(selection->timeout);
