@@ -66,12 +66,6 @@ static void reserve_descriptor(heddle_loop *loop, int fd)
     loop->io.size = size;
 }
 
-static heddle_io_wait **find_waits(heddle_loop *loop, int fd)
-{
-    reserve_descriptor(loop, fd);
-    return &loop->io.waits[fd];
-}
-
 /* Notes about the last transfers on a descriptor: see io_wait.h. */
 uint8_t heddle_io_get_note(const heddle_loop *loop, int fd)
 {
@@ -100,7 +94,8 @@ static void fail_wait(heddle_io_wait *wait)
 static void link_wait(heddle_io_wait *wait)
 {
     heddle_loop *loop = wait->park.loop;
-    heddle_io_wait **first = find_waits(loop, wait->waiter.fd);
+    reserve_descriptor(loop, wait->waiter.fd);
+    heddle_io_wait **first = &loop->io.waits[wait->waiter.fd];
 
     /* Another IO object got this number: the waits of the closed one must not get its events. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
@@ -294,20 +289,11 @@ static VALUE wait_a_tick(VALUE data)
     return Qnil;
 }
 
-static VALUE end_tick_wait(VALUE data)
-{
-    heddle_io_wait *wait = (heddle_io_wait *)data;
-    if (heddle_park_entered(&wait->park))
-        unlink_wait(wait);
-    heddle_park_leave(&wait->park);
-    return Qnil;
-}
-
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd)
 {
     heddle_io_wait wait = {.waiter = {.fd = fd}, .io = io};
     heddle_park_enter(loop, &wait.park);
-    rb_ensure(wait_a_tick, (VALUE)&wait, end_tick_wait, (VALUE)&wait);
+    rb_ensure(wait_a_tick, (VALUE)&wait, end_wait, (VALUE)&wait);
     RB_GC_GUARD(io);
     if (wait.reopened)
         raise_reopened();
