@@ -20,9 +20,7 @@ typedef struct {
     heddle_waiter waiter;
     heddle_loop *loop;
     int pid, flags;
-    int fd; /* the pidfd, or -1 */
     siginfo_t info;
-    VALUE status;
 } process_waiting;
 
 /* Reaps the child if it has ended; nil if not. */
@@ -66,16 +64,16 @@ static VALUE end_wait_for_pidfd(VALUE data)
     if (heddle_park_entered(&wait->park))
         heddle_loop_disarm(wait->loop, &wait->waiter);
     heddle_park_leave(&wait->park);
-    close(wait->fd);
+    close(wait->waiter.fd);
     return Qnil;
 }
 
 static bool pidfd_wait(process_waiting *wait)
 {
-    wait->fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
-    if (wait->fd < 0)
+    int fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
+    if (fd < 0)
         return errno == ESRCH; /* the child is gone: reap_child reports that. Other errors: wait in another way */
-    wait->waiter = (heddle_waiter){.fn = note_change, .fd = wait->fd, .events = HEDDLE_READABLE};
+    wait->waiter = (heddle_waiter){.fn = note_change, .fd = fd, .events = HEDDLE_READABLE};
     heddle_park_enter(wait->loop, &wait->park);
     heddle_park_waits_for(&wait->park, HEDDLE_SPENT_PROCESS);
     rb_ensure(wait_for_pidfd, (VALUE)wait, end_wait_for_pidfd, (VALUE)wait);
