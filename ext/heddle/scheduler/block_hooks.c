@@ -8,9 +8,7 @@
 
 #include <ruby/debug.h>
 
-static VALUE mutex_class;
-
-/* Returns true if the park was woken, and false if the timeout passed first. A timeout of 0 always passes first. */
+/* True: the park was woken. False: the timeout passed first, as one of 0 always does. */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {
     heddle_park park;
@@ -72,16 +70,7 @@ static bool is_in_mutex_sleep(void)
     return false;
 }
 
-/* Does Mutex#sleep, or ConditionVariable#wait, lock its Mutex again? */
-static bool is_locking_again(VALUE blocker)
-{
-    /* a Mutex of Ruby's own, such as the one that `require` waits for, has no class */
-    if (RB_SPECIAL_CONST_P(blocker) || !RBASIC_CLASS(blocker) || !RTEST(rb_obj_is_kind_of(blocker, mutex_class)))
-        return false;
-    return is_in_mutex_sleep();
-}
-
-/* The part of the request's account to which a sleep belongs. */
+/* What a sleep is for, in the account of the request. */
 static heddle_spent sleep_part(const heddle_loop *loop, int64_t timeout)
 {
     const heddle_fiber *fiber = loop->current;
@@ -118,7 +107,7 @@ static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
     rb_jump_tag(state);
 }
 
-/* Is the object a Mutex? One of Ruby's own has no class. */
+/* Also one of Ruby's own, such as the one that `require` waits for, which has no class. */
 static bool is_mutex(VALUE blocker)
 {
     return RB_TYPE_P(blocker, T_DATA) && RTYPEDDATA_P(blocker) &&
@@ -175,12 +164,11 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
     int64_t timeout = block_duration(argc == 2 ? argv[1] : Qnil);
     if (heddle_early_unblock_consume(loop, argv[0]))
         return Qtrue;
-    if (timeout < 0 && is_locking_again(argv[0])) {
-        park_to_lock_again(loop, argv[0]);
-        return Qtrue;
-    }
     if (timeout < 0 && is_mutex(argv[0])) {
-        park_for_mutex(loop, argv[0]);
+        if (is_in_mutex_sleep())
+            park_to_lock_again(loop, argv[0]);
+        else
+            park_for_mutex(loop, argv[0]);
         return Qtrue;
     }
     return park_for(loop, timeout, true, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
@@ -290,8 +278,6 @@ static VALUE scheduler_yield(VALUE self)
 
 void heddle_define_block_hooks(VALUE scheduler_class)
 {
-    mutex_class = rb_path2class("Thread::Mutex");
-    rb_gc_register_mark_object(mutex_class);
     rb_define_method(scheduler_class, "block", scheduler_block, -1);
     rb_define_method(scheduler_class, "unblock", scheduler_unblock, 2);
     rb_define_method(scheduler_class, "kernel_sleep", scheduler_kernel_sleep, -1);
