@@ -72,7 +72,7 @@ static VALUE end_run(VALUE data)
     return Qnil;
 }
 
-static void run_loop(heddle_loop *loop, heddle_park *park)
+void heddle_loop_run_until(heddle_loop *loop, heddle_park *park)
 {
     bool watched = heddle_loop_begin_watch(loop); /* may raise an interrupt, so it is called before any change */
     loop_run run = {.loop = loop,
@@ -94,10 +94,5 @@ void heddle_loop_run(heddle_loop *loop)
     heddle_loop_open(loop);
     if (heddle_loop_is_running(loop))
         rb_raise(rb_eThreadError, "this loop runs already");
-    run_loop(loop, NULL);
-}
-
-void heddle_loop_run_until(heddle_loop *loop, heddle_park *park)
-{
-    run_loop(loop, park);
+    heddle_loop_run_until(loop, NULL);
 }
