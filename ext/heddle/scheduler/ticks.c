@@ -417,7 +417,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
         leaving->owner == &loop->implicit || heddle_loop_forked(loop))
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {
-        heddle_park *park = park_of(loop, heddle_token_ring_first(&loop->ready));
+        heddle_park *park = park_of(loop, heddle_token_ring_at(&loop->ready, 0));
         /*
          * Only the loop starts fibers, switches to fibers that were queued again, and makes switches that return
          * stacks.

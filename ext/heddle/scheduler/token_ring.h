@@ -50,11 +50,6 @@ static inline uint64_t heddle_token_ring_at(const heddle_token_ring *ring, uint3
     return *heddle_token_ring_slot(ring, index);
 }
 
-static inline uint64_t heddle_token_ring_first(const heddle_token_ring *ring)
-{
-    return heddle_token_ring_at(ring, 0);
-}
-
 static inline uint64_t heddle_token_ring_shift(heddle_token_ring *ring)
 {
     return ring->entries[ring->head++ & (ring->size - 1)];
