@@ -287,8 +287,9 @@ static void mark_parks(const heddle_loop *loop)
     rb_gc_mark(loop->switching.ending);
 }
 
-void heddle_loop_mark(heddle_loop *loop)
+void heddle_loop_mark(void *data)
 {
+    heddle_loop *loop = data;
     mark_blocks(&loop->implicit);
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
@@ -322,8 +323,9 @@ void heddle_loop_mark(heddle_loop *loop)
         rb_gc_mark(attachment->object);
 }
 
-void heddle_loop_compact(heddle_loop *loop)
+void heddle_loop_compact(void *data)
 {
+    heddle_loop *loop = data;
     loop->scheduler = rb_gc_location(loop->scheduler);
     if (loop->implicit.interrupt != Qundef)
         loop->implicit.interrupt = rb_gc_location(loop->implicit.interrupt);
@@ -335,8 +337,9 @@ void heddle_loop_compact(heddle_loop *loop)
     }
 }
 
-size_t heddle_loop_memory_size(const heddle_loop *loop)
+size_t heddle_loop_memory_size(const void *data)
 {
+    const heddle_loop *loop = data;
     return sizeof(*loop) + loop->fiber_count * sizeof(heddle_fiber) + loop->slots.count * sizeof(heddle_slot) +
            (loop->ready.size + loop->preempted.size) * sizeof(uint64_t) + loop->timers.size * sizeof(heddle_timer *) +
            (loop->by_fiber ? st_memsize(loop->by_fiber) : 0) + (loop->by_waiter ? st_memsize(loop->by_waiter) : 0) +

@@ -218,9 +218,10 @@ bool heddle_in_main_ractor(void);
 void heddle_loop_release(heddle_loop *loop);
 /* Calls the function for each loop of the main Ractor, of all threads: from this Ractor, with the GVL. */
 void heddle_loop_each_in_main_ractor(void (*visit)(heddle_loop *loop, int argument), int argument);
-void heddle_loop_mark(heddle_loop *loop);
-void heddle_loop_compact(heddle_loop *loop);
-size_t heddle_loop_memory_size(const heddle_loop *loop);
+/* For the collector, which knows only pointers to void. */
+void heddle_loop_mark(void *loop);
+void heddle_loop_compact(void *loop);
+size_t heddle_loop_memory_size(const void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /* Counts forks of this process; set up once. */

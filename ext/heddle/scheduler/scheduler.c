@@ -8,16 +8,6 @@
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 
-static void scheduler_mark(void *loop)
-{
-    heddle_loop_mark(loop);
-}
-
-static void scheduler_compact(void *loop)
-{
-    heddle_loop_compact(loop);
-}
-
 static void scheduler_free(void *data)
 {
     heddle_loop *loop = data;
@@ -30,14 +20,9 @@ static void scheduler_free(void *data)
     xfree(loop);
 }
 
-static size_t scheduler_size(const void *loop)
-{
-    return heddle_loop_memory_size(loop);
-}
-
 static const rb_data_type_t scheduler_type =
-    HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = scheduler_mark, .dfree = scheduler_free, .dsize = scheduler_size,
-                .dcompact = scheduler_compact);
+    HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = heddle_loop_mark, .dfree = scheduler_free,
+                .dsize = heddle_loop_memory_size, .dcompact = heddle_loop_compact);
 
 static VALUE scheduler_allocate(VALUE klass)
 {
