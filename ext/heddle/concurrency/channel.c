@@ -48,13 +48,6 @@ struct channel {
     unsigned fork_generation;
 };
 
-static _Atomic unsigned forks;
-
-static void count_fork(void)
-{
-    forks++;
-}
-
 /* -- the object -------------------------------------------------------------------------------------------------- */
 
 static void channel_mark(void *data)
@@ -85,17 +78,17 @@ static VALUE channel_allocate(VALUE klass)
     channel *self;
     VALUE object = TypedData_Make_Struct(klass, channel, &channel_type, self);
     self->capacity = -1;
-    self->fork_generation = forks;
+    self->fork_generation = heddle_forks;
     return object;
 }
 
 static channel *channel_of(VALUE object)
 {
     channel *self = rb_check_typeddata(object, &channel_type);
-    if (self->fork_generation != forks) {
+    if (self->fork_generation != heddle_forks) {
         /* A forked child does not have the parent's waiters. */
         self->takers = self->pushers = (visit_list){NULL, NULL};
-        self->fork_generation = forks;
+        self->fork_generation = heddle_forks;
     }
     return self;
 }
@@ -399,7 +392,6 @@ static VALUE channel_num_waiting(VALUE object)
 
 void Init_heddle_concurrency(VALUE heddle)
 {
-    pthread_atfork(NULL, NULL, count_fork);
     VALUE concurrency = rb_define_module_under(heddle, "Concurrency");
     Init_heddle_alarm_heap(concurrency);
     VALUE class = heddle_define_class(concurrency, "ChannelCore", channel_allocate);

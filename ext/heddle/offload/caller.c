@@ -9,12 +9,9 @@ static bool postponed_any; /* set for good by the first postponed exception: whi
 
 heddle_loop *heddle_offload_find_loop(void)
 {
-    VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler))
-        return NULL;
-    heddle_loop *loop = heddle_loop_if(scheduler);
-    /* The table of functions and the list of calls belong to the main Ractor. */
-    if (!loop || !loop->in_main_ractor || heddle_loop_is_closed(loop) || heddle_loop_forked(loop))
+    heddle_loop *loop = heddle_loop_current();
+    /* The table of functions and the list of calls are the main Ractor's. */
+    if (!loop || !loop->in_main_ractor)
         return NULL;
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
 }

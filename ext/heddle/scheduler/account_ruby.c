@@ -6,9 +6,8 @@
 #include "scheduler/recorder.h"
 
 #include <ruby/debug.h>
-#include <ruby/fiber/scheduler.h>
 
-static ID part_ids[HEDDLE_SPENT_PARTS], id_total, id_other, id_tasks, id_waits, id_libraries;
+static ID part_ids[HEDDLE_SPENT_PARTS];
 
 /* -- garbage collections ------------------------------------------------------------------------------------------- */
 
@@ -42,13 +41,6 @@ static VALUE account_switch(VALUE self, VALUE on)
 }
 
 /* -- reading it ---------------------------------------------------------------------------------------------------- */
-
-static heddle_loop *current_loop(void)
-{
-    VALUE scheduler = rb_fiber_scheduler_current();
-    heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
-    return loop && !heddle_loop_is_closed(loop) && !heddle_loop_forked(loop) ? loop : NULL;
-}
 
 static VALUE seconds_of(int64_t time)
 {
@@ -88,11 +80,11 @@ VALUE heddle_account_hash(const heddle_account *account)
     int64_t parts[HEDDLE_SPENT_PARTS], other, total = heddle_account_read(account, heddle_clock_now(), parts, &other);
     heddle_account copy = *account; /* allocating objects may run other threads */
     VALUE hash = hash_of_parts(parts);
-    rb_hash_aset(hash, ID2SYM(id_other), seconds_of(other));
-    rb_hash_aset(hash, ID2SYM(id_total), seconds_of(total));
-    rb_hash_aset(hash, ID2SYM(id_waits), hash_of_waits(&copy));
-    rb_hash_aset(hash, ID2SYM(id_libraries), hash_of_libraries(&copy));
-    rb_hash_aset(hash, ID2SYM(id_tasks), hash_of_parts(copy.tasks));
+    rb_hash_aset(hash, ID2SYM(rb_intern("other")), seconds_of(other));
+    rb_hash_aset(hash, ID2SYM(rb_intern("total")), seconds_of(total));
+    rb_hash_aset(hash, ID2SYM(rb_intern("waits")), hash_of_waits(&copy));
+    rb_hash_aset(hash, ID2SYM(rb_intern("libraries")), hash_of_libraries(&copy));
+    rb_hash_aset(hash, ID2SYM(rb_intern("tasks")), hash_of_parts(copy.tasks));
     return hash;
 }
 
@@ -132,7 +124,7 @@ static const rb_data_type_t share_type = {
 /* call-seq: Heddle::Account.share -> Object or nil. The account of the calling fiber's request, for #use. */
 static VALUE account_share(VALUE self)
 {
-    heddle_loop *loop = current_loop();
+    heddle_loop *loop = heddle_loop_current();
     const heddle_fiber *fiber = loop ? loop->current : NULL;
     share *one;
     if (!fiber || !heddle_spender_counts(&fiber->spender))
@@ -227,7 +219,7 @@ static VALUE wait_in_thread(share *one, heddle_spent part)
 /* call-seq: Heddle::Account.current -> Hash or nil. The account of the request that the calling fiber serves. */
 static VALUE account_current(VALUE self)
 {
-    heddle_loop *loop = current_loop();
+    heddle_loop *loop = heddle_loop_current();
     const heddle_spender *spender = loop ? &heddle_fiber_current(loop)->spender : NULL;
     if (!loop && is_counted(thread_share)) {
         count_cpu(thread_share);
@@ -243,7 +235,7 @@ static VALUE account_current(VALUE self)
  */
 static VALUE account_number(VALUE self)
 {
-    heddle_loop *loop = current_loop();
+    heddle_loop *loop = heddle_loop_current();
     heddle_spender *spender = loop ? &heddle_fiber_current(loop)->spender : NULL;
     if (!spender || !heddle_spender_counts(spender))
         return Qnil;
@@ -281,7 +273,7 @@ static VALUE account_wait_for(VALUE self, VALUE part)
     int number = NUM2INT(part);
     if (number < 0 || number >= HEDDLE_SPENT_PARTS)
         rb_raise(rb_eArgError, "unknown part %d of a time account", number);
-    heddle_loop *loop = heddle_accounting ? current_loop() : NULL;
+    heddle_loop *loop = heddle_accounting ? heddle_loop_current() : NULL;
     heddle_fiber *fiber = loop ? loop->current : NULL;
     if (!loop && is_counted(thread_share))
         return wait_in_thread(thread_share, (heddle_spent)number);
@@ -295,11 +287,6 @@ static VALUE account_wait_for(VALUE self, VALUE part)
 void Init_heddle_account(VALUE heddle)
 {
     VALUE account = rb_define_module_under(heddle, "Account");
-    id_total = rb_intern("total");
-    id_other = rb_intern("other");
-    id_tasks = rb_intern("tasks");
-    id_waits = rb_intern("waits");
-    id_libraries = rb_intern("libraries");
     VALUE names = rb_ary_new();
     for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
         part_ids[part] = rb_intern(heddle_account_names[part]);

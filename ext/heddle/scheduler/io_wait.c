@@ -166,8 +166,10 @@ static void mark_reopened(heddle_loop *loop, int fd)
 
 void heddle_io_fail_reopened_waits(int fd)
 {
-    if (fd >= 0 && heddle_in_main_ractor())
-        heddle_loop_each_in_main_ractor(mark_reopened, fd);
+    if (fd < 0 || !heddle_in_main_ractor())
+        return;
+    for (heddle_loop *loop = heddle_loops_in_main_ractor; loop; loop = loop->next)
+        mark_reopened(loop, fd);
 }
 
 static void receive_event(heddle_waiter *waiter, int result, uint32_t flags)

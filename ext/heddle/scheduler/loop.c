@@ -41,15 +41,11 @@ int64_t heddle_deadline_after(int64_t duration)
 
 /* -- fork -------------------------------------------------------------------------------------------------------- */
 
-/*
- * A child has only the forking thread, so a plain variable would suffice. It is atomic because ThreadSanitizer would
- * report a race.
- */
-static _Atomic unsigned forks;
+_Atomic unsigned heddle_forks;
 
 static void count_fork(void)
 {
-    forks++;
+    heddle_forks++;
 }
 
 void heddle_fork_watch(void)
@@ -59,7 +55,7 @@ void heddle_fork_watch(void)
 
 bool heddle_loop_forked(const heddle_loop *loop)
 {
-    return loop->fork_generation != forks;
+    return loop->fork_generation != heddle_forks;
 }
 
 static void empty_slots(heddle_loop *loop)
@@ -79,7 +75,7 @@ static void empty_slots(heddle_loop *loop)
  */
 static void forget_parent(heddle_loop *loop)
 {
-    loop->fork_generation = forks;
+    loop->fork_generation = heddle_forks;
     if (loop->selector) {
         loop->operations->abandon(loop->selector);
         loop->selector = NULL;
@@ -159,17 +155,7 @@ bool heddle_in_main_ractor(void)
     return rb_funcall(ractor, rb_intern("current"), 0) == rb_funcall(ractor, rb_intern("main"), 0);
 }
 
-/*
- * The list of the main Ractor's loops. Changed with the GVL of the main Ractor, or while a garbage collection has
- * stopped all Ractors.
- */
-static heddle_loop *first_in_main_ractor;
-
-void heddle_loop_each_in_main_ractor(void (*visit)(heddle_loop *loop, int argument), int argument)
-{
-    for (heddle_loop *loop = first_in_main_ractor; loop; loop = loop->next)
-        visit(loop, argument);
-}
+heddle_loop *heddle_loops_in_main_ractor;
 
 void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_selector_operations *operations)
 {
@@ -180,13 +166,13 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
     loop->thread = rb_thread_current();
     loop->fiber = rb_fiber_current();
     loop->slots.first_free = UINT32_MAX;
-    loop->fork_generation = forks;
+    loop->fork_generation = heddle_forks;
     loop->implicit = (heddle_fiber){.loop = loop, .fiber = Qnil, .job = Qnil, .request = Qnil, .interrupt = Qundef};
     loop->body = heddle_fiber_make_body(scheduler);
     loop->in_main_ractor = heddle_in_main_ractor();
-    HEDDLE_LIST_REMOVE(first_in_main_ractor, loop);
+    HEDDLE_LIST_REMOVE(heddle_loops_in_main_ractor, loop);
     if (loop->in_main_ractor)
-        HEDDLE_LIST_ADD(first_in_main_ractor, loop);
+        HEDDLE_LIST_ADD(heddle_loops_in_main_ractor, loop);
 }
 
 void heddle_loop_open(heddle_loop *loop)
@@ -215,7 +201,7 @@ void heddle_loop_open(heddle_loop *loop)
 
 void heddle_loop_release(heddle_loop *loop)
 {
-    HEDDLE_LIST_REMOVE(first_in_main_ractor, loop);
+    HEDDLE_LIST_REMOVE(heddle_loops_in_main_ractor, loop);
     if (heddle_loop_forked(loop)) {
         /*
          * The garbage collector of a forked child may free the loop: then only the child's copies of the descriptors

@@ -39,6 +39,11 @@ typedef struct {
     uint32_t next_free;
 } heddle_slot;
 
+static inline uint64_t heddle_park_token(const heddle_park *park)
+{
+    return (uint64_t)park->generation << 32 | park->slot;
+}
+
 /* The parts of heddle_loop, one struct for each concern. */
 
 /* The slots of the parks; a token is a slot and its generation. */
@@ -167,7 +172,7 @@ struct heddle_loop {
     heddle_loop_runs run;
     uint8_t state; /* heddle_loop_state, changed by heddle_loop_enter alone */
     bool in_main_ractor;
-    heddle_loop *next, *previous; /* the loops of the main Ractor: see heddle_loop_each_in_main_ractor */
+    heddle_loop *next, *previous; /* the loops of the main Ractor: see heddle_loops_in_main_ractor */
 
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector with `pending_unknown` was last polled */
@@ -216,15 +221,23 @@ void heddle_loop_initialize(heddle_loop *loop, VALUE scheduler, const heddle_sel
 void heddle_loop_open(heddle_loop *loop);
 bool heddle_in_main_ractor(void);
 void heddle_loop_release(heddle_loop *loop);
-/* Calls the function for each loop of the main Ractor, of all threads: from this Ractor, with the GVL. */
-void heddle_loop_each_in_main_ractor(void (*visit)(heddle_loop *loop, int argument), int argument);
+/*
+ * The list of the main Ractor's loops, of all threads. Changed with the GVL of the main Ractor, or while a garbage
+ * collection has stopped all Ractors; read from this Ractor, with the GVL.
+ */
+extern heddle_loop *heddle_loops_in_main_ractor;
 /* For the collector, which knows only pointers to void. */
 void heddle_loop_mark(void *loop);
 void heddle_loop_compact(void *loop);
 size_t heddle_loop_memory_size(const void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
-/* Counts forks of this process; set up once. */
+/*
+ * Forks between the first process and this one. A child has only the forking thread, so a plain variable would do;
+ * atomic, because ThreadSanitizer would report it.
+ */
+extern _Atomic unsigned heddle_forks;
+/* Counts them; set up once. */
 void heddle_fork_watch(void);
 /* Is this a child's copy of a parent's loop? Opening it makes it the child's own. */
 bool heddle_loop_forked(const heddle_loop *loop);
@@ -235,7 +248,15 @@ void heddle_loop_tick(heddle_loop *loop);
 /* Is there a fiber that is not idle and does not run the loop itself? */
 bool heddle_loop_has_live_fiber(const heddle_loop *loop);
 
-/* Is there a ready or preempted fiber for whose last wait `test` returns true? */
+/* The park of this token; NULL: the token is invalid. */
+static inline heddle_park *heddle_loop_find_park(const heddle_loop *loop, uint64_t token)
+{
+    uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
+    bool valid = index < loop->slots.count && loop->slots.items[index].generation == generation;
+    return valid ? loop->slots.items[index].park : NULL;
+}
+
+/* Is a fiber ready, or preempted, for whose last wait `test` is true? */
 bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park));
 
 /*
@@ -298,9 +319,9 @@ static inline void heddle_loop_count_disarmed(heddle_loop *loop)
 heddle_loop *heddle_loop_of(VALUE scheduler);
 /* The loop of a Heddle::Scheduler, or NULL for another object. */
 heddle_loop *heddle_loop_if(VALUE scheduler);
-/*
- * The loop, for use on the calling thread: raises unless the thread owns the loop, and handles closed loops and forks.
- */
+/* The loop that the calling fiber belongs to; NULL: none, or it is closed or a parent's. */
+heddle_loop *heddle_loop_current(void);
+/* The same for the calling thread: raises unless it owns the loop, and handles closed loops and forks. */
 heddle_loop *heddle_loop_get(VALUE scheduler);
 
 /* Called before a switch from the calling fiber. */

@@ -59,8 +59,7 @@ static void drop_void_tokens(heddle_loop *loop, heddle_token_ring *ring)
 {
     for (uint32_t n = heddle_token_ring_count(ring); n > 0; n--) {
         uint64_t token = heddle_token_ring_shift(ring);
-        heddle_slot *slot = &loop->slots.items[(uint32_t)token];
-        if (slot->park && slot->generation == (uint32_t)(token >> 32))
+        if (heddle_loop_find_park(loop, token))
             heddle_token_ring_push(ring, token);
     }
 }
@@ -70,7 +69,7 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
     heddle_loop *loop = park->loop;
     if (heddle_token_ring_count(ring) == ring->size)
         drop_void_tokens(loop, ring);
-    heddle_token_ring_push(ring, (uint64_t)park->generation << 32 | park->slot);
+    heddle_token_ring_push(ring, heddle_park_token(park));
     park->queued = true;
     heddle_loop_wake(loop);
 }
@@ -239,13 +238,12 @@ void heddle_park_wake_preempted(heddle_park *park)
 heddle_park *heddle_park_abandon_preempted(heddle_loop *loop)
 {
     while (heddle_token_ring_count(&loop->preempted)) {
-        uint64_t token = heddle_token_ring_shift(&loop->preempted);
-        heddle_slot *slot = &loop->slots.items[(uint32_t)token];
-        if (!slot->park || slot->generation != (uint32_t)(token >> 32))
+        heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_shift(&loop->preempted));
+        if (!park)
             continue;
-        slot->park->idle = true; /* it stays `queued`, so that nothing queues it again */
+        park->idle = true; /* and still `queued`: nothing queues it again */
         loop->idle++;
-        return slot->park;
+        return park;
     }
     return NULL;
 }

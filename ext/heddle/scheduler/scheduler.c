@@ -8,6 +8,8 @@
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 
+#include <ruby/fiber/scheduler.h>
+
 static void scheduler_free(void *data)
 {
     heddle_loop *loop = data;
@@ -51,6 +53,13 @@ heddle_loop *heddle_loop_if(VALUE scheduler)
         return NULL;
     heddle_loop *loop = RTYPEDDATA_GET_DATA(scheduler);
     return loop->operations ? loop : NULL;
+}
+
+heddle_loop *heddle_loop_current(void)
+{
+    VALUE scheduler = rb_fiber_scheduler_current();
+    heddle_loop *loop = NIL_P(scheduler) ? NULL : heddle_loop_if(scheduler);
+    return loop && !heddle_loop_is_closed(loop) && !heddle_loop_forked(loop) ? loop : NULL;
 }
 
 heddle_loop *heddle_loop_get(VALUE scheduler)

@@ -79,15 +79,6 @@ static void lock_stacks(heddle_loop *loop, heddle_park *park)
     rb_jump_tag(state);
 }
 
-/* The park of this token, or NULL if the token is invalid. */
-static heddle_park *park_of(const heddle_loop *loop, uint64_t token)
-{
-    uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
-    if (index >= loop->slots.count || loop->slots.items[index].generation != generation)
-        return NULL;
-    return loop->slots.items[index].park;
-}
-
 /* Does Ruby return a stack when this park's fiber is switched to? */
 static bool returns_stack(const heddle_park *park)
 {
@@ -107,7 +98,7 @@ static void prepare_switch(heddle_loop *loop, heddle_park *park)
 
 static void dispatch_token(heddle_loop *loop, uint64_t token)
 {
-    heddle_park *park = park_of(loop, token);
+    heddle_park *park = heddle_loop_find_park(loop, token);
     if (!park)
         return;
     if (returns_stack(park) || (park == &park->owner->queue_park && !park->put_back))
@@ -142,7 +133,7 @@ static void dispatch_unblocked(heddle_loop *loop)
         if (!heddle_park_entered(park))
             continue;
         park->woken = true;
-        dispatch_token(loop, (uint64_t)park->generation << 32 | park->slot);
+        dispatch_token(loop, heddle_park_token(park));
     }
 }
 
@@ -169,7 +160,7 @@ static void choose_preempted(heddle_loop *loop, uint32_t count)
     if (++loop->preempted_turns % PREEMPTED_SHARE == 0)
         return;
     for (uint32_t i = 0; i < count && i < total; i++) {
-        heddle_park *park = park_of(loop, heddle_token_ring_at(ring, i));
+        heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_at(ring, i));
         if (park && heddle_fiber_has_quantum_left(park->owner)) {
             chosen = i;
             break;
@@ -208,7 +199,7 @@ static void run_ready(heddle_loop *loop)
 static bool has_ready_in(const heddle_loop *loop, const heddle_token_ring *ring, bool (*test)(const heddle_park *park))
 {
     for (uint32_t i = 0; i < heddle_token_ring_count(ring); i++) {
-        const heddle_park *park = park_of(loop, heddle_token_ring_at(ring, i));
+        const heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_at(ring, i));
         if (park && test(park))
             return true;
     }
@@ -417,7 +408,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
         leaving->owner == &loop->implicit || heddle_loop_forked(loop))
         return NULL;
     while (heddle_token_ring_count(&loop->ready)) {
-        heddle_park *park = park_of(loop, heddle_token_ring_at(&loop->ready, 0));
+        heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_at(&loop->ready, 0));
         /*
          * Only the loop starts fibers, switches to fibers that were queued again, and makes switches that return
          * stacks.
