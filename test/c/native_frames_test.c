@@ -34,6 +34,12 @@ static uintptr_t in_libc(void)
     return address;
 }
 
+static void list_library(const char *const name[1])
+{
+    CHECK(heddle_code_map_list(HEDDLE_CODE_NOT_REENTRANT, name, 1));
+    CHECK(heddle_code_map_refresh());
+}
+
 static int compare_and_look(const void *left, const void *right)
 {
     (void)left, (void)right;
@@ -53,15 +59,15 @@ __attribute__((noinline)) static int look_deep(int depth)
 /* The caller's frame is taken for the first one of a fiber. */
 #define BEGIN_STACK()                                                                                                  \
     do {                                                                                                              \
-        if (heddle_code_map_unsupported())                                                                            \
-            SKIP(heddle_code_map_unsupported());                                                                      \
+        if (!heddle_code_map_refresh())                                                                               \
+            SKIP("native frames are recognized on Linux with x86-64 or ARM64 only");                                  \
         base = (uintptr_t)__builtin_frame_address(0) + 6 * sizeof(uintptr_t);                                         \
     } while (0)
 
 static void a_call_that_waits_is_found_with_what_it_has_called(void)
 {
     BEGIN_STACK();
-    heddle_code_map_list(HEDDLE_CODE_NOT_REENTRANT, libc_names, 1);
+    list_library(libc_names);
     look_deep(0);
 
     CHECK_EQUAL(HEDDLE_FRAMES_NATIVE, verdict);
@@ -72,7 +78,7 @@ static void a_call_that_waits_is_found_with_what_it_has_called(void)
 static void a_call_is_found_at_any_depth(void)
 {
     BEGIN_STACK();
-    heddle_code_map_list(HEDDLE_CODE_NOT_REENTRANT, libc_names, 1);
+    list_library(libc_names);
     CHECK(look_deep(2000) >= 2000);
     CHECK_EQUAL(HEDDLE_FRAMES_NATIVE, verdict);
 }
@@ -83,7 +89,7 @@ static void a_word_that_is_left_over_is_no_call(void)
     BEGIN_STACK();
     volatile uintptr_t *stale = __builtin_alloca(sizeof(*stale)); /* never where the sanitizer keeps variables */
     *stale = in_libc() + 16;
-    heddle_code_map_list(HEDDLE_CODE_NOT_REENTRANT, libc_names, 1);
+    list_library(libc_names);
     unsigned before = walks;
     verdict = heddle_native_frames_inspect(HEDDLE_CODE_NOT_REENTRANT, base, &found);
     CHECK(*stale != 0);
@@ -95,7 +101,7 @@ static void without_a_library_in_question_no_stack_is_walked(void)
 {
     BEGIN_STACK();
     static const char *const none[] = {"no/such/library"};
-    heddle_code_map_list(HEDDLE_CODE_NOT_REENTRANT, none, 1);
+    list_library(none);
     unsigned before = walks;
     look_deep(3);
     CHECK_EQUAL(HEDDLE_FRAMES_CLEAR, verdict);
@@ -118,7 +124,7 @@ static void code_without_a_table_is_passed_over(void)
     CHECK(memory != MAP_FAILED);
     memcpy(memory, code, sizeof(code));
     MUST(mprotect(memory, 4096, PROT_READ | PROT_EXEC));
-    heddle_code_map_list(HEDDLE_CODE_NOT_REENTRANT, libc_names, 1);
+    list_library(libc_names);
     /* A leftover, so that there is a reason to walk, and no call. */
     volatile uintptr_t *stale = __builtin_alloca(sizeof(*stale)); /* never where the sanitizer keeps variables */
     *stale = in_libc() + 16;

@@ -198,7 +198,7 @@ static int consider_preempting(heddle_loop *loop)
         charge_slice(loop);
         return HEDDLE_LOOK_AFRESH;
     }
-    if (heddle_callbacks_inspect(loop, HEDDLE_CODE_UNSWITCHABLE, NULL) != HEDDLE_FRAMES_CLEAR)
+    if (heddle_callbacks_inspect(loop) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
     VALUE kept = Qundef;
     if (!heddle_exception_would_be_raised(loop, &kept))

@@ -5,23 +5,19 @@
 
 #include <ruby/thread.h>
 
-static uintptr_t stack_base(void)
+uintptr_t heddle_stack_base(void)
 {
     VALUE *end = NULL;
     size_t length = ruby_stack_length(&end);
     return (uintptr_t)(end + length);
 }
 
-heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds, heddle_native_frame *found)
+heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop)
 {
-    heddle_native_frame inner;
-    heddle_frames_verdict verdict = HEDDLE_FRAMES_UNKNOWN;
-    if (loop->in_main_ractor)
-        verdict = heddle_native_frames_inspect(kinds, stack_base(), &inner);
-    else
-        inner = (heddle_native_frame){0};
-    if (found)
-        *found = inner;
+    heddle_native_frame found;
+    if (!loop->in_main_ractor || !heddle_code_map_refresh())
+        return HEDDLE_FRAMES_UNKNOWN;
+    heddle_frames_verdict verdict = heddle_native_frames_inspect(HEDDLE_CODE_UNSWITCHABLE, heddle_stack_base(), &found);
     /* The stacks of the fibers that resumed this one (the user of an Enumerator, for example) can't be read. */
     if (verdict == HEDDLE_FRAMES_CLEAR && loop->current && loop->current->fiber != rb_fiber_current())
         return HEDDLE_FRAMES_UNKNOWN;
@@ -42,8 +38,7 @@ static bool is_any_listed_loaded(void)
 {
     if (__builtin_expect(RARRAY_LEN(features) != features_seen, 0)) {
         features_seen = RARRAY_LEN(features);
-        listed_loaded = !heddle_code_map_unsupported() && heddle_code_map_refresh() &&
-                        heddle_code_map_has(HEDDLE_CODE_NOT_REENTRANT);
+        listed_loaded = heddle_code_map_refresh() && heddle_code_map_has(HEDDLE_CODE_NOT_REENTRANT);
     }
     return listed_loaded;
 }
@@ -52,8 +47,7 @@ bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
 {
     if (!loop->in_main_ractor || !is_any_listed_loaded())
         return false;
-    return heddle_native_frames_inspect_unchanged(HEDDLE_CODE_NOT_REENTRANT, stack_base(), found) !=
-           HEDDLE_FRAMES_CLEAR;
+    return heddle_native_frames_inspect(HEDDLE_CODE_NOT_REENTRANT, heddle_stack_base(), found) != HEDDLE_FRAMES_CLEAR;
 }
 
 /* -- methods of Ruby ----------------------------------------------------------------------------------------------- */

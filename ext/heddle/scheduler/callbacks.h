@@ -8,8 +8,11 @@
 /* No fiber is preempted while code of these kinds is on its stack. */
 enum { HEDDLE_CODE_UNSWITCHABLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
 
-/* Like heddle_native_frames_inspect, for the calling fiber of this loop and the fibers that have resumed it. */
-heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop, unsigned kinds, heddle_native_frame *found);
+/* The highest address of the calling fiber's stack. */
+uintptr_t heddle_stack_base(void);
+
+/* Does unswitchable code wait in the calling fiber of this loop, or in a fiber that has resumed it? */
+heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop);
 
 /*
  * May the calling fiber's stack contain a function of a library that is listed as not re-entrant? While no such library

@@ -42,11 +42,6 @@ static struct {
 } bounds[KINDS];
 static uint64_t version;
 
-const char *heddle_code_map_unsupported(void)
-{
-    return NULL;
-}
-
 void heddle_code_map_set_ruby(const void *ruby)
 {
     ruby_address = ruby;
@@ -268,11 +263,6 @@ void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *h
 }
 
 #else
-
-const char *heddle_code_map_unsupported(void)
-{
-    return "the native frames of a fiber can be recognized on Linux with x86-64 or ARM64 only";
-}
 
 void heddle_code_map_set_ruby(const void *ruby)
 {

@@ -25,9 +25,6 @@ typedef struct {
     const uint8_t *unwind_table; /* its .eh_frame_hdr, or NULL */
 } heddle_library;
 
-/* NULL if Heddle can list this system's libraries and unwind their frames; otherwise the reason why not. */
-const char *heddle_code_map_unsupported(void);
-
 /*
  * `ruby` is any address in Ruby's code. A library is listed by the end of its path without the extension: "monitor",
  * "io/console". `kind` is REENTRANT or NOT_REENTRANT; the names are copied. Returns false without memory.
@@ -35,7 +32,7 @@ const char *heddle_code_map_unsupported(void);
 void heddle_code_map_set_ruby(const void *ruby);
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
 
-/* Updates the map if libraries were loaded or unloaded. Returns false without memory. */
+/* Updates the map if libraries were loaded or unloaded. False: no memory, or not on this system. */
 bool heddle_code_map_refresh(void);
 /* Changes each time a library is loaded or unloaded. */
 uint64_t heddle_code_map_version(void);

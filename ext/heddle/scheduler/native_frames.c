@@ -42,44 +42,27 @@ static bool visit_frame(const heddle_stack_frame *frame, void *data)
 {
     search *self = data;
     if (frame->library->kind & self->kinds) {
-        self->frame = (heddle_native_frame){
-            .library = frame->library, .function = frame->function, .called = self->inner};
+        self->frame = (heddle_native_frame){.library = frame->library, .called = self->inner};
         return false;
     }
     self->inner = frame->function;
     return true;
 }
 
-static heddle_frames_verdict look_at_frames(unsigned kinds, uintptr_t base, heddle_native_frame *found, bool refreshes)
+heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found)
 {
     search self = {.kinds = kinds};
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    heddle_frames_verdict verdict = HEDDLE_FRAMES_UNKNOWN;
-    if (found)
-        *found = self.frame;
-    if (!heddle_code_map_unsupported() && here < base && (!refreshes || heddle_code_map_refresh())) {
-        verdict = HEDDLE_FRAMES_CLEAR;
-        if (contains_code(kinds, here, base)) {
-            if (!refreshes && !heddle_code_map_refresh())
-                return HEDDLE_FRAMES_UNKNOWN;
-            switch (heddle_stack_walk(base, visit_frame, &self)) {
-            case HEDDLE_WALK_COMPLETE: break;
-            case HEDDLE_WALK_STOPPED: verdict = HEDDLE_FRAMES_NATIVE; break;
-            case HEDDLE_WALK_LOST: verdict = HEDDLE_FRAMES_UNKNOWN; break;
-            }
-        }
-    }
-    if (found)
-        *found = self.frame;
-    return verdict;
-}
-
-heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found)
-{
-    return look_at_frames(kinds, base, found, true);
-}
-
-heddle_frames_verdict heddle_native_frames_inspect_unchanged(unsigned kinds, uintptr_t base, heddle_native_frame *found)
-{
-    return look_at_frames(kinds, base, found, false);
+    *found = self.frame;
+    if (here >= base)
+        return HEDDLE_FRAMES_UNKNOWN;
+    if (!contains_code(kinds, here, base))
+        return HEDDLE_FRAMES_CLEAR;
+    if (!heddle_code_map_refresh()) /* the frames of other libraries are walked, too */
+        return HEDDLE_FRAMES_UNKNOWN;
+    heddle_walk_end end = heddle_stack_walk(base, visit_frame, &self);
+    *found = self.frame;
+    return end == HEDDLE_WALK_COMPLETE  ? HEDDLE_FRAMES_CLEAR
+           : end == HEDDLE_WALK_STOPPED ? HEDDLE_FRAMES_NATIVE
+                                        : HEDDLE_FRAMES_UNKNOWN;
 }

@@ -20,16 +20,12 @@ typedef enum {
 
 typedef struct {
     const heddle_library *library; /* NULL where the library is unknown */
-    uintptr_t function;            /* the innermost such function of the library */
-    uintptr_t called;              /* the start of the function that it has called; 0: unknown */
+    uintptr_t called;              /* the start of the function that its innermost one called; 0: unknown */
 } heddle_native_frame;
 
 /*
- * Looks for functions of libraries of these kinds (a mask) on the stack between the caller's frame and `base`, the
- * highest address of the calling fiber's stack. `found` may be NULL. Called with the GVL, in the main Ractor.
+ * Looks for libraries of these kinds, a mask, between the caller and `base`, the highest address of the calling fiber's
+ * stack. No library of these kinds can have been loaded since heddle_code_map_refresh, which has succeeded. With the GVL,
+ * in the main Ractor.
  */
 heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found);
-
-/* The same, for use when no library of these kinds can have been loaded since heddle_code_map_refresh. */
-heddle_frames_verdict heddle_native_frames_inspect_unchanged(unsigned kinds, uintptr_t base,
-                                                             heddle_native_frame *found);

@@ -63,10 +63,10 @@ static bool visit_frame(const heddle_stack_frame *frame, void *data)
  */
 static bool find_callback(callback *found)
 {
-    VALUE *end = NULL;
-    size_t length = ruby_stack_length(&end);
-    uintptr_t base = (uintptr_t)(end + length);
-    if (heddle_native_frames_inspect(HEDDLE_CODE_UNSWITCHABLE, base, NULL) != HEDDLE_FRAMES_NATIVE)
+    uintptr_t base = heddle_stack_base();
+    heddle_native_frame frame;
+    if (!heddle_code_map_refresh() ||
+        heddle_native_frames_inspect(HEDDLE_CODE_UNSWITCHABLE, base, &frame) != HEDDLE_FRAMES_NATIVE)
         return false;
     *found = (callback){0};
     return heddle_stack_walk(base, visit_frame, found) == HEDDLE_WALK_STOPPED && found->runs > 0;
@@ -185,11 +185,9 @@ static bool visit_layer(const heddle_stack_frame *frame, void *data)
 /* Heddle::Native.note_interpreter: notes the functions of Ruby between this one and find_interpreter. */
 static VALUE native_note_interpreter(VALUE self)
 {
-    VALUE *end = NULL;
-    size_t length = ruby_stack_length(&end);
     noted_layers.count = 0;
-    if (!heddle_code_map_unsupported() && heddle_code_map_refresh())
-        heddle_stack_walk((uintptr_t)(end + length), visit_layer, &noted_layers);
+    if (heddle_code_map_refresh())
+        heddle_stack_walk(heddle_stack_base(), visit_layer, &noted_layers);
     return Qnil;
 }
 
