@@ -25,7 +25,7 @@ typedef struct {
 
 /*
  * Looks for libraries of these kinds, a mask, between the caller and `base`, the highest address of the calling fiber's
- * stack. No library of these kinds can have been loaded since heddle_code_map_refresh, which has succeeded. With the GVL,
- * in the main Ractor.
+ * stack. No library of these kinds can have been loaded since heddle_code_map_refresh, which has succeeded. With the
+ * GVL, in the main Ractor.
  */
 heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found);
