@@ -20,11 +20,11 @@ enum { PAGE = 4096 };
 
 static void need_guard_pages(void)
 {
-    if (heddle_guard_pages_install() != 0) {
+    heddle_guard_pages_install();
+    if (heddle_guard_pages_status()) {
         printf("    %s\n", heddle_guard_pages_status());
         SKIP("no guard pages here");
     }
-    CHECK(heddle_guard_pages_status() == NULL);
 }
 
 static char *pages(int count)
@@ -159,7 +159,8 @@ static void a_child_has_its_parents_guards(void)
 static void installing_again_changes_nothing(void)
 {
     need_guard_pages();
-    CHECK_EQUAL(0, heddle_guard_pages_install());
+    heddle_guard_pages_install();
+    CHECK(heddle_guard_pages_status() == NULL);
     char *memory = pages(2);
     CHECK_EQUAL(0, mprotect(memory, PAGE, PROT_NONE));
     CHECK_EQUAL(1, heddle_guard_pages_count());
@@ -170,7 +171,7 @@ static void it_can_be_switched_off(void)
 {
     char text[1000];
     setenv("HEDDLE_GUARD_PAGES", "0", 1);
-    CHECK(heddle_guard_pages_install() < 0);
+    heddle_guard_pages_install();
     CHECK(strstr(heddle_guard_pages_status(), "HEDDLE_GUARD_PAGES=0"));
     CHECK(strstr(heddle_fiber_limit_message(text, sizeof(text)), "vm.max_map_count"));
     CHECK(strstr(text, "HEDDLE_GUARD_PAGES=0"));

@@ -39,7 +39,7 @@ static const char *core = NOT_TRIED;
 static void forget_unloaded(void)
 {
     static uint64_t unloaded;
-    uint64_t now = heddle_objects_unloaded();
+    uint64_t now = heddle_objects_count().unloaded;
     if (now == unloaded)
         return;
     unloaded = now;
@@ -176,7 +176,7 @@ const char *heddle_offload_missing(size_t index, const char **use, const char **
     return *why && found == index ? IO_CALLS : NULL;
 }
 
-static void restore_io_calls(const heddle_object *object, void *data)
+static bool restore_io_calls(heddle_object *object, void *data)
 {
     size_t count;
     const heddle_import *imports = heddle_io_call_imports(&count);
@@ -184,6 +184,7 @@ static void restore_io_calls(const heddle_object *object, void *data)
         heddle_import back = {imports[i].name, imports[i].replacement, imports[i].original};
         heddle_object_intercept(object, &back, 1);
     }
+    return false;
 }
 
 void heddle_offload_check_io_calls(VALUE file, VALUE expected)
@@ -195,7 +196,7 @@ void heddle_offload_check_io_calls(VALUE file, VALUE expected)
     pthread_mutex_unlock(&intercepting);
 }
 
-static void intercept_object(const heddle_object *object, void *data)
+static bool intercept_object(heddle_object *object, void *data)
 {
     const heddle_import extension[] = {
         {"rb_nogvl", (void *)rb_nogvl, (void *)heddle_replaced_nogvl},
@@ -211,11 +212,11 @@ static void intercept_object(const heddle_object *object, void *data)
     const char *const loaders[] = {"fiddle.", "ffi_c."};
     /* Never Heddle's own library: code that the loop runs without the GVL must not wait for the loop. */
     if (heddle_object_contains(object, (void *)intercept_object) || is_known_library(object))
-        return;
+        return false;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {
         intercept_ruby(object);
         remember_library(object, false);
-        return;
+        return false;
     }
     int intercepted = intercept_each(object, extension, sizeof(extension) / sizeof(extension[0]));
     size_t count;
@@ -227,6 +228,7 @@ static void intercept_object(const heddle_object *object, void *data)
     if (heddle_library_listed(object->path, loaders, sizeof(loaders) / sizeof(loaders[0])))
         intercept_each(object, loader, 1);
     remember_library(object, intercepted > 0);
+    return false;
 }
 
 const char *heddle_offload_unsupported(void)

@@ -192,18 +192,18 @@ int heddle_libc_add_names(const char *const *given, size_t count)
     return result;
 }
 
-static void intercept_object(const heddle_object *object, void *data)
+static bool intercept_object(heddle_object *object, void *data)
 {
     const char *path = object->path;
     if (heddle_object_contains(object, (void *)intercept_object) || heddle_policy_denied(path) ||
         !heddle_library_listed(path, (const char *const *)names, name_count))
-        return;
-    /* Intercepts again at each call: the library may have been unloaded and loaded again. */
+        return false;
+    /* At each call: the library may have been unloaded and loaded again. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
-        return;
+        return false;
     for (size_t i = 0; i < intercepted_count; i++) {
         if (strcmp(intercepted[i], path) == 0)
-            return;
+            return false;
     }
     char **more = realloc(intercepted, (intercepted_count + 1) * sizeof(*more)), *copy = strdup(path);
     if (more)
@@ -212,6 +212,7 @@ static void intercept_object(const heddle_object *object, void *data)
         intercepted[intercepted_count++] = copy;
     else
         free(copy);
+    return false;
 }
 
 void heddle_libc_intercept(void)

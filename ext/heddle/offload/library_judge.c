@@ -1,23 +1,6 @@
 #include "offload/library_judge.h"
-#include "scheduler/import_table.h"
 
 #include <stdarg.h>
-
-const char *heddle_library_file(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-bool heddle_library_listed(const char *path, const char *const *names, size_t name_count)
-{
-    const char *file = heddle_library_file(path);
-    for (size_t i = 0; i < name_count; i++) {
-        if (names[i][0] && strncmp(file, names[i], strlen(names[i])) == 0)
-            return true;
-    }
-    return false;
-}
 
 bool heddle_library_is_libc(const char *path)
 {
@@ -74,7 +57,7 @@ static bool compare_object(heddle_object *object, void *data)
 static bool find_object(const void *address, const char *name, heddle_object *found)
 {
     search wanted = {.address = address, .name = name, .found = found};
-    return heddle_elf_objects_each(compare_object, &wanted);
+    return heddle_objects_each(compare_object, &wanted);
 }
 
 static bool is_system(const heddle_object *object, const void *ruby)

@@ -12,7 +12,7 @@
  * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
  */
 
-#include "system.h"
+#include "scheduler/elf_object.h"
 
 enum { HEDDLE_JUDGEMENT_REASON = 192 };
 
@@ -33,11 +33,6 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby);
  */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON]);
-
-/* The path's last part. */
-const char *heddle_library_file(const char *path);
-/* Does the path's last part begin with one of the names? */
-bool heddle_library_listed(const char *path, const char *const *names, size_t count);
 
 /* Is the file one of libc's own (libc, libm, libpthread, the dynamic linker …)? */
 bool heddle_library_is_libc(const char *path);

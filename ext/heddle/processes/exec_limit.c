@@ -80,7 +80,7 @@ static int exec_execle(const char *path, const char *first, ...)
 
 /* -- where Ruby calls them ---------------------------------------------------------------------------------------- */
 
-static void intercept_ruby(const heddle_object *object, void *intercepted)
+static bool intercept_ruby(heddle_object *object, void *intercepted)
 {
     const heddle_import imports[] = {
         {"execve", (void *)execve, (void *)exec_execve},
@@ -88,8 +88,10 @@ static void intercept_ruby(const heddle_object *object, void *intercepted)
         {"execl", (void *)execl, (void *)exec_execl},
         {"execle", (void *)execle, (void *)exec_execle},
     };
-    if (heddle_object_contains(object, (void *)rb_nogvl))
+    bool ruby = heddle_object_contains(object, (void *)rb_nogvl);
+    if (ruby)
         *(int *)intercepted = heddle_object_intercept(object, imports, sizeof(imports) / sizeof(imports[0]));
+    return ruby;
 }
 
 bool heddle_exec_with_limit(rlim_t soft, rlim_t raised)

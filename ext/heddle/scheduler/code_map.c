@@ -2,7 +2,7 @@
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#include "scheduler/import_table.h"
+#include "scheduler/elf_object.h"
 
 typedef struct {
     uintptr_t start, end;
@@ -15,7 +15,7 @@ typedef struct {
  */
 static const char *const system_libraries[] = {
     "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
-    "librt",    "libgmp.",   "libcrypt.", "libgcc_s", "libasan", "libubsan",   "libtsan",  "linux-vdso",
+    "librt",    "libgmp.",   "libcrypt.", "libgcc_s", "libasan", "libubsan",   "libtsan",
 };
 
 typedef struct {
@@ -32,8 +32,7 @@ static size_t library_count, library_capacity;
 static code_range *ranges;
 static size_t range_count, range_capacity;
 
-/* The dynamic linker's counts of loaded and unloaded objects at the last refresh. */
-static unsigned long long loaded, unloaded;
+static heddle_object_counts counts; /* at the last refresh */
 static bool current;
 /* The bounds of the ranges of each kind; the index is the number of the kind's bit. */
 enum { KINDS = 6 };
@@ -73,17 +72,6 @@ bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_
 
 /* -- kinds of libraries ------------------------------------------------------------------------------------------ */
 
-static bool is_system(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *file = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof(system_libraries) / sizeof(system_libraries[0]); i++) {
-        if (strncmp(file, system_libraries[i], strlen(system_libraries[i])) == 0)
-            return true;
-    }
-    return false;
-}
-
 static bool ends_with(const char *path, const char *name)
 {
     const char *dot = strrchr(path, '.');
@@ -99,14 +87,11 @@ static heddle_code_kind kind_by_path(const char *path)
         if (ends_with(path, listed[i].name))
             return listed[i].kind;
     }
-    return is_system(path) ? HEDDLE_CODE_SYSTEM : HEDDLE_CODE_FOREIGN;
+    bool system = heddle_library_listed(path, system_libraries, sizeof(system_libraries) / sizeof(system_libraries[0]));
+    return system ? HEDDLE_CODE_SYSTEM : HEDDLE_CODE_FOREIGN;
 }
 
 /* -- reading the linker's list ----------------------------------------------------------------------------------- */
-
-typedef struct {
-    bool failed;
-} reading;
 
 static bool reserve_room(void **list, size_t *capacity, size_t count, size_t size)
 {
@@ -121,11 +106,11 @@ static bool reserve_room(void **list, size_t *capacity, size_t count, size_t siz
     return true;
 }
 
-static bool add_ranges(const struct dl_phdr_info *info, uint32_t library)
+static bool add_ranges(const heddle_object *object, uint32_t library)
 {
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+    for (int i = 0; i < object->part_count; i++) {
+        const ElfW(Phdr) *part = &object->parts[i];
+        uintptr_t start = object->base + part->p_vaddr;
         if (part->p_type == PT_GNU_EH_FRAME)
             libraries[library].unwind_table = (const uint8_t *)start;
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
@@ -137,24 +122,21 @@ static bool add_ranges(const struct dl_phdr_info *info, uint32_t library)
     return true;
 }
 
-static int add_library(struct dl_phdr_info *info, size_t size, void *data)
+/* Returns true, which ends the visits, without memory. */
+static bool add_library(heddle_object *object, void *unused)
 {
-    reading *to = data;
-    char *path = strdup(info->dlpi_name ? info->dlpi_name : "");
+    char *path = strdup(object->path);
     if (!path || !reserve_room((void **)&libraries, &library_capacity, library_count, sizeof(*libraries))) {
         free(path);
-        to->failed = true;
-        return 1;
+        return true;
     }
-    heddle_object object = {.base = info->dlpi_addr, .parts = info->dlpi_phdr, .part_count = info->dlpi_phnum};
     heddle_code_kind kind = kind_by_path(path);
-    if (heddle_object_contains(&object, ruby_address))
+    if (heddle_object_contains(object, ruby_address))
         kind = HEDDLE_CODE_RUBY;
-    else if (heddle_object_contains(&object, (void *)&heddle_code_map_refresh))
+    else if (heddle_object_contains(object, (void *)&heddle_code_map_refresh))
         kind = HEDDLE_CODE_HEDDLE;
     libraries[library_count++] = (heddle_library){.path = path, .kind = kind};
-    to->failed = !add_ranges(info, (uint32_t)(library_count - 1));
-    return to->failed;
+    return !add_ranges(object, (uint32_t)(library_count - 1));
 }
 
 static int compare_ranges(const void *left, const void *right)
@@ -182,27 +164,14 @@ static void find_bounds(void)
     }
 }
 
-/* Reads only the first object, because every object has the same counts. */
-static int compare_counts(struct dl_phdr_info *info, size_t size, void *data)
-{
-    bool *same = data;
-    *same = size >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof(info->dlpi_subs) &&
-            info->dlpi_adds == loaded && info->dlpi_subs == unloaded;
-    loaded = info->dlpi_adds;
-    unloaded = info->dlpi_subs;
-    return 1;
-}
-
 bool heddle_code_map_refresh(void)
 {
-    bool same = false;
-    reading one = {0};
-    dl_iterate_phdr(compare_counts, &same);
-    if (same && current)
+    heddle_object_counts now = heddle_objects_count();
+    if (current && now.loaded == counts.loaded && now.unloaded == counts.unloaded)
         return true;
+    counts = now;
     clear_map();
-    dl_iterate_phdr(add_library, &one);
-    if (one.failed) {
+    if (heddle_objects_each(add_library, NULL)) {
         clear_map();
         return false;
     }

@@ -1,5 +1,20 @@
 #include "scheduler/elf_object.h"
-#include "scheduler/import_table.h"
+
+const char *heddle_library_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+bool heddle_library_listed(const char *path, const char *const *names, size_t count)
+{
+    const char *file = heddle_library_file(path);
+    for (size_t i = 0; i < count; i++) {
+        if (names[i][0] && strncmp(file, names[i], strlen(names[i])) == 0)
+            return true;
+    }
+    return false;
+}
 
 #ifdef HEDDLE_ELF_OBJECTS
 
@@ -69,23 +84,23 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *data)
     return strncmp(object.path, "linux-vdso", 10) != 0 && to->visit(&object, to->data);
 }
 
-bool heddle_elf_objects_each(bool (*visit)(heddle_object *object, void *data), void *data)
+bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data)
 {
     visitor to = {.visit = visit, .data = data};
     return dl_iterate_phdr(visit_object, &to) != 0;
 }
 
-static int read_unloaded(struct dl_phdr_info *info, size_t size, void *data)
+static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
 {
-    *(uint64_t *)data = info->dlpi_subs;
+    *(heddle_object_counts *)data = (heddle_object_counts){.loaded = info->dlpi_adds, .unloaded = info->dlpi_subs};
     return 1; /* every object has the same counters */
 }
 
-uint64_t heddle_objects_unloaded(void)
+heddle_object_counts heddle_objects_count(void)
 {
-    uint64_t count = 0;
-    dl_iterate_phdr(read_unloaded, &count);
-    return count;
+    heddle_object_counts counts = {0};
+    dl_iterate_phdr(read_counts, &counts);
+    return counts;
 }
 
 bool heddle_object_contains(const heddle_object *object, const void *address)
@@ -96,6 +111,23 @@ bool heddle_object_contains(const heddle_object *object, const void *address)
         if (part->p_type == PT_LOAD && (uintptr_t)address >= start && (uintptr_t)address < start + part->p_memsz)
             return true;
     }
+    return false;
+}
+
+#else
+
+bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data)
+{
+    return false;
+}
+
+heddle_object_counts heddle_objects_count(void)
+{
+    return (heddle_object_counts){0};
+}
+
+bool heddle_object_contains(const heddle_object *object, const void *address)
+{
     return false;
 }
 

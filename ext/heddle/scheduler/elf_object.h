@@ -53,11 +53,6 @@ struct heddle_object {
     const char *unknown; /* the name of something in the object that this reader does not know; or NULL */
 };
 
-/*
- * Visits every loaded object but the vDSO, until a visitor returns true. Nothing may be loaded or unloaded meanwhile.
- */
-bool heddle_elf_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
-
 void heddle_elf_object_read_tables(heddle_object *object);
 
 #else
@@ -68,3 +63,22 @@ struct heddle_object {
 };
 
 #endif
+
+/*
+ * Visits every loaded program and library but the vDSO, until a visitor returns true; then true. An object is valid
+ * during the visit only, and nothing may be loaded or unloaded by the visitor.
+ */
+bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
+
+/* How many objects were loaded and unloaded so far: afterwards another object may be loaded at the same address. */
+typedef struct {
+    uint64_t loaded, unloaded;
+} heddle_object_counts;
+heddle_object_counts heddle_objects_count(void);
+
+bool heddle_object_contains(const heddle_object *object, const void *address);
+
+/* The path's last part. */
+const char *heddle_library_file(const char *path);
+/* Does it begin with one of the names? */
+bool heddle_library_listed(const char *path, const char *const *names, size_t count);

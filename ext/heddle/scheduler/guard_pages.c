@@ -122,21 +122,20 @@ static bool guards_work(void)
 
 typedef struct {
     const void *inside; /* an address of Ruby's code */
-    bool found;
     int intercepted;
 } ruby_object;
 
-static void intercept_object(const heddle_object *object, void *data)
+static bool intercept_object(heddle_object *object, void *data)
 {
     static const heddle_import PROTECT = {.name = "mprotect", .replacement = guarding_mprotect};
     static const heddle_import ADVISE = {.name = "madvise", .replacement = keeping_madvise};
     ruby_object *ruby = data;
-    if (ruby->found || !heddle_object_contains(object, ruby->inside))
-        return;
-    ruby->found = true;
+    if (!heddle_object_contains(object, ruby->inside))
+        return false;
     ruby->intercepted = heddle_object_intercept(object, &PROTECT, 1);
     if (ruby->intercepted > 0)
-        heddle_object_intercept(object, &ADVISE, 1); /* only an optimization: may fail */
+        heddle_object_intercept(object, &ADVISE, 1); /* an optimization: it may fail */
+    return true;
 }
 
 static const char *intercept_ruby(void)
@@ -152,9 +151,7 @@ static const char *intercept_ruby(void)
     if (!next_madvise)
         next_madvise = madvise;
     ruby_object ruby = {.inside = dlsym(RTLD_DEFAULT, "rb_fiber_new")};
-    if (ruby.inside)
-        heddle_objects_each(intercept_object, &ruby);
-    if (!ruby.found)
+    if (!ruby.inside || !heddle_objects_each(intercept_object, &ruby))
         return "Ruby's own library was not found in this process";
     if (ruby.intercepted < 0)
         return "the system refuses to change Ruby's table of functions";
@@ -164,50 +161,35 @@ static const char *intercept_ruby(void)
 }
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int outcome;
 
-static void note_failure(int error, const char *reason)
-{
-    outcome = -error;
-    atomic_store(&status, reason);
-}
-
-static void install_guards(void)
+static const char *install_guards(void)
 {
     const char *wanted = getenv("HEDDLE_GUARD_PAGES");
-    if (wanted && strcmp(wanted, "0") == 0) {
-        note_failure(ECANCELED, "switched off by HEDDLE_GUARD_PAGES=0");
-        return;
-    }
-    if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED) {
-        note_failure(ENOTSUP, "only for memory pages of 4 KiB; this kernel has larger ones");
-        return;
-    }
-    if (!guards_work()) {
-        note_failure(ENOSYS, "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have)");
-        return;
-    }
-    const char *reason = intercept_ruby();
-    if (reason)
-        note_failure(ENOTSUP, reason);
-    else
-        atomic_store(&status, NULL);
+    if (wanted && strcmp(wanted, "0") == 0)
+        return "switched off by HEDDLE_GUARD_PAGES=0";
+    if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED)
+        return "only for memory pages of 4 KiB; this kernel has larger ones";
+    if (!guards_work())
+        return "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have)";
+    return intercept_ruby();
 }
 
-int heddle_guard_pages_install(void)
+static void install_once(void)
 {
-    if (atomic_load(&status) == NOT_TRIED && atomic_load(&forbidden))
-        return -ECANCELED;
-    pthread_once(&once, install_guards);
-    return outcome;
+    atomic_store(&status, install_guards());
+}
+
+void heddle_guard_pages_install(void)
+{
+    if (atomic_load(&status) != NOT_TRIED || !atomic_load(&forbidden))
+        pthread_once(&once, install_once);
 }
 
 #else
 
-int heddle_guard_pages_install(void)
+void heddle_guard_pages_install(void)
 {
     atomic_store(&status, "only on Linux on x86-64 and ARM64");
-    return -ENOTSUP;
 }
 
 #endif

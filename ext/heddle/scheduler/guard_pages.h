@@ -13,10 +13,10 @@
 #include "system.h"
 
 /*
- * Installs it for the whole process, once; later calls return the first result. Returns 0, or -errno: then nothing has
- * changed, and heddle_guard_pages_status() tells the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
+ * For the whole process, once. If it fails, nothing is changed, and heddle_guard_pages_status() has the reason.
+ * HEDDLE_GUARD_PAGES=0 in the environment switches it off.
  */
-int heddle_guard_pages_install(void);
+void heddle_guard_pages_install(void);
 
 /*
  * From now on heddle_guard_pages_install() changes nothing, for this reason; NULL allows it again. The string must stay

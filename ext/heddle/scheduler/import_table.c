@@ -1,5 +1,4 @@
 #include "scheduler/import_table.h"
-#include "scheduler/elf_object.h"
 
 #ifdef HEDDLE_ELF_OBJECTS
 
@@ -8,25 +7,6 @@
 const char *heddle_imports_unsupported(void)
 {
     return NULL;
-}
-
-typedef struct {
-    void (*visit)(const heddle_object *object, void *data);
-    void *data;
-} visitor;
-
-static bool visit_object(heddle_object *object, void *data)
-{
-    const visitor *to = data;
-    heddle_elf_object_read_tables(object);
-    to->visit(object, to->data);
-    return false;
-}
-
-void heddle_objects_each(void (*visit)(const heddle_object *object, void *data), void *data)
-{
-    visitor to = {.visit = visit, .data = data};
-    heddle_elf_objects_each(visit_object, &to);
 }
 
 static uintptr_t page_of(uintptr_t address)
@@ -101,12 +81,14 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
     return intercepted;
 }
 
-int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count)
+int heddle_object_intercept(const heddle_object *found, const heddle_import *imports, size_t count)
 {
-    if (!object->symbols || !object->names)
+    heddle_object object = *found;
+    heddle_elf_object_read_tables(&object);
+    if (!object.symbols || !object.names)
         return 0;
-    int calls = replace_imports(object, object->calls, object->call_count, imports, count);
-    int data = replace_imports(object, object->data, object->data_count, imports, count);
+    int calls = replace_imports(&object, object.calls, object.call_count, imports, count);
+    int data = replace_imports(&object, object.data, object.data_count, imports, count);
     return calls < 0 || data < 0 ? -1 : calls + data;
 }
 
@@ -115,20 +97,6 @@ int heddle_object_intercept(const heddle_object *object, const heddle_import *im
 const char *heddle_imports_unsupported(void)
 {
     return "import tables are changed only on Linux on x86-64 and ARM64";
-}
-
-void heddle_objects_each(void (*visit)(const heddle_object *object, void *data), void *data)
-{
-}
-
-uint64_t heddle_objects_unloaded(void)
-{
-    return 0;
-}
-
-bool heddle_object_contains(const heddle_object *object, const void *address)
-{
-    return false;
 }
 
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count)

@@ -18,21 +18,7 @@ typedef struct {
 const char *heddle_imports_unsupported(void);
 
 /*
- * Visits every loaded program and library. An object is valid during the visit only, and nothing may be loaded or
- * unloaded by the visitor.
- */
-void heddle_objects_each(void (*visit)(const heddle_object *object, void *data), void *data);
-
-/*
- * How many objects were unloaded so far. When it changes, another object may be loaded at an address that was used
- * before.
- */
-uint64_t heddle_objects_unloaded(void);
-
-bool heddle_object_contains(const heddle_object *object, const void *address);
-
-/*
- * Redirects the object's entries. Returns how many entries now lead to the replacements, or -1 if the system refuses to
- * change them. Must not be called by two threads at once.
+ * Redirects the object's entries. Returns how many now lead to the replacements, or -1: the system refuses to change
+ * them. Must not be called by two threads at once.
  */
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count);
