@@ -71,8 +71,7 @@ module Heddle
           deny_libraries(@deny)
           quick_libraries(QUICK)
           native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
-          hook_libc(@libc - @hooked)
-          @hooked = @libc
+          hook_libc(@libc)
           intercept
           check_descriptors unless @checked
           switch(true)
@@ -174,7 +173,6 @@ module Heddle
       @allow = []
       @deny = DENIED
       @libc = LIBC
-      @hooked = []
       Protection.register(:offload, self)
     end
 

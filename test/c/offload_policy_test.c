@@ -46,19 +46,20 @@ static void lists_hold_for_functions_that_are_known_already(void)
 
     CHECK_EQUAL(HEDDLE_LIBRARY_IN_PLACE, function->class); /* this program imports what is about threads */
     CHECK(function->in_place && !function->quick && function->reason);
-    CHECK_EQUAL(0, heddle_policy_allow(mine, 1));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_ALLOWED, mine, 1));
     CHECK_EQUAL(HEDDLE_LIBRARY_ALLOWED, function->class);
     CHECK(!function->in_place && !function->reason);
-    CHECK_EQUAL(0, heddle_policy_deny(mine, 1));
-    CHECK_EQUAL(0, heddle_policy_quick(mine, 1));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_DENIED, mine, 1));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_QUICK, mine, 1));
     CHECK(function->in_place && function->quick);
     CHECK_EQUAL(HEDDLE_LIBRARY_DENIED, function->class);
     CHECK(heddle_function_record((void *)heddle_function_ran)->in_place);
-    CHECK(heddle_policy_denied("/lib/offload_policy.so") && !heddle_policy_denied("/lib/other.so"));
-    CHECK_EQUAL(0, heddle_policy_deny(other, 1));
-    CHECK_EQUAL(0, heddle_policy_quick(NULL, 0));
+    CHECK(heddle_policy_lists(HEDDLE_LIST_DENIED, "/lib/offload_policy.so"));
+    CHECK(!heddle_policy_lists(HEDDLE_LIST_DENIED, "/lib/other.so"));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_DENIED, other, 1));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_QUICK, NULL, 0));
     CHECK(!function->in_place && !function->quick);
-    CHECK_EQUAL(0, heddle_policy_allow(NULL, 0));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_ALLOWED, NULL, 0));
     CHECK(function->in_place);
 }
 
@@ -67,16 +68,16 @@ static void a_library_is_known_good_with_what_it_was_tried_with(void)
     const char *const with[] = {"offload_policy libasan libubsan libtsan libgcc_s"};
     heddle_function *function = heddle_function_record((void *)heddle_function_record);
 
-    CHECK_EQUAL(0, heddle_policy_know_good(with, 1));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_KNOWN_GOOD, with, 1));
     CHECK_EQUAL(HEDDLE_LIBRARY_KNOWN_GOOD, function->class);
     CHECK(!function->in_place);
 #if defined(__linux__) && defined(__SANITIZE_ADDRESS__)
     const char *const alone[] = {"offload_policy"};
-    CHECK_EQUAL(0, heddle_policy_know_good(alone, 1));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_KNOWN_GOOD, alone, 1));
     CHECK_EQUAL(HEDDLE_LIBRARY_IN_PLACE, function->class);
     CHECK(strstr(function->reason, "needs lib") && strstr(function->reason, "not tried"));
 #endif
-    CHECK_EQUAL(0, heddle_policy_know_good(NULL, 0));
+    CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_KNOWN_GOOD, NULL, 0));
 }
 
 /* As Fiddle calls it. */

@@ -3,7 +3,6 @@
 #include "offload/call.h"
 #include "offload/caller.h"
 #include "scheduler/import_table.h"
-#include "offload/library_judge.h"
 #include "offload/policy.h"
 #include "offload/replacements.h"
 
@@ -170,33 +169,14 @@ static const heddle_import hooks[] = {
 };
 
 static pthread_mutex_t intercepting = PTHREAD_MUTEX_INITIALIZER;
-static char **names, **intercepted;
-static size_t name_count, intercepted_count;
-
-int heddle_libc_add_names(const char *const *given, size_t count)
-{
-    int result = 0;
-    pthread_mutex_lock(&intercepting);
-    for (size_t i = 0; i < count && result == 0; i++) {
-        char **more = realloc(names, (name_count + 1) * sizeof(*more)), *name = strdup(given[i]);
-        if (more)
-            names = more;
-        if (more && name) {
-            names[name_count++] = name;
-        } else {
-            free(name);
-            result = -ENOMEM;
-        }
-    }
-    pthread_mutex_unlock(&intercepting);
-    return result;
-}
+static char **intercepted;
+static size_t intercepted_count;
 
 static bool intercept_object(heddle_object *object, void *data)
 {
     const char *path = object->path;
-    if (heddle_object_contains(object, (void *)intercept_object) || heddle_policy_denied(path) ||
-        !heddle_library_listed(path, (const char *const *)names, name_count))
+    if (!heddle_policy_lists(HEDDLE_LIST_LIBC, path) || heddle_policy_lists(HEDDLE_LIST_DENIED, path) ||
+        heddle_object_contains(object, (void *)intercept_object))
         return false;
     /* At each call: the library may have been unloaded and loaded again. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
@@ -218,8 +198,7 @@ static bool intercept_object(heddle_object *object, void *data)
 void heddle_libc_intercept(void)
 {
     pthread_mutex_lock(&intercepting);
-    if (name_count)
-        heddle_objects_each(intercept_object, NULL);
+    heddle_objects_each(intercept_object, NULL);
     pthread_mutex_unlock(&intercepting);
 }
 

@@ -8,11 +8,7 @@
 
 #include "system.h"
 
-/*
- * Adds beginnings of file names, which are copied. Loaded libraries are intercepted at the next heddle_libc_intercept.
- * Returns 0 or -ENOMEM.
- */
-int heddle_libc_add_names(const char *const *names, size_t count);
+/* Intercepts the loaded libraries that are on HEDDLE_LIST_LIBC. */
 void heddle_libc_intercept(void);
 /* The number of intercepted libraries, and the file of each. */
 size_t heddle_libc_count(void);

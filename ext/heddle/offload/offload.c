@@ -135,7 +135,7 @@ static VALUE offload_switch(VALUE self, VALUE to)
  */
 HEDDLE_DEFINE_METHOD(offload_enabled_p, "enabled?", heddle_offload_on() ? Qtrue : Qfalse)
 
-static VALUE pass_list(VALUE list, int (*take)(const char *const *names, size_t count))
+static VALUE set_list(heddle_policy_list which, VALUE list)
 {
     VALUE buffer;
     Check_Type(list, T_ARRAY);
@@ -144,7 +144,7 @@ static VALUE pass_list(VALUE list, int (*take)(const char *const *names, size_t 
         VALUE name = rb_ary_entry(list, i);
         names[i] = StringValueCStr(name);
     }
-    int result = take(names, (size_t)RARRAY_LEN(list));
+    int result = heddle_policy_set_list(which, names, (size_t)RARRAY_LEN(list));
     ALLOCV_END(buffer);
     RB_GC_GUARD(list);
     if (result < 0)
@@ -152,15 +152,15 @@ static VALUE pass_list(VALUE list, int (*take)(const char *const *names, size_t 
     return Qnil;
 }
 
-/* The lists of libraries in offload/policy.h: X(list). Switch.deny_libraries and so on add to them. */
-#define LISTS(X) X(deny) X(quick) X(allow) X(know_good)
-#define DEFINE_LIST(list) HEDDLE_DEFINE_METHOD_1(offload_##list, , names, pass_list(names, heddle_policy_##list))
-#define REGISTER_LIST(list) rb_define_private_method(class, #list "_libraries", offload_##list, 1);
+/* The lists of libraries in offload/policy.h: X(verb, list). Switch.deny_libraries and so on set them. */
+#define LISTS(X) X(deny, DENIED) X(quick, QUICK) X(allow, ALLOWED) X(know_good, KNOWN_GOOD)
+#define DEFINE_LIST(verb, list) HEDDLE_DEFINE_METHOD_1(offload_##verb, , names, set_list(HEDDLE_LIST_##list, names))
+#define REGISTER_LIST(verb, list) rb_define_private_method(class, #verb "_libraries", offload_##verb, 1);
 LISTS(DEFINE_LIST)
 
 static VALUE offload_hook_libc(VALUE self, VALUE list)
 {
-    pass_list(list, heddle_libc_add_names);
+    set_list(HEDDLE_LIST_LIBC, list);
     if (!heddle_offload_unsupported())
         heddle_libc_intercept();
     return Qnil;

@@ -17,7 +17,7 @@ static heddle_function *all[MOST];
 static size_t count;
 static heddle_function others = {.path = "", .library = "(others)", .in_place = true, .class = HEDDLE_LIBRARY_IN_PLACE,
                                 .reason = "there are too many functions to know each of them"};
-static name_list denied, quick, allowed, good;
+static name_list lists[HEDDLE_LISTS];
 static const void *ruby, *ruby_base;
 static heddle_function *unreported; /* the function whose stall is reported next */
 
@@ -47,19 +47,20 @@ static heddle_judgement judge_address(const void *base, const void *address)
     return judgement;
 }
 
-bool heddle_policy_denied(const char *path)
+bool heddle_policy_lists(heddle_policy_list list, const char *path)
 {
-    return heddle_library_listed(path, (const char *const *)denied.names, denied.count);
+    return heddle_library_listed(path, (const char *const *)lists[list].names, lists[list].count);
 }
 
 /* An entry is "name other another": the beginning of the library's file name, and the libraries that it may need. */
 static bool is_known_good(const char *path, const void *address, char *reason, size_t size)
 {
     const char *file = heddle_library_file(path);
-    for (size_t i = 0; i < good.count; i++) {
+    const name_list *good = &lists[HEDDLE_LIST_KNOWN_GOOD];
+    for (size_t i = 0; i < good->count; i++) {
         const char *needs[16];
         size_t count = 0;
-        char *words = strdup(good.names[i]), *rest = NULL;
+        char *words = strdup(good->names[i]), *rest = NULL;
         char *own = words ? strtok_r(words, " ", &rest) : NULL;
         bool named = own && strncmp(file, own, strlen(own)) == 0, tried = false;
         if (named) {
@@ -86,7 +87,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
 {
     Dl_info info = {0};
     reason[0] = '\0';
-    if (heddle_policy_denied(path))
+    if (heddle_policy_lists(HEDDLE_LIST_DENIED, path))
         return HEDDLE_LIBRARY_DENIED;
     if (!address || !dladdr(address, &info)) {
         snprintf(reason, size, "it is in no library");
@@ -94,7 +95,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     }
     if (info.dli_fbase == ruby_base)
         return HEDDLE_LIBRARY_RUBYS;
-    if (heddle_library_listed(path, (const char *const *)allowed.names, allowed.count))
+    if (heddle_policy_lists(HEDDLE_LIST_ALLOWED, path))
         return HEDDLE_LIBRARY_ALLOWED;
     if (is_known_good(path, address, reason, size))
         return HEDDLE_LIBRARY_KNOWN_GOOD;
@@ -108,7 +109,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
 /* libc has both functions about the calling thread and functions that only wait. */
 static heddle_library_class class_in_libc(const heddle_function *function, char *reason, size_t size)
 {
-    if (heddle_policy_denied(function->path))
+    if (heddle_policy_lists(HEDDLE_LIST_DENIED, function->path))
         return HEDDLE_LIBRARY_DENIED;
     if (function->symbol && heddle_libc_function_waits(function->symbol))
         return HEDDLE_LIBRARY_JUDGED_SAFE;
@@ -126,7 +127,7 @@ static void classify_function(heddle_function *function)
     free((char *)function->reason);
     function->reason = reason[0] ? strdup(reason) : NULL;
     function->in_place = function->class == HEDDLE_LIBRARY_DENIED || function->class == HEDDLE_LIBRARY_IN_PLACE;
-    function->quick = heddle_library_listed(function->path, (const char *const *)quick.names, quick.count);
+    function->quick = heddle_policy_lists(HEDDLE_LIST_QUICK, function->path);
     function->carries_errors = function->class == HEDDLE_LIBRARY_KNOWN_GOOD ||
                                function->class == HEDDLE_LIBRARY_ALLOWED;
 }
@@ -239,8 +240,9 @@ const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for)
     return function;
 }
 
-static int set_list(name_list *list, const char *const *names, size_t name_count)
+int heddle_policy_set_list(heddle_policy_list which, const char *const *names, size_t name_count)
 {
+    name_list *list = &lists[which];
     char **copies = calloc(name_count ? name_count : 1, sizeof(*copies));
     bool complete = copies != NULL;
     for (size_t i = 0; complete && i < name_count; i++)
@@ -258,26 +260,6 @@ static int set_list(name_list *list, const char *const *names, size_t name_count
     for (size_t i = 0; i < count; i++)
         classify_function(all[i]);
     return 0;
-}
-
-int heddle_policy_deny(const char *const *names, size_t name_count)
-{
-    return set_list(&denied, names, name_count);
-}
-
-int heddle_policy_quick(const char *const *names, size_t name_count)
-{
-    return set_list(&quick, names, name_count);
-}
-
-int heddle_policy_allow(const char *const *names, size_t name_count)
-{
-    return set_list(&allowed, names, name_count);
-}
-
-int heddle_policy_know_good(const char *const *names, size_t name_count)
-{
-    return set_list(&good, names, name_count);
 }
 
 void heddle_policy_set_ruby(const void *address)

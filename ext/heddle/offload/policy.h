@@ -65,18 +65,23 @@ bool heddle_function_computes(const heddle_function *function);
 /* Is it a function of Ruby's own library? */
 bool heddle_function_is_ruby(const heddle_function *function);
 
-/*
- * Adds beginnings of file names, which are copied. Also applies to functions that were called before. Returns 0 or
- * -ENOMEM.
- */
-int heddle_policy_deny(const char *const *names, size_t count);
-int heddle_policy_quick(const char *const *names, size_t count);
-int heddle_policy_allow(const char *const *names, size_t count);
-/*
- * Each name may be followed by spaces and the names of the libraries with which it was tried: it is known good only if
- * it needs no others.
- */
-int heddle_policy_know_good(const char *const *names, size_t count);
+typedef enum {
+    HEDDLE_LIST_DENIED,
+    HEDDLE_LIST_QUICK,
+    HEDDLE_LIST_ALLOWED,
+    /*
+     * Each name may be followed by spaces and the names of the libraries with which it was tried: it is known good only
+     * if it needs no others.
+     */
+    HEDDLE_LIST_KNOWN_GOOD,
+    HEDDLE_LIST_LIBC, /* their waits in libc are offloaded: libc_hooks.h */
+    HEDDLE_LISTS,
+} heddle_policy_list;
+
+/* Sets a list: beginnings of file names; copied. 0 or -ENOMEM. Also applies to functions that were called before. */
+int heddle_policy_set_list(heddle_policy_list list, const char *const *names, size_t count);
+/* Is the library with the path on the list? */
+bool heddle_policy_lists(heddle_policy_list list, const char *path);
 
 /* Sets an address in Ruby's own library, or the program that contains it, before the first function is looked up. */
 void heddle_policy_set_ruby(const void *address);
@@ -91,9 +96,6 @@ const char *heddle_policy_class_name(heddle_library_class class);
 void heddle_function_report_stall(heddle_function *function, int64_t wall);
 /* A function that has blocked the loop in place, and was not reported yet; or NULL. */
 const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for);
-
-/* Is the library with this path on a list of libraries that must not be offloaded? */
-bool heddle_policy_denied(const char *path);
 
 size_t heddle_function_count(void);
 const heddle_function *heddle_function_at(size_t index);
