@@ -67,6 +67,7 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
 /* Each layer has one; heddle.c calls it. */
 void Init_heddle_rack(VALUE heddle);
 void Init_heddle_processes(VALUE heddle);
+void Init_heddle_pubsub(VALUE heddle);
 void Init_heddle_offload(VALUE heddle);
 void Init_heddle_selector(VALUE heddle);
 void Init_heddle_cable(void);

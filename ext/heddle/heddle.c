@@ -5,7 +5,6 @@
 #include "http/http.h"
 #include "net/net.h"
 #include "preempt/preempt.h"
-#include "pubsub/pubsub.h"
 #include "scheduler/callbacks.h"
 
 RUBY_FUNC_EXPORTED void Init_heddle(void)

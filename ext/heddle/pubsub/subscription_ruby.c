@@ -3,7 +3,6 @@
 #include "binding.h"
 #include "pubsub/fanout.h"
 #include "pubsub/process_history.h"
-#include "pubsub/pubsub.h"
 #include "scheduler/slot_wait.h"
 
 #include <ruby/encoding.h>

@@ -100,7 +100,7 @@ static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
     rb_hash_aset(template, heddle_env_key.remote_addr, heddle_env_value.loopback);
     add_pair(template, "rack.url_scheme", rb_str_new_frozen(rb_str_new_cstr("http")));
     add_pair(template, "rack.errors", errors);
-    add_pair(template, "rack.hijack?", Qtrue);
+    rb_hash_aset(template, heddle_env_key.can_hijack, Qtrue);
     add_pair(template, "rack.input", no_input());
     if (!NIL_P(proxies)) {
         rb_check_typeddata(proxies, &heddle_networks_type);

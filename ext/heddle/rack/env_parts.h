@@ -10,7 +10,9 @@
     X(request_method, "REQUEST_METHOD") X(path_info, "PATH_INFO") X(query_string, "QUERY_STRING")                      \
     X(request_uri, "REQUEST_URI") X(server_name, "SERVER_NAME") X(server_port, "SERVER_PORT")                          \
     X(server_protocol, "SERVER_PROTOCOL") X(remote_addr, "REMOTE_ADDR") X(rack_protocol, "rack.protocol")              \
-    X(url_scheme, "rack.url_scheme") X(https, "HTTPS")
+    X(url_scheme, "rack.url_scheme") X(https, "HTTPS") X(hijack, "rack.hijack") X(can_hijack, "rack.hijack?")          \
+    X(finished, "rack.response_finished") X(after_reply, "rack.after_reply") X(upgrade, "rack.upgrade?")               \
+    X(body_wait, "puma.request_body_wait")
 /* The last two: the name and address of both ends of a unix socket. */
 #define HEDDLE_ENV_VALUES(X)                                                                                           \
     X(empty, "") X(root, "/") X(https, "https") X(on, "on") X(localhost, "localhost") X(loopback, "127.0.0.1")

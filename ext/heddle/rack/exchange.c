@@ -1,16 +1,12 @@
 /* The exchange as Rack uses it: its env, and plain responses in one call. */
 
+#include "binding.h"
 #include "http/exchange_ruby.h"
-#include "rack/env.h"
-#include "rack/exchange.h"
-
 #include "http/fields.h"
+#include "rack/env.h"
+#include "rack/env_parts.h"
 
-#include <ruby/encoding.h>
-
-static VALUE can_hijack_key, server_protocol_key;
-static VALUE hijack_key, protocol_key, finished_key, after_reply_key, body_wait_key;
-static VALUE upgrade_key, websocket_symbol, sse_symbol;
+static VALUE websocket_symbol, sse_symbol;
 
 /*
  * Is the answer a status, fields and content, and nothing else? An Array has no `close`, but a subclass of Array may.
@@ -93,29 +89,29 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
     heddle_exchange *exchange = heddle_exchange_of(handle);
     VALUE env = heddle_rack_env(builder, &exchange->head, exchange->bytes, heddle_exchange_open_connection(handle));
     handle->env = env;
-    rb_hash_aset(env, hijack_key, object);
+    rb_hash_aset(env, heddle_env_key.hijack, object);
     if (!exchange->operations->takes_over)
-        rb_hash_aset(env, can_hijack_key, Qfalse);
+        rb_hash_aset(env, heddle_env_key.can_hijack, Qfalse);
     if (exchange->operations->version)
-        rb_hash_aset(env, server_protocol_key, rb_interned_str_cstr(exchange->operations->version));
-    rb_hash_aset(env, finished_key, finished);
-    rb_hash_aset(env, after_reply_key, finished); /* Puma's name for the same list, see Handler#notify */
+        rb_hash_aset(env, heddle_env_key.server_protocol, rb_interned_str_cstr(exchange->operations->version));
+    rb_hash_aset(env, heddle_env_key.finished, finished);
+    rb_hash_aset(env, heddle_env_key.after_reply, finished); /* as Puma has it: the same list, see Handler#notify */
     if (exchange->head.content_length > 0 || exchange->head.content_length == HEDDLE_CHUNKED_BODY) {
         /* ms: tools that measure the time in queues subtract how long the client took to send the body */
         int64_t wait = exchange->queued > exchange->arrived ? exchange->queued - exchange->arrived : 0;
-        rb_hash_aset(env, body_wait_key, DBL2NUM((double)wait / 1e6));
+        rb_hash_aset(env, heddle_env_key.body_wait, DBL2NUM((double)wait / 1e6));
     }
     heddle_slice protocol = exchange->head.protocol;
     if (protocol.size > 0) {
         VALUE name = rb_str_new(exchange->bytes + protocol.start, protocol.size);
-        rb_hash_aset(env, protocol_key, rb_ary_new_from_args(1, name));
+        rb_hash_aset(env, heddle_env_key.rack_protocol, rb_ary_new_from_args(1, name));
     }
     if ((exchange->head.upgrade || protocol.size > 0) && asks_for_websocket(exchange)) {
         handle->upgradable = true;
-        rb_hash_aset(env, upgrade_key, websocket_symbol);
+        rb_hash_aset(env, heddle_env_key.upgrade, websocket_symbol);
     } else if (asks_for_events(exchange)) {
         handle->upgradable = true;
-        rb_hash_aset(env, upgrade_key, sse_symbol);
+        rb_hash_aset(env, heddle_env_key.upgrade, sse_symbol);
     }
     return env;
 }
@@ -130,23 +126,10 @@ static VALUE stream_write(int argc, VALUE *argv, VALUE self)
     return rb_funcallv(self, rb_intern("write_all"), argc, argv);
 }
 
-static VALUE made_key(const char *text)
+void Init_heddle_rack(VALUE heddle)
 {
-    VALUE key = rb_enc_interned_str_cstr(text, rb_utf8_encoding());
-    rb_gc_register_mark_object(key);
-    return key;
-}
-
-void Init_heddle_rack_exchange(VALUE rack)
-{
-    hijack_key = made_key("rack.hijack");
-    can_hijack_key = made_key("rack.hijack?");
-    server_protocol_key = made_key("SERVER_PROTOCOL");
-    protocol_key = made_key("rack.protocol");
-    finished_key = made_key("rack.response_finished");
-    after_reply_key = made_key("rack.after_reply");
-    body_wait_key = made_key("puma.request_body_wait");
-    upgrade_key = made_key("rack.upgrade?");
+    VALUE rack = rb_define_module_under(heddle, "Rack");
+    Init_heddle_env(rack);
     sse_symbol = ID2SYM(rb_intern("sse"));
     websocket_symbol = ID2SYM(rb_intern("websocket"));
     rb_define_singleton_method(rack, "env", rack_env, 3);
