@@ -1,5 +1,7 @@
 #include "scheduler/interrupt_masks.h"
 
+#include "selector/list.h"
+
 typedef struct {
     VALUE exception_class, closest, timing;
 } mask_search;
@@ -58,19 +60,6 @@ void heddle_fiber_mark_masks(const heddle_fiber *fiber)
         rb_gc_mark(mask->fiber);
 }
 
-/* The mask need not be the innermost one: the blocks of fibers that resume each other end in any order. */
-static void unlink_mask(heddle_interrupt_mask *mask)
-{
-    if (!mask->owner)
-        return;
-    for (heddle_interrupt_mask **link = &mask->owner->masks; *link; link = &(*link)->outer) {
-        if (*link == mask) {
-            *link = mask->outer;
-            return;
-        }
-    }
-}
-
 typedef struct {
     heddle_interrupt_mask mask;
     heddle_loop *loop;
@@ -92,10 +81,10 @@ static VALUE call_block(VALUE data)
 static VALUE end_block(VALUE data)
 {
     masked_block *self = (masked_block *)data;
-    bool open = self->mask.owner != NULL;
-    unlink_mask(&self->mask);
-    if (open)
-        heddle_fiber_raise_delayed(self->loop, rb_fiber_current());
+    if (!self->mask.owner)
+        return Qnil;
+    HEDDLE_LIST_REMOVE_INNER(self->mask.owner->masks, &self->mask);
+    heddle_fiber_raise_delayed(self->loop, rb_fiber_current());
     return Qnil;
 }
 
@@ -110,11 +99,11 @@ static VALUE scheduler_mask_interrupts(VALUE self, VALUE timings, VALUE immediat
     if (heddle_loop_is_closed(loop) || loop->thread != rb_thread_current())
         return rb_yield(Qnil);
     heddle_fiber *owner = heddle_fiber_current(loop);
-    heddle_interrupt_mask mask = {
-        .owner = owner, .outer = owner->masks, .fiber = rb_fiber_current(), .timings = timings};
-    masked_block block = {.mask = mask,
-                          .loop = loop,
-                          .immediate = RTEST(immediate)};
+    masked_block block = {
+        .mask = {.owner = owner, .outer = owner->masks, .fiber = rb_fiber_current(), .timings = timings},
+        .loop = loop,
+        .immediate = RTEST(immediate),
+    };
     owner->masks = &block.mask;
     VALUE result = rb_ensure(call_block, (VALUE)&block, end_block, (VALUE)&block);
     RB_GC_GUARD(timings);

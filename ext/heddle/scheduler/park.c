@@ -197,13 +197,7 @@ void heddle_park_leave(heddle_park *park)
         st_delete(loop->by_waiter, &key, NULL);
     HEDDLE_LIST_REMOVE(loop->parks, park);
     loop->park_count--;
-    /* The park need not be the innermost one: fibers between which the program itself switches wait in any order. */
-    for (heddle_park **link = &park->owner->park; *link; link = &(*link)->outer) {
-        if (*link == park) {
-            *link = park->outer;
-            break;
-        }
-    }
+    HEDDLE_LIST_REMOVE_INNER(park->owner->park, park); /* fibers that the program switches between wait in any order */
 }
 
 void heddle_park_set_deadline(heddle_park *park, int64_t deadline)

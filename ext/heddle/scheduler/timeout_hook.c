@@ -3,6 +3,7 @@
 #include "scheduler/hooks.h"
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
+#include "selector/list.h"
 
 static void expire_timeout(heddle_timer *timer)
 {
@@ -43,20 +44,6 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
     }
     fiber->timeouts = NULL;
     heddle_fiber_drop_masks(fiber);
-}
-
-/* The timeout need not be the innermost one: the blocks of fibers that resume each other end in any order. */
-static void leave_timeout(heddle_loop *loop, heddle_timeout *timeout)
-{
-    if (!timeout->owner)
-        return;
-    heddle_timer_heap_remove(&loop->timers, &timeout->timer);
-    for (heddle_timeout **link = &timeout->owner->timeouts; *link; link = &(*link)->outer) {
-        if (*link == timeout) {
-            *link = timeout->outer;
-            return;
-        }
-    }
 }
 
 /*
@@ -161,7 +148,10 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
     timed_block block = {.timeout = &timeout, .duration = argv[0]};
     VALUE result = rb_protect(call_block, (VALUE)&block, &state);
 
-    leave_timeout(loop, &timeout);
+    if (timeout.owner) {
+        heddle_timer_heap_remove(&loop->timers, &timeout.timer);
+        HEDDLE_LIST_REMOVE_INNER(timeout.owner->timeouts, &timeout);
+    }
     if (state) {
         if (converted && timeout.raised != Qundef && rb_errinfo() == timeout.raised) {
             rb_set_errinfo(Qnil);

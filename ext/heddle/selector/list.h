@@ -29,6 +29,19 @@
         (record)->next = (record)->previous = NULL;                                                                    \
     } while (0)
 
+/*
+ * Removes a record of a list that is linked by `outer` alone; does nothing if it is not in there. Blocks of fibers that
+ * resume each other end in any order, so it is not always the innermost one.
+ */
+#define HEDDLE_LIST_REMOVE_INNER(innermost, record)                                                                    \
+    do {                                                                                                               \
+        __typeof__(&(innermost)) link_ = &(innermost);                                                                 \
+        while (*link_ && *link_ != (record))                                                                           \
+            link_ = &(*link_)->outer;                                                                                  \
+        if (*link_)                                                                                                    \
+            *link_ = (record)->outer;                                                                                  \
+    } while (0)
+
 /* `queue`: a pointer to a record with `first` and `last`. */
 #define HEDDLE_QUEUE_APPEND(queue, record)                                                                             \
     do {                                                                                                               \
