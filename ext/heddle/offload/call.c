@@ -393,7 +393,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
      * If no thread can be started, the call waits for a running thread. If it ran in place, it could block the fiber
      * that a running call waits for.
      */
-    bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() && !heddle_threads_exist();
+    bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() &&
+                     heddle_threads_read_statistics().threads == 0;
     no_thread = no_thread && heddle_threads_withdraw(&self.job);
     if (!no_thread && self.job.worth_spinning)
         loop->spin_until = self.job.queued_at + HEDDLE_SPIN_NS;

@@ -65,7 +65,7 @@ static void reset_state(void)
     threads = NULL;
     starting = 0;
     unsigned cores = statistics.cores, limit = statistics.limit;
-    statistics = (heddle_threads_statistics){.cores = cores, .soft_limit = SOFT_LIMIT, .limit = limit};
+    statistics = (heddle_threads_statistics){.cores = cores, .limit = limit};
 }
 
 HEDDLE_HOLD_DURING_FORK(&heddle_threads_lock)
@@ -183,7 +183,7 @@ static bool claim_thread(bool obey_soft_limit)
         statistics.full++;
     if (count_runnable() <= statistics.idle + starting || statistics.threads + starting >= statistics.limit + RESERVED)
         return false;
-    if (obey_soft_limit && statistics.threads + starting >= statistics.soft_limit + statistics.cores)
+    if (obey_soft_limit && statistics.threads + starting >= SOFT_LIMIT + statistics.cores)
         return false;
     starting++;
     return true;
@@ -467,14 +467,6 @@ void heddle_threads_set_limit(unsigned limit)
     pthread_mutex_lock(&heddle_threads_lock);
     statistics.limit = limit;
     pthread_mutex_unlock(&heddle_threads_lock);
-}
-
-bool heddle_threads_exist(void)
-{
-    pthread_mutex_lock(&heddle_threads_lock);
-    bool any = statistics.threads > 0;
-    pthread_mutex_unlock(&heddle_threads_lock);
-    return any;
 }
 
 bool heddle_threads_are_full(void)

@@ -22,8 +22,6 @@ enum { HEDDLE_THREADS_DEFAULT_LIMIT = 512 };
 void heddle_threads_set_limit(unsigned limit);
 /* Do as many jobs run as the limit allows? */
 bool heddle_threads_are_full(void);
-/* Is there any thread to take queued jobs? */
-bool heddle_threads_exist(void);
 
 /*
  * Queues the job. If it returns true, the caller must start one more thread, or call heddle_threads_report_unstarted if
@@ -96,7 +94,6 @@ unsigned heddle_threads_count_forks(void);
 
 typedef struct {
     unsigned threads, idle, queued, running, computing, cores;
-    unsigned soft_limit; /* without the additional thread for each core */
     unsigned limit;
     /*
      * jobs that have ended; threads started because a queued job was overdue; how often a job was submitted or overdue
