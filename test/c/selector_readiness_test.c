@@ -105,7 +105,7 @@ static void poll_delivers_without_waiting(void)
     arm(&waiter);
     CHECK_EQUAL(0, operations->poll(selector));
     put_byte(fds[1]);
-    CHECK(operations->pending(selector));
+    CHECK(!operations->pending || operations->pending(selector));
     CHECK_EQUAL(0, operations->poll(selector));
     CHECK_EQUAL(1, waiter.calls);
     close_both(fds);

@@ -275,7 +275,7 @@ int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64
 bool heddle_io_has_others_ready(const heddle_loop *loop)
 {
     return heddle_token_ring_count(&loop->ready) ||
-           (!loop->operations->pending_unknown && loop->operations->pending(loop->selector));
+           (loop->operations->pending && loop->operations->pending(loop->selector));
 }
 
 /*

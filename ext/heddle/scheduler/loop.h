@@ -175,10 +175,9 @@ struct heddle_loop {
     heddle_loop *next, *previous; /* the loops of the main Ractor: see heddle_loops_in_main_ractor */
 
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
-    int64_t polled; /* when a selector with `pending_unknown` was last polled */
-    int64_t ran_since; /* when this tick began to run fibers; 0: accounts are off */
-    /* the same time while the loop polls for events, which may have come at any time since; else 0 */
-    int64_t held_since;
+    int64_t polled; /* when a selector without `pending` was last polled */
+    int64_t ran_since; /* when this tick began to run fibers; 0: no request has an account */
+    int64_t held_since; /* the same while the loop asks for events, which may have come at any time since; else 0 */
     heddle_loop_io io;
     heddle_loop_watch watch;
     heddle_loop_preempt preempt;

@@ -273,10 +273,8 @@ static void end_sleep(heddle_loop *loop)
 /* Should the selector be polled although the loop has other work? */
 static bool is_worth_a_poll(heddle_loop *loop)
 {
-    if (!loop->operations->pending(loop->selector))
-        return false;
-    if (!loop->operations->pending_unknown)
-        return true;
+    if (loop->operations->pending)
+        return loop->operations->pending(loop->selector);
     bool ready = heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted);
     return heddle_clock_now() - loop->polled >= (ready || !loop->work_waits ? POLL_INTERVAL : BEGIN_INTERVAL);
 }
@@ -284,7 +282,7 @@ static bool is_worth_a_poll(heddle_loop *loop)
 static void poll_selector(heddle_loop *loop)
 {
     check_result(loop->operations->poll(loop->selector), loop->operations->name);
-    if (loop->operations->pending_unknown)
+    if (!loop->operations->pending)
         loop->polled = heddle_clock_now();
 }
 
@@ -461,8 +459,8 @@ void heddle_loop_tick(heddle_loop *loop)
         if (is_timer_due(loop) || is_worth_a_poll(loop))
             poll_selector(loop);
     } else {
-        /* If other threads run, getting the GVL back may take a whole time slice: so first polls with the GVL. */
-        if (!rb_thread_alone() && loop->operations->pending(loop->selector)) {
+        /* Where other threads run, getting the GVL back may take a whole time slice: poll with it first. */
+        if (!rb_thread_alone() && (!loop->operations->pending || loop->operations->pending(loop->selector))) {
             poll_selector(loop);
             timeout = find_wait_time(loop); /* a callback may have set a timer */
         }

@@ -242,7 +242,6 @@ static void epoll_wake(heddle_selector *selector)
 
 const heddle_selector_operations heddle_epoll_operations = {
     .name = "epoll",
-    .pending_unknown = true,
     .probe = heddle_selector_works,
     .open = epoll_open,
     .close = epoll_close,
@@ -253,7 +252,6 @@ const heddle_selector_operations heddle_epoll_operations = {
     .abandon = epoll_close,
     .arm = epoll_arm,
     .disarm = epoll_disarm,
-    .pending = heddle_selector_may_pend,
     .has_events = epoll_has_events,
     .poll = epoll_poll,
     .wait = epoll_selector_wait,

@@ -80,11 +80,6 @@ void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready)
     entry->next_to_call = NULL;
 }
 
-bool heddle_selector_may_pend(heddle_selector *selector)
-{
-    return true;
-}
-
 int heddle_selector_works(char *reason, size_t size)
 {
     return 0;

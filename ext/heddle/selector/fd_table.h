@@ -32,7 +32,5 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 
-/* The operation `pending` of a selector that can tell only by a system call. */
-bool heddle_selector_may_pend(heddle_selector *selector);
-/* The operation `probe` of a selector that each system has. */
+/* `probe` of a selector that each system has. */
 int heddle_selector_works(char *reason, size_t size);

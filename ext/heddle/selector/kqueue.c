@@ -289,14 +289,12 @@ static void kqueue_wake(heddle_selector *selector)
 
 const heddle_selector_operations heddle_kqueue_operations = {
     .name = "kqueue",
-    .pending_unknown = true,
     .probe = kqueue_probe,
     .open = kqueue_open,
     .close = kqueue_close,
     .abandon = kqueue_abandon,
     .arm = kqueue_arm,
     .disarm = kqueue_disarm,
-    .pending = heddle_selector_may_pend,
     .has_events = kqueue_has_events,
     .poll = kqueue_poll,
     .wait = kqueue_wait,

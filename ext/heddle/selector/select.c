@@ -269,14 +269,12 @@ static void select_wake(heddle_selector *selector)
 
 const heddle_selector_operations heddle_select_operations = {
     .name = "select",
-    .pending_unknown = true,
     .probe = heddle_selector_works,
     .open = select_open,
     .close = select_close,
     .abandon = select_close,
     .arm = select_arm,
     .disarm = select_disarm,
-    .pending = heddle_selector_may_pend,
     .has_events = select_has_events,
     .poll = select_poll,
     .wait = select_wait,

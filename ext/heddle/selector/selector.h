@@ -67,7 +67,6 @@ typedef struct {
 
 typedef struct {
     const char *name;
-    bool pending_unknown; /* `pending` always returns true, because only a system call can tell */
 
     /* Returns 0 if this machine supports it, or else -errno, with the reason as a text. */
     int (*probe)(char *reason, size_t size);
@@ -90,7 +89,7 @@ typedef struct {
     /* Asks for an early end: the waiter still gets its last event. */
     void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);
 
-    /* Would `poll` find an event or submit something? Makes no system call where the platform allows that. */
+    /* Would `poll` find an event or submit something? Makes no system call; NULL where only a system call can tell. */
     bool (*pending)(heddle_selector *selector);
     /* Are there events that `poll` would take? Takes none; may make a system call. */
     bool (*has_events)(heddle_selector *selector);
