@@ -44,6 +44,7 @@ static uint64_t version;
 void heddle_code_map_set_ruby(const void *ruby)
 {
     ruby_address = ruby;
+    current = false;
 }
 
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count)
