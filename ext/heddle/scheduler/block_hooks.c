@@ -8,7 +8,7 @@
 
 #include <ruby/debug.h>
 
-/* True: the park was woken. False: the timeout passed first, as one of 0 always does. */
+/* Returns true if the park was woken, and false if the timeout passed first. A timeout of 0 always passes first. */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {
     heddle_park park;
@@ -70,7 +70,7 @@ static bool is_in_mutex_sleep(void)
     return false;
 }
 
-/* What a sleep is for, in the account of the request. */
+/* The part of the request's account to which a sleep belongs. */
 static heddle_spent sleep_part(const heddle_loop *loop, int64_t timeout)
 {
     const heddle_fiber *fiber = loop->current;
@@ -107,7 +107,7 @@ static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
     rb_jump_tag(state);
 }
 
-/* Also one of Ruby's own, such as the one that `require` waits for, which has no class. */
+/* Is the object a Mutex? One of Ruby's own, such as the one that `require` waits for, has no class. */
 static bool is_mutex(VALUE blocker)
 {
     return RB_TYPE_P(blocker, T_DATA) && RTYPEDDATA_P(blocker) &&

@@ -123,7 +123,7 @@ static bool add_ranges(const heddle_object *object, uint32_t library)
     return true;
 }
 
-/* Returns true, which ends the visits, without memory. */
+/* Returns true if there is no memory, which ends the visits. */
 static bool add_library(heddle_object *object, void *unused)
 {
     char *path = strdup(object->path);

@@ -32,7 +32,7 @@ typedef struct {
 void heddle_code_map_set_ruby(const void *ruby);
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
 
-/* Updates the map if libraries were loaded or unloaded. False: no memory, or not on this system. */
+/* Updates the map if libraries were loaded or unloaded. Returns false without memory, and on other systems. */
 bool heddle_code_map_refresh(void);
 /* Changes each time a library is loaded or unloaded. */
 uint64_t heddle_code_map_version(void);

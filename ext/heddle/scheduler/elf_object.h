@@ -65,12 +65,12 @@ struct heddle_object {
 #endif
 
 /*
- * Visits every loaded program and library but the vDSO, until a visitor returns true; then true. An object is valid
- * during the visit only, and nothing may be loaded or unloaded by the visitor.
+ * Visits every loaded program and library but the vDSO, until a visitor returns true. Returns whether one did. An
+ * object is valid during the visit only, and nothing may be loaded or unloaded by the visitor.
  */
 bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
 
-/* How many objects were loaded and unloaded so far: afterwards another object may be loaded at the same address. */
+/* How many objects were loaded and unloaded so far. A new object may use the addresses of an unloaded one. */
 typedef struct {
     uint64_t loaded, unloaded;
 } heddle_object_counts;

@@ -134,7 +134,7 @@ static bool intercept_object(heddle_object *object, void *data)
         return false;
     ruby->intercepted = heddle_object_intercept(object, &PROTECT, 1);
     if (ruby->intercepted > 0)
-        heddle_object_intercept(object, &ADVISE, 1); /* an optimization: it may fail */
+        heddle_object_intercept(object, &ADVISE, 1); /* only an optimization: may fail */
     return true;
 }
 

@@ -13,7 +13,8 @@
 #include "system.h"
 
 /*
- * For the whole process, once. If it fails, nothing is changed, and heddle_guard_pages_status() has the reason.
+ * Installs it for the whole process, once. If that fails, nothing has changed, and heddle_guard_pages_status() tells
+ * the reason.
  * HEDDLE_GUARD_PAGES=0 in the environment switches it off.
  */
 void heddle_guard_pages_install(void);

@@ -18,7 +18,7 @@ typedef struct {
 const char *heddle_imports_unsupported(void);
 
 /*
- * Redirects the object's entries. Returns how many now lead to the replacements, or -1: the system refuses to change
- * them. Must not be called by two threads at once.
+ * Redirects the object's entries. Returns how many entries now lead to the replacements, or -1 if the system refuses to
+ * change them. Must not be called by two threads at once.
  */
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count);

@@ -176,8 +176,9 @@ struct heddle_loop {
 
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector without `pending` was last polled */
-    int64_t ran_since; /* when this tick began to run fibers; 0: no request has an account */
-    int64_t held_since; /* the same while the loop asks for events, which may have come at any time since; else 0 */
+    int64_t ran_since; /* when this tick began to run fibers; 0: accounts are off */
+    /* the same time while the loop polls for events, which may have come at any time since; else 0 */
+    int64_t held_since;
     heddle_loop_io io;
     heddle_loop_watch watch;
     heddle_loop_preempt preempt;
@@ -232,8 +233,8 @@ size_t heddle_loop_memory_size(const void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /*
- * Forks between the first process and this one. A child has only the forking thread, so a plain variable would do;
- * atomic, because ThreadSanitizer would report it.
+ * Forks between the first process and this one. A child has only the forking thread, so a plain variable would suffice.
+ * It is atomic because ThreadSanitizer would report a race.
  */
 extern _Atomic unsigned heddle_forks;
 /* Counts them; set up once. */
@@ -247,7 +248,7 @@ void heddle_loop_tick(heddle_loop *loop);
 /* Is there a fiber that is not idle and does not run the loop itself? */
 bool heddle_loop_has_live_fiber(const heddle_loop *loop);
 
-/* The park of this token; NULL: the token is invalid. */
+/* The park of this token, or NULL if the token is invalid. */
 static inline heddle_park *heddle_loop_find_park(const heddle_loop *loop, uint64_t token)
 {
     uint32_t index = (uint32_t)token, generation = (uint32_t)(token >> 32);
@@ -255,7 +256,7 @@ static inline heddle_park *heddle_loop_find_park(const heddle_loop *loop, uint64
     return valid ? loop->slots.items[index].park : NULL;
 }
 
-/* Is a fiber ready, or preempted, for whose last wait `test` is true? */
+/* Is there a ready or preempted fiber for whose last wait `test` returns true? */
 bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park));
 
 /*
@@ -318,9 +319,11 @@ static inline void heddle_loop_count_disarmed(heddle_loop *loop)
 heddle_loop *heddle_loop_of(VALUE scheduler);
 /* The loop of a Heddle::Scheduler, or NULL for another object. */
 heddle_loop *heddle_loop_if(VALUE scheduler);
-/* The loop that the calling fiber belongs to; NULL: none, or it is closed or a parent's. */
+/* The calling fiber's loop; NULL if there is none, or it is closed or belongs to a parent process. */
 heddle_loop *heddle_loop_current(void);
-/* The same for the calling thread: raises unless it owns the loop, and handles closed loops and forks. */
+/*
+ * The loop, for use on the calling thread: raises unless the thread owns the loop, and handles closed loops and forks.
+ */
 heddle_loop *heddle_loop_get(VALUE scheduler);
 
 /* Called before a switch from the calling fiber. */

@@ -24,8 +24,8 @@ typedef struct {
 } heddle_native_frame;
 
 /*
- * Looks for libraries of these kinds, a mask, between the caller and `base`, the highest address of the calling fiber's
- * stack. No library of these kinds can have been loaded since heddle_code_map_refresh, which has succeeded. With the
- * GVL, in the main Ractor.
+ * Looks for functions of libraries of these kinds (a mask) on the stack between the caller's frame and `base`, the
+ * highest address of the calling fiber's stack. No library of these kinds can have been loaded since
+ * heddle_code_map_refresh, which has succeeded. Called with the GVL, in the main Ractor.
  */
 heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found);

@@ -235,7 +235,7 @@ heddle_park *heddle_park_abandon_preempted(heddle_loop *loop)
         heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_shift(&loop->preempted));
         if (!park)
             continue;
-        park->idle = true; /* and still `queued`: nothing queues it again */
+        park->idle = true; /* it stays `queued`, so that nothing queues it again */
         loop->idle++;
         return park;
     }

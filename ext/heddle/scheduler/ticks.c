@@ -459,7 +459,7 @@ void heddle_loop_tick(heddle_loop *loop)
         if (is_timer_due(loop) || is_worth_a_poll(loop))
             poll_selector(loop);
     } else {
-        /* Where other threads run, getting the GVL back may take a whole time slice: poll with it first. */
+        /* If other threads run, getting the GVL back may take a whole time slice: so first polls with the GVL. */
         if (!rb_thread_alone() && (!loop->operations->pending || loop->operations->pending(loop->selector))) {
             poll_selector(loop);
             timeout = find_wait_time(loop); /* a callback may have set a timer */
