@@ -10,7 +10,7 @@ static bool postponed_any; /* set for good by the first postponed exception: whi
 heddle_loop *heddle_offload_find_loop(void)
 {
     heddle_loop *loop = heddle_loop_current();
-    /* The table of functions and the list of calls are the main Ractor's. */
+    /* The table of functions and the list of calls belong to the main Ractor. */
     if (!loop || !loop->in_main_ractor)
         return NULL;
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;

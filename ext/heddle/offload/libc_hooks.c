@@ -178,7 +178,7 @@ static bool intercept_object(heddle_object *object, void *data)
     if (!heddle_policy_lists(HEDDLE_LIST_LIBC, path) || heddle_policy_lists(HEDDLE_LIST_DENIED, path) ||
         heddle_object_contains(object, (void *)intercept_object))
         return false;
-    /* At each call: the library may have been unloaded and loaded again. */
+    /* Intercepts again at each call: the library may have been unloaded and loaded again. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return false;
     for (size_t i = 0; i < intercepted_count; i++) {

@@ -78,9 +78,12 @@ typedef enum {
     HEDDLE_LISTS,
 } heddle_policy_list;
 
-/* Sets a list: beginnings of file names; copied. 0 or -ENOMEM. Also applies to functions that were called before. */
+/*
+ * Sets a list to beginnings of file names, which are copied. Also applies to functions that were called before. Returns
+ * 0 or -ENOMEM.
+ */
 int heddle_policy_set_list(heddle_policy_list list, const char *const *names, size_t count);
-/* Is the library with the path on the list? */
+/* Is the library with this path on the list? */
 bool heddle_policy_lists(heddle_policy_list list, const char *path);
 
 /* Sets an address in Ruby's own library, or the program that contains it, before the first function is looked up. */

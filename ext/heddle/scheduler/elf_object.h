@@ -80,5 +80,5 @@ bool heddle_object_contains(const heddle_object *object, const void *address);
 
 /* The path's last part. */
 const char *heddle_library_file(const char *path);
-/* Does it begin with one of the names? */
+/* Does the path's last part begin with one of the names? */
 bool heddle_library_listed(const char *path, const char *const *names, size_t count);
