@@ -135,74 +135,12 @@ module ConnectionWritingTests
     assert_includes [Errno::ECONNRESET, Errno::EPIPE], error.class
   end
 
-  def test_a_file_is_sent_without_its_position
-    body = Random.new(2).bytes(3_000_000)
-    with_file(body) do |file|
-      sent = nil
-      handler = lambda do |connection|
-        connection.readpartial(1)
-        connection.write("head:")
-        sent = connection.sendfile(file, 1000, 2_000_000)
-      end
-      serve(handler) do |server|
-        client = server.connect
-        client.write("x")
-        sleep 0.01
-
-        assert_equal "head:#{body.byteslice(1000, 2_000_000)}".hash, client.read.hash
-      end
-
-      assert_equal [2_000_000, 0], [sent, file.pos]
-    end
-  end
-
-  def test_a_file_that_is_too_short_is_an_error
-    with_file("short") do |file|
-      errors = []
-      handler = lambda do |connection|
-        connection.readpartial(1)
-        errors << error_of(EOFError) { connection.sendfile(file, 1, 10) }
-        errors << error_of(ArgumentError) { connection.sendfile(file, -1, 10) }
-        IO.pipe { |reader, _| errors << error_of(ArgumentError) { connection.sendfile(reader, 0, 1) } }
-        connection.sendfile(file, 0, 0)
-      end
-      serve(handler) do |server|
-        client = server.connect
-        client.write("x")
-
-        assert_equal "hort", client.read
-      end
-      assert_equal 3, errors.compact.size
-      assert_match(/6 bytes are missing/, errors[0].message)
-    end
-  end
-
-  def test_a_file_for_a_peer_that_takes_nothing
-    with_file("x" * LARGE) do |file|
-      error = nil
-      handler = ->(connection) { error = error_of(IO::TimeoutError) { connection.sendfile(file, 0, LARGE, timeout: 0.05) } }
-      serve(handler) do |server|
-        server.connect.write("x")
-        until_true { error }
-      end
-      assert_match(/took nothing/, error.message)
-    end
-  end
-
   private
 
   def writing(what)
     lambda do |connection|
       connection.readpartial(1)
       connection.write(what)
-    end
-  end
-
-  def with_file(content, &block)
-    Dir.mktmpdir do |folder|
-      path = File.join(folder, "file")
-      File.binwrite(path, content)
-      File.open(path, "rb", &block)
     end
   end
 end

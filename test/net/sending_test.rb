@@ -4,6 +4,7 @@
 # test: sanitize
 
 require "heddle/rack"
+require "tmpdir"
 require_relative "support/sockets_case"
 require_relative "../http/support/conversation"
 
@@ -148,16 +149,71 @@ module SendingTests
     end
   end
 
+  def test_a_file_is_sent_without_its_position
+    body = Random.new(2).bytes(3_000_000)
+    with_file(body) do |file|
+      answer = lambda do |exchange|
+        exchange.write("head:")
+        exchange.send_file(file, 1000, 2_000_000)
+      end
+      converse(answer, reads: true) do |conversation|
+        conversation.await { conversation.output.bytesize == 2_000_005 }
+
+        assert_equal "head:#{body.byteslice(1000, 2_000_000)}".hash, conversation.output.hash
+      end
+      assert_equal 0, file.pos
+    end
+  end
+
+  def test_a_file_that_is_too_short_is_an_error
+    with_file("short") do |file|
+      answer = lambda do |exchange|
+        error = assert_raises(EOFError) { exchange.send_file(file, 1, 10) }
+
+        assert_match(/6 bytes are missing/, error.message)
+        exchange.send_file(file, 0, 0)
+        exchange.close
+      end
+      converse(answer, reads: true) do |conversation|
+        conversation.await { conversation.output == "hort" && !conversation.open? }
+      end
+    end
+  end
+
+  def test_a_file_for_a_client_that_takes_nothing_ends_the_request
+    with_file("x" * 2_000_000) do |file|
+      answer = lambda do |exchange|
+        error = assert_raises(Heddle::ClientGoneError) { exchange.send_file(file, 0, 2_000_000) }
+
+        assert_match(/took nothing/, error.message)
+      end
+      converse(answer, write_timeout: 0.05) { |conversation| conversation.await { !conversation.open? } }
+    end
+  end
+
+  def with_file(content, &block)
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "file")
+      File.binwrite(path, content)
+      File.open(path, "rb", &block)
+    end
+  end
+
   PROGRAM = <<~'RUBY'
     require "socket"
+    require "tempfile"
     require "heddle/rack"
     Heddle::HTTP::RequestBody
     compact = false
     scheduler = Heddle::Scheduler.new
     Fiber.set_scheduler(scheduler)
     engine = Heddle::HTTP::Engine.new
+    file = Tempfile.new("heddle")
+    file.write("f" * 500_000)
+    file.flush
     sockets = Heddle::Net::Sockets.new(scheduler, set: ARGV[0].to_sym, service: engine) do |exchange|
       8.times { |n| exchange.write([n.to_s * 20_000, "-" * n]) }
+      exchange.send_file(file, 0, 500_000)
       Heddle::Rack.respond(exchange, [200, {}, Array.new(8) { |n| n.to_s * 30_000 }], false)
     end
     Fiber.schedule do
@@ -174,7 +230,8 @@ module SendingTests
       end
       GC.stress = false
       head = output.slice!(/HTTP.*?\r\n\r\n/m) or abort "no head"
-      output == (0..7).map { |n| n.to_s * 20_000 + "-" * n }.join + (0..7).map { |n| n.to_s * 30_000 }.join or abort "other"
+      output == (0..7).map { |n| n.to_s * 20_000 + "-" * n }.join + "f" * 500_000 +
+        (0..7).map { |n| n.to_s * 30_000 }.join or abort "other"
       sockets.close
       client.close
     end

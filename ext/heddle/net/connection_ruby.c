@@ -158,24 +158,6 @@ static VALUE connection_write(int argc, VALUE *argv, VALUE self)
     return SIZET2NUM(written);
 }
 
-/*
- * call-seq: sendfile(io, offset, length, timeout: nil) -> Integer
- *
- * Writes +length+ bytes of a file from +offset+ on. Where the system can, it sends them without copying them into the
- * process. The IO's position does not change. Raises EOFError when the file ends early, and otherwise like #write.
- */
-static VALUE connection_sendfile(int argc, VALUE *argv, VALUE self)
-{
-    int64_t timeout = heddle_parse_timeout(argc, argv, 3);
-    VALUE file = rb_io_get_io(argv[0]);
-    off_t offset = NUM2OFFT(argv[1]), length = NUM2OFFT(argv[2]);
-    if (offset < 0 || length < 0)
-        rb_raise(rb_eArgError, "a negative offset or length");
-    heddle_output_sendfile(&open_handle(self)->connection, file, offset, (size_t)length, timeout);
-    RB_GC_GUARD(self);
-    return OFFT2NUM(length);
-}
-
 /* -- ending ------------------------------------------------------------------------------------------------------ */
 
 /*
@@ -268,7 +250,6 @@ void Init_heddle_connection(VALUE net)
     rb_define_method(class, "readpartial", connection_readpartial, -1);
     rb_define_method(class, "unread", connection_unread, 1);
     rb_define_method(class, "write", connection_write, -1);
-    rb_define_method(class, "sendfile", connection_sendfile, -1);
     rb_define_method(class, "close", connection_close, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "local_address", connection_local_address, 0);

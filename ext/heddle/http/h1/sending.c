@@ -202,8 +202,9 @@ static VALUE exchange_drain(VALUE self)
 /*
  * call-seq: send_file_part(io, offset, length, timeout) -> Integer
  *
- * Sends +length+ bytes of a file from +offset+ on. +timeout+: the longest time without progress, in seconds. Raises as
- * Net::Connection#sendfile.
+ * Sends +length+ bytes of a file from +offset+ on, without bringing them into the process where the system can. Its
+ * position stays. +timeout+: the longest time without progress, in seconds. Raises EOFError when the file ends before;
+ * otherwise as #write.
  */
 static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE length, VALUE timeout)
 {
