@@ -95,7 +95,7 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
     if (exchange->operations->version)
         rb_hash_aset(env, heddle_env_key.server_protocol, rb_interned_str_cstr(exchange->operations->version));
     rb_hash_aset(env, heddle_env_key.finished, finished);
-    rb_hash_aset(env, heddle_env_key.after_reply, finished); /* as Puma has it: the same list, see Handler#notify */
+    rb_hash_aset(env, heddle_env_key.after_reply, finished); /* Puma's name for the same list, see Handler#notify */
     if (exchange->head.content_length > 0 || exchange->head.content_length == HEDDLE_CHUNKED_BODY) {
         /* ms: tools that measure the time in queues subtract how long the client took to send the body */
         int64_t wait = exchange->queued > exchange->arrived ? exchange->queued - exchange->arrived : 0;

@@ -32,5 +32,5 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 
-/* `probe` of a selector that each system has. */
+/* The operation `probe` of a selector that each system has. */
 int heddle_selector_works(char *reason, size_t size);
