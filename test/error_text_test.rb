@@ -39,7 +39,7 @@ class ErrorTextTest < Minitest::Test
   def test_a_message_that_cannot_be_made_is_replaced_whatever_it_raises
     [RuntimeError, NotImplementedError, SystemStackError, Class.new(Exception)].each do |failure|
       error = raised(Broken.new(failure))
-      instead = "(its message can't be made: #{failure})"
+      instead = "(no message: message raised #{failure})"
 
       assert_equal instead, ErrorText.message(error)
       assert_match(/\A#{__FILE__}:\d+:.*: #{Regexp.escape("#{instead} (ErrorTextTest::Broken)")}\n\tfrom /,
@@ -73,7 +73,7 @@ class ErrorTextTest < Minitest::Test
   end
 
   def test_an_exception_that_was_never_raised_has_a_full_text
-    assert_equal "(its message can't be made: KeyError) (ErrorTextTest::Broken)", ErrorText.full(Broken.new(KeyError))
+    assert_equal "(no message: message raised KeyError) (ErrorTextTest::Broken)", ErrorText.full(Broken.new(KeyError))
   end
 
   def test_a_class_without_a_name_of_its_own_has_one

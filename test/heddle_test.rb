@@ -77,7 +77,7 @@ class HeddleTest < Minitest::Test
   def test_async_outside_a_loop_says_how_to_start_one
     error = assert_raises(Heddle::NoLoopError) { Heddle.async {} }
 
-    assert_equal "Heddle.async: no loop runs in this thread. Start one around it: Heddle.run { ... }", error.message
+    assert_equal "Heddle.async: no loop runs in this thread. Call it inside Heddle.run { ... }", error.message
   end
 
   def test_run_needs_a_block
@@ -104,7 +104,7 @@ class HeddleTest < Minitest::Test
       end
       Fiber.set_scheduler(other.new)
       error = assert_raises(Heddle::NoLoopError) { Heddle.run {} }
-      assert_match(/scheduler of another kind.*Thread\.new \{ Heddle\.run/, error.message)
+      assert_match(/another scheduler.*Thread\.new \{ Heddle\.run/, error.message)
     ensure
       Fiber.set_scheduler(nil)
     end.join

@@ -65,7 +65,7 @@ module Heddle
       Row.new(gem: "tilt", constant: "Tilt::Template", tried: [">= 2.0", "< 3"], fibers: true,
               changes: "requests compile templates one after the other"),
       Row.new(gem: "newrelic_rpm", constant: "NewRelic::Agent", tried: [">= 10", "< 11"],
-              changes: "its dispatcher is set to falcon, the only server that the agent knows with requests in " \
+              changes: "its dispatcher is set to falcon, the only server known to the agent that has requests in " \
                        "fibers and forked workers"),
       Row.new(gem: "i18n", constant: "I18n", needed: ["< 1.15"], variable: "i18n_config", fibers: true,
               changes: "each request has its own locale (option isolate)"),
@@ -131,11 +131,11 @@ module Heddle
         late.each do |row|
           next unless row.state(fibers: configuration.mode == :fiber) == :made
 
-          Events.report(:adaptation_untried, reason: "#{row} is left as it is: a request has loaded it. Load it with " \
-                                                     "the application (#{row.changes})")
+          Events.report(:adaptation_untried, reason: "#{row} is not adapted, because a request has loaded it. Load " \
+                                                     "the gem with the application (#{row.changes})")
         end
       rescue StandardError, LoadError => e
-        Events.report(:adaptation_untried, reason: "gems that requests have loaded are left as they are: #{e.message}")
+        Events.report(:adaptation_untried, reason: "gems that requests have loaded are not adapted: #{e.message}")
       end
 
       # From now on each request has its own copies of the thread variables that the option names.
@@ -181,11 +181,11 @@ module Heddle
       # @return [String] for the line at boot: the changed gems, and the loaded gems that are not changed
       def summary(configuration)
         found = by_state(configuration)
-        [*found[:made]&.join(", "), *found[:untried]&.map { |row| "not #{row}, which was not tried" }].join("; ")
+        [*found[:made]&.join(", "), *found[:untried]&.map { |row| "not #{row} (version not tried)" }].join("; ")
       end
 
       # @return [String]
-      def untried(row) = "#{row} is left as it is: #{row.tried.join(", ")} were tried (#{row.changes})"
+      def untried(row) = "#{row} is not adapted: only #{row.tried.join(", ")} were tried (#{row.changes})"
 
       # Loads nothing.
       # @param constant [String]

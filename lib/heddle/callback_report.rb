@@ -29,11 +29,10 @@ module Heddle
 
       # @return [String] what to do about it
       def advice
-        wait = "wait, and start tasks, before or after the call and not inside it"
+        wait = "wait and start tasks before or after the call, not inside it"
         return wait if NativeLibraries.not_reentrant.any? { |name| File.basename(name) == own_name }
 
-        "#{wait}; if the library keeps nothing by its thread: " \
-          "Heddle::NativeLibraries.reentrant += [#{own_name.dump}]"
+        "#{wait}; if the library keeps no state per thread: Heddle::NativeLibraries.reentrant += [#{own_name.dump}]"
       end
 
       private

@@ -75,7 +75,7 @@ module Heddle
       rescue Errno::ENOENT => e
         raise unless e.message.end_with?("getcwd")
 
-        errors.puts("heddle: the current folder does not exist any more: change to another one")
+        errors.puts("heddle: the current folder does not exist any more: change to another folder")
         FAILED
       rescue IOError
         raise unless output.closed?
@@ -109,7 +109,7 @@ module Heddle
           return "there is no flag #{name} without a command#{Nearest.hint(name, ["--help", "--version"])}"
         end
 
-        "there is no command #{name}#{Nearest.hint(name, COMMANDS.keys)} `heddle help` lists them."
+        "there is no command #{name}#{Nearest.hint(name, COMMANDS.keys)} `heddle help` lists the commands."
       end
 
       # Ruby's message about a failed write ends with the path of its IO.

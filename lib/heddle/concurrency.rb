@@ -83,12 +83,12 @@ module Heddle
       def no_loop(what)
         found = Fiber.scheduler
         if found.nil?
-          "#{what}: no loop runs in this thread. Start one around it: Heddle.run { ... }"
+          "#{what}: no loop runs in this thread. Call it inside Heddle.run { ... }"
         elsif found.is_a?(Scheduler)
-          "#{what}: this is not a fiber of the loop. Call it inside Heddle.run { ... } or Fiber.schedule { ... }"
+          "#{what}: this fiber does not belong to the loop. Call it inside Heddle.run { ... } or Fiber.schedule { ... }"
         else
-          "#{what}: this thread has a scheduler of another kind, a #{found.class}. " \
-            "Heddle needs a thread of its own: Thread.new { Heddle.run { ... } }"
+          "#{what}: this thread has another scheduler, #{found.class}. Run Heddle in another thread: Thread.new { " \
+            "Heddle.run { ... } }"
         end
       end
 

@@ -19,7 +19,7 @@ module Heddle
       # @param error [Exception]
       # @return [String] cut after {LIMIT} characters
       def message(error)
-        contain(-> { cut(error.message.to_s) }) { |failure| "(its message can't be made: #{class_name(failure)})" }
+        contain(-> { cut(error.message.to_s) }) { |failure| "(no message: message raised #{class_name(failure)})" }
       end
 
       # @param error [Exception]

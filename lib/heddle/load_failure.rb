@@ -39,15 +39,15 @@ module Heddle
       file = @text[EXTENSION, :file]
       return advice_for_extension(file) if file
 
-      "Ruby #{RUBY_VERSION} does not find it. Install the gem that it is part of" \
-        "#{", and name it in the Gemfile" if bundler?}"
+      "Ruby #{RUBY_VERSION} does not find this file. Install the gem that contains " \
+        "it#{", and name it in the Gemfile" if bundler?}"
     end
 
     def advice_for_extension(file)
       name = file[GEM, :name]
       unless name
         return "This extension does not work with Ruby #{RUBY_VERSION}, or a library that it needs is missing. " \
-               "Install what it is part of again: Ruby itself, or a gem"
+               "Reinstall Ruby or the gem that contains it"
       end
 
       "The extension of the gem #{name} does not work with Ruby #{RUBY_VERSION}, or a library that it needs is " \

@@ -23,7 +23,7 @@ module Heddle
 
     # The file that extconf.rb writes on a Mac instead of failing.
     NOT_COMPILED = "Heddle can't run on this machine: when the gem was installed, its C extension could not be " \
-                   "compiled (%s). Mend that and run `gem pristine heddle`, or serve with Puma here and with Heddle " \
+                   "compiled (%s). Fix that and run `gem pristine heddle`. Or serve with Puma here and with Heddle " \
                    "on Linux, as docs/platforms.md shows for Macs"
     private_constant :NOT_COMPILED
 

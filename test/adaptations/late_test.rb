@@ -44,6 +44,6 @@ class LateAdaptationsTest < Minitest::Test
     @served.get("/sequel")
     eventually { @served.output.include?("a request has loaded it") }
 
-    assert_match(/ sequel [\d.]+ is left as it is: a request has loaded it\. Load it with/, @served.output)
+    assert_match(/ sequel [\d.]+ is not adapted, because a request has loaded it\. Load the gem with/, @served.output)
   end
 end

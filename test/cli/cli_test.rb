@@ -61,7 +61,7 @@ class CLITest < Minitest::Test
   def test_an_unknown_command_gives_the_nearest
     assert_misused(/there is no command srve. Did you mean serve\?/, "srve")
     assert_misused(/there is no command or option dmeo. Did you mean demo\?/, "help", "dmeo")
-    assert_misused(/there is no command xyzzy. `heddle help` lists them/, "xyzzy")
+    assert_misused(/there is no command xyzzy. `heddle help` lists the commands/, "xyzzy")
   end
 
   def test_an_unknown_flag_gives_the_nearest

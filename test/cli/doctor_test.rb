@@ -166,8 +166,8 @@ class DoctorTest < Minitest::Test
     output, status = doctor_without_isolation("gem 'i18n', '1.14.8'\nrequire 'i18n'")
 
     assert_equal 1, status, output
-    assert_match(/^!! i18n 1\.14\.8: not adapted, as the options say\. The change: each request has its/, output)
-    assert_match(/leave i18n_config among the names of the option isolate/, output)
+    assert_match(/^!! i18n 1\.14\.8: not adapted, because an option excludes it\. The change would be: each/, output)
+    assert_match(/add i18n_config to the option isolate/, output)
   end
 
   def test_sentry_that_keeps_its_hub_by_fiber_needs_no_isolation
@@ -176,7 +176,7 @@ class DoctorTest < Minitest::Test
                                                 "Sentry.init { |one| one.hub_isolation_level = :#{level} }")
 
       assert_equal expected, status, output
-      assert_match(/^#{mark} sentry-ruby [\d.]+: not adapted, as the options say/, output)
+      assert_match(/^#{mark} sentry-ruby [\d.]+: not adapted, because an option excludes it/, output)
     end
   end
 
@@ -191,7 +191,7 @@ class DoctorTest < Minitest::Test
     findings = Libraries.new([spec("sequel", "5.31.0")], mode: :thread).findings
 
     assert_equal %i[ok note], findings.map(&:level)
-    assert_match(/\Abefore you take mode fiber: gives one connection/, findings.last.text)
+    assert_match(/\Abefore you use mode fiber: gives one connection/, findings.last.text)
   end
 
   def test_an_unknown_gem_that_uses_thread_variables_is_shown_with_the_line
@@ -298,7 +298,7 @@ class DoctorTest < Minitest::Test
 
     assert_equal ["off", "a request has a thread, mode thread: heddle.rb:2"], found["stall_report"]
     assert_equal 1, @output.scan("mode thread: heddle.rb:2").size
-    assert_match(/^ +without that line, each request has a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
+    assert_match(/^ +without that line, each request runs in a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
     File.write(File.join(@folder, "heddle.rb"), "protect :preempt\n")
 
     assert_equal ["off", "option protect, heddle.rb:1"], protections["stall_report"]

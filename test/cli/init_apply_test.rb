@@ -140,7 +140,7 @@ class InitApplyTest < Minitest::Test
     assert_equal "source \"x\"\n# Use the Puma web server [https://github.com/puma/puma]\n" \
                  "gem \"puma\", \">= 5.0\", group: %i[development test]\ngem \"jbuilder\"\n" \
                  "gem \"heddle\", group: :production", read(path)
-    assert_includes report, "as Heddle was never run on darwin24"
+    assert_includes report, "as Heddle was never tested on darwin24"
     assert_undone(RAILS.slice(path))
     apply(RAILS, "--keep-puma")
 
@@ -219,7 +219,7 @@ class InitApplyTest < Minitest::Test
   def test_start_commands_with_an_address_that_heddle_does_not_have_stay
     output = apply("Procfile" => "web: puma -b unix://@abstract\n")
 
-    assert_match(/^Procfile:1 was not changed: sockets without a file are not listened on\.\n  web: puma/, output)
+    assert_match(/^Procfile:1 was not changed: Heddle does not listen on sockets without a file\.\n  web: puma/, output)
     assert_equal "web: puma -b unix://@abstract\n", File.read("Procfile")
   end
 
@@ -256,7 +256,7 @@ class InitApplyTest < Minitest::Test
 
     assert_equal "#{RAILS["Gemfile"]}gem \"mine\"\n", File.read("Gemfile")
     assert_match(/port 1\n\z/, File.read("config/heddle.rb"))
-    assert_includes output, "config/heddle.rb stays: it was changed since"
+    assert_includes output, "config/heddle.rb was kept, because it has been changed since"
     assert_equal "web: bundle exec puma -C config/puma.rb -p $PORT\nweb: unicorn\nworker: bin/jobs\n",
                  File.read("Procfile")
   end
@@ -317,14 +317,14 @@ class InitApplyTest < Minitest::Test
     apply(files, "--force")
     File.write("config/heddle.rb", "#{File.read("config/heddle.rb")}port 2\n")
 
-    assert_includes init("--undo")[1], "config/heddle.rb stays: it was changed since"
+    assert_includes init("--undo")[1], "config/heddle.rb was kept, because it has been changed since"
     assert_includes File.read("config/heddle.rb"), '# heddle:install replaced: "port 1\n"'
   end
 
   def test_configuration_of_somebody_else_stays_with_and_without_force
     files = { "Gemfile" => "gem \"puma\"\n", "config/heddle.rb" => "port 1\n" }
     [[], ["--force"]].each do |flags|
-      assert_includes apply(files, *flags), "config/heddle.rb stays as it is."
+      assert_includes apply(files, *flags), "config/heddle.rb was not changed."
       assert_undone(files)
     end
   end

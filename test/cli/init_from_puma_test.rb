@@ -53,8 +53,8 @@ class InitFromPumaTest < Minitest::Test
 
   # The reasons, by line.
   def left(report)
-    report[/^Not carried over:\n(.*?)(?:\n\n|\z)/m, 1].to_s.scan(/^ +(\d+)  .*\n +→ (.*)$/)
-                                                      .to_h { |line, why| [line.to_i, why] }
+    report[/^Not translated:\n(.*?)(?:\n\n|\z)/m, 1].to_s.scan(/^ +(\d+)  .*\n +→ (.*)$/)
+                                                    .to_h { |line, why| [line.to_i, why] }
   end
 
   def rails_template
@@ -260,9 +260,9 @@ class InitFromPumaTest < Minitest::Test
   def test_a_plugin_is_left_out_with_what_runs_in_its_place
     report = carry_over("plugin :tailwindcss\nplugin :heroku\n")
 
-    assert_equal "Heddle has no plugins, and nothing that stands for tailwindcss: run bin/rails tailwindcss:watch " \
-                 "beside the server, as bin/dev does", left(report)[1]
-    assert_equal "Heddle has no plugins, and nothing that stands for heroku", left(report)[2]
+    assert_equal "Heddle has no plugins, and nothing that replaces tailwindcss: run bin/rails tailwindcss:watch in " \
+                 "another process, as bin/dev does", left(report)[1]
+    assert_equal "Heddle has no plugins, and nothing that replaces heroku", left(report)[2]
   end
 
   def test_constants_of_the_file_are_not_heddles
@@ -297,8 +297,8 @@ class InitFromPumaTest < Minitest::Test
     RUBY
 
     (1..4).each { |line| assert_match(/^ +#{line}  /, output) }
-    assert_equal 3, output.scan("its arguments are not understood").size
-    assert_includes output, "nothing that stands for \\xFF"
+    assert_equal 3, output.scan("heddle init does not understand its arguments").size
+    assert_includes output, "nothing that replaces \\xFF"
   end
 
   def test_a_file_that_exits_is_reported
@@ -324,7 +324,7 @@ class InitFromPumaTest < Minitest::Test
 
     assert_includes errors, 'puma.rb:1: RuntimeError: \xFF'
     assert_match(/puma.rb:2: RuntimeError: p\u00F6rt$/, errors)
-    assert_match(/puma.rb:3: .*: \(its message can't be made: NotImplementedError\)$/, errors)
+    assert_match(/puma.rb:3: .*: \(no message: message raised NotImplementedError\)$/, errors)
   end
 
   def test_an_address_without_a_host_listens_on_every_address_of_ipv4
@@ -416,7 +416,7 @@ class InitFromPumaTest < Minitest::Test
     assert_match(/Computed from the processors of the machine/, report)
     assert_includes %w[DEFAULT SYSTEM_DEFAULT], trap(:PROF, "DEFAULT")
     assert_equal [1, 4, 8, 10, 12, 15, 16],
-                 File.read("config/heddle.rb")[/Not carried over:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)
+                 File.read("config/heddle.rb")[/Not translated:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)
   end
 
   def test_one_thread_becomes_one_request_at_a_time_in_each_process
@@ -566,7 +566,7 @@ class InitFromPumaTest < Minitest::Test
     carry_over("require 'etc'\nbefore_fork { Etc.nprocessors }\n")
 
     assert_includes code, "require 'etc'"
-    assert_match(/require 'etc'\n +→ nothing that was carried over needs it/, carry_over("require 'etc'\nthreads 1\n"))
+    assert_match(/require 'etc'\n +→ nothing that was translated needs it/, carry_over("require 'etc'\nthreads 1\n"))
   end
 
   def test_a_block_that_calls_a_method_of_the_file_stays_behind

@@ -30,7 +30,7 @@ class LoadFailureTest < Minitest::Test
   def test_an_extension_that_does_not_work
     break_extension("json", "broken")
     expected = %r{\Aheddle: /\S+json_extension\.\w+: .* \(required at \S*broken/json\.rb:1\)
-heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Install .* again: Ruby itself, or a gem$}
+heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Reinstall Ruby or the gem that contains it$}
 
     [%w[serve -p 0], %w[serve -p 0 --workers 2], %w[demo -p 0], %w[status], %w[top], %w[doctor]].each do |arguments|
       assert_fails(expected, *arguments)
@@ -50,7 +50,7 @@ heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Install .* 
     %w[erb uri].each do |name|
       file = write("broken/#{name}.rb", "raise LoadError, 'cannot load such file -- #{name}.so'")
       expected = %r{\Aheddle: cannot load such file -- #{name}\.so \(required at \S*broken/#{name}\.rb:1\)
-(?:heddle: )?Ruby \S+ does not find it\. Install the gem}
+(?:heddle: )?Ruby \S+ does not find this file\. Install the gem}
 
       [%w[--workers 0], %w[--workers 2]].each { |workers| assert_fails(expected, "serve", "-p", "0", *workers) }
       File.delete(file)

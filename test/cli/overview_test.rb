@@ -70,7 +70,7 @@ class OverviewTest < Minitest::Test
     text = draw(worker(stalls: history.call("GET /a": [2, 0.5], "GET /b/:id": [1, 0.7], "GET /c": [1, 0.1])),
                 worker(1, stalls: history.call("GET /a": [3, 0.5], "GET /d\e": [1, 0.2])))
 
-    assert_includes text, "since the workers began: stalls, time together\n     5      1.0 s  GET /a\n"
+    assert_includes text, "since the workers started: stalls, total time\n     5      1.0 s  GET /a\n"
     assert_includes text, "GET /a\n     1   700.0 ms  GET /b/:id\n     1   200.0 ms  GET /d?"
     refute_includes text, "GET /c"
   end
@@ -82,8 +82,8 @@ class OverviewTest < Minitest::Test
                waiting: 0 }
     text = draw(worker(pools: [counted]), worker(1, pools: [shared]), columns: 200)
 
-    assert_includes text, "pools\n     0  2 of 3 in use, limit 5, 4 wait; waited 9 times, 1.5 s together, 2 in vain  " \
-                          "things?[31m (heddle)\n"
+    assert_includes text, "pools\n     0  2 of 3 in use, limit 5, 4 wait; waited 9 times, 1.5 s in total, " \
+                          "2 timeouts  things?[31m (heddle)\n"
     assert_includes text, "\n     1  1 of 1 in use, limit 3; all workers 2 of 3, 0 wait  shared (heddle)"
     refute_match(/^pools$/, draw(worker(pools: [])))
   end

@@ -160,14 +160,14 @@ class ResponderTest < Minitest::Test
     output = serve(answer(200, { "content-length" => "3" }, EachBody.new("ab", "cdef", "gh")), GET + GET, lint: false)
 
     assert_equal %w[abc abc], output.scan(/\r\n\r\n(.{3})/m).flatten
-    assert_match(/longer than its content-length, 3 bytes/, log.violations.first)
+    assert_match(/longer than its content-length of 3 bytes/, log.violations.first)
     assert_predicate self, :kept?
   end
 
   def test_content_shorter_than_its_length_closes_the_connection
     serve(answer(200, { "content-length" => "30" }, EachBody.new("ab")), GET + GET, lint: false)
 
-    assert_match(/is 2 bytes long, its content-length says 30/, log.violations.first)
+    assert_match(/is 2 bytes long, but its content-length is 30/, log.violations.first)
     refute_predicate self, :kept?
     assert_equal 1, conversation.output.scan("HTTP/1.1").size
   end

@@ -163,7 +163,7 @@ class CableAdapterTest < Minitest::Test
   def test_without_a_url_a_process_of_another_server_refuses_subscribers
     output = elsewhere("", &:read)
 
-    assert_match(/under a server other than Heddle the adapter .* a url.*\(Heddle::PubSub::UnreachableError\)/m, output)
+    assert_match(/a server other than Heddle, the adapter .* a url.*\(Heddle::PubSub::UnreachableError\)/m, output)
     refute_includes output, "ready"
   end
 

@@ -70,7 +70,7 @@ class ExtconfTest < Minitest::Test
         said = serve(folder)
 
         assert_match(/could not be compiled \(main\.c:1: error: no such thing\)\. /, said)
-        assert_includes said, "run `gem pristine heddle`, or serve with Puma here"
+        assert_includes said, "run `gem pristine heddle`. Or serve with Puma here"
       end
     end
   end

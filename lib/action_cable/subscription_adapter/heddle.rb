@@ -13,8 +13,8 @@ module ActionCable
     class Heddle < Base
       autoload :Listener, "action_cable/subscription_adapter/heddle/listener"
 
-      NO_SERVER = "config/cable.yml: under a server other than Heddle the adapter heddle needs a url, or broadcasts " \
-                  "of other processes are lost. Write url: redis://… or postgres://…, or set HEDDLE_PUBSUB"
+      NO_SERVER = "config/cable.yml: under a server other than Heddle, the adapter heddle needs a url; without it, " \
+                  "broadcasts from other processes are lost. Write url: redis://… or postgres://…, or set HEDDLE_PUBSUB"
       private_constant :NO_SERVER
 
       prepend ChannelPrefix
@@ -77,8 +77,8 @@ module ActionCable
         return if used && used.to_s == ::Heddle::Visible.url(url)
 
         if used || ::Heddle::PubSub::History.open?
-          raise ArgumentError, "config/cable.yml has a url, but the server has its own: write " \
-                               "pubsub \"…\" with that address into config/heddle.rb, or set HEDDLE_PUBSUB for both"
+          raise ArgumentError, "the url in config/cable.yml differs from the server's: write pubsub \"…\" with the " \
+                               "same address into config/heddle.rb, or set HEDDLE_PUBSUB for both"
         end
         ::Heddle::PubSub.server = url
       end

@@ -10,8 +10,8 @@ module Heddle
     def self.refuse_reactor
       return unless Fiber.scheduler.is_a?(Scheduler)
 
-      raise ThreadError, "this thread has a loop of Heddle's already: start tasks in it with Async { ... }, or make " \
-                         "the reactor in a thread of its own"
+      raise ThreadError, "this thread already has a loop of Heddle: start tasks in the loop with Async { ... }, or " \
+                         "create the reactor in another thread"
     end
 
     # For Async::Reactor.

@@ -52,7 +52,7 @@ module Heddle
 
       # @raise [ThreadError] always: the loop ends with the code that has started it
       def close
-        Kernel.raise ThreadError, "Heddle's loop can't be closed here: it ends with its Heddle.run or server"
+        Kernel.raise ThreadError, "Heddle's loop can't be closed here: it ends when its Heddle.run or its server ends"
       end
       alias scheduler_close close
 

@@ -61,7 +61,7 @@ module Heddle
           channel.__send__(:streams).each_value.all?(Topics::Stream)
       end
 
-      def self.gone(value) = raise(ArgumentError, "#{value} is not there any more")
+      def self.gone(value) = raise(ArgumentError, "#{value} does not exist any more")
       private_class_method :reference, :movable?, :gone
     end
   end

@@ -76,7 +76,7 @@ module Heddle
       def accept(rest)
         return if rest.empty?
 
-        raise UsageError, "heddle #{name} takes no #{rest.first}: heddle help #{name} lists what it takes"
+        raise UsageError, "heddle #{name} takes no argument #{rest.first}: heddle help #{name} lists its flags"
       end
 
       # For commands that take at most one file.

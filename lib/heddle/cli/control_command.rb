@@ -40,8 +40,8 @@ module Heddle
       def address
         words = @control.to_s.split(",").map(&:strip).reject(&:empty?)
         if words == ["off"]
-          raise UsageError, "the control socket is switched off: name the server's with --control unix:path. Here " \
-                            "--control or HEDDLE_CONTROL says off"
+          raise UsageError, "--control or HEDDLE_CONTROL is off: name the server's control socket with --control " \
+                            "unix:path"
         end
 
         all = Server::Control::Address.all(words.empty? ? configured : words)
@@ -54,8 +54,8 @@ module Heddle
       def configured
         Server::Configuration.load.control if own_file?
       rescue Server::ConfigurationError => e
-        @mistake = "#{e.message}. So the socket that the configuration names is not known: correct it, or name the " \
-                   "socket with --control unix:path"
+        @mistake = "#{e.message}. So the address of the control socket is unknown: correct the configuration, or " \
+                   "name the socket with --control unix:path"
         nil
       end
 

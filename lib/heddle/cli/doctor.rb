@@ -47,10 +47,10 @@ module Heddle
             when :excluded
               level = shared?(row) ? :problem : :note # requests see each other's
               Finding.new(level:, subject: row.to_s,
-                          text: "not adapted, as the options say. The change: #{row.changes}",
-                          advice: ("leave #{row.variable} among the names of the option isolate" if shared?(row)))
+                          text: "not adapted, because an option excludes it. The change would be: #{row.changes}",
+                          advice: ("add #{row.variable} to the option isolate" if shared?(row)))
             else Finding.new(level: :warning, subject: row.to_s, text: Adaptations.untried(row),
-                             advice: "a newer Heddle may know it; else take a version that was tried")
+                             advice: "try a newer Heddle, or use a version of the gem that was tried")
             end
           end
         end

@@ -69,7 +69,7 @@ module Heddle
         installation = Installation.new(keep_puma: @keep_puma).prepare(configured: here || @from)
         writes = @from && (!here || @force)
         status = writes ? write_configuration(path) : DONE
-        @output.puts("#{path} stays as it is.") if here && !writes
+        @output.puts("#{path} was not changed.") if here && !writes
         @output.puts("", *installation.apply, APPLIED)
         status
       end
@@ -96,9 +96,9 @@ module Heddle
       def refuse_incomplete(path, failures)
         return if failures.empty?
 
-        raise UsageError, "#{failures.join("\n")}\n#{path} was not written: it would miss what these lines of Puma's " \
-                          "file say. Give the file what it needs (RAILS_ENV=production heddle init …), change the " \
-                          "lines, or write what there is with --force."
+        raise UsageError, "#{failures.join("\n")}\n#{path} was not written, because the settings of these lines of " \
+                          "Puma's file would be missing. Set what they need (RAILS_ENV=production heddle init …), " \
+                          "change the lines, or write an incomplete file with --force."
       end
 
       def require_file(file)

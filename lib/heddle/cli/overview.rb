@@ -178,7 +178,7 @@ module Heddle
 
       def held_up(one)
         age = one[:heartbeat_age] or return
-        "worker #{one[:index]}: no heartbeat of its loop for #{Format.duration(age)}" if age > 2
+        "worker #{one[:index]}: its loop has sent no heartbeat for #{Format.duration(age)}" if age > 2
       end
 
       def limited(one)

@@ -7,8 +7,8 @@ module Heddle
       NAME = "stop"
       # Seconds between two checks whether it has ended.
       POLL_INTERVAL = 0.1
-      UNANSWERED = "requests were cut off before they were answered: the server's log has their number"
-      UNKNOWN = "the server ended without saying whether every request was answered: its log may tell why"
+      UNANSWERED = "some requests were cut off before they were answered: the server's log has their number"
+      UNKNOWN = "the server ended without saying whether every request was answered: its log may say why"
       private_constant :POLL_INTERVAL, :UNANSWERED, :UNKNOWN
 
       private

@@ -31,7 +31,7 @@ module Heddle
       arrival = @waiting.size
       if arrival == @parties - 1 then @waiting.wake_all
       elsif !@waiting.wait(timeout)
-        raise TimeoutError, "#{arrival + 1} of #{@parties} tasks came to the barrier within #{timeout} s"
+        raise TimeoutError, "only #{arrival + 1} of #{@parties} tasks reached the barrier within #{timeout} s"
       end
       arrival
     end

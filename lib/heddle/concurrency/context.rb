@@ -114,7 +114,7 @@ module Heddle
       # Cancels the tasks and fibers that the root task doesn't wait for.
       def cancel_strangers
         each_fiber do |fiber, job,|
-          @scheduler.interrupt(fiber, Cancelled.new("everything else has ended")) unless job.is_a?(TaskFrame)
+          @scheduler.interrupt(fiber, Cancelled.new("all other tasks have ended")) unless job.is_a?(TaskFrame)
         end
         @detached_tasks&.children&.each(&:cancel)
       end

@@ -78,7 +78,7 @@ module Heddle
 
     def settle
       @lock.synchronize do
-        raise AlreadySettledError, "the promise was settled before, with #{(@error || @value).inspect}" if settled?
+        raise AlreadySettledError, "the promise is already settled, with #{(@error || @value).inspect}" if settled?
 
         yield
         @settled.close

@@ -22,9 +22,9 @@ module Heddle
 
       # @return [DeadlockError] names the tasks that wait, and the lines
       def self.deadlock_error(scheduler)
-        DeadlockError.new("every task waits for another, and nothing is left that could wake one of them:\n" \
-                          "#{TaskTree.new(Context.of(scheduler))}" \
-                          "Look for the one that should wake them: who releases, pushes, signals or closes?")
+        DeadlockError.new("every task waits for another task, and nothing can wake any of " \
+                          "them:\n#{TaskTree.new(Context.of(scheduler))}Look for the code that should release, push, " \
+                          "signal or close.")
       end
       private_class_method :deadlock_error
 

@@ -37,7 +37,7 @@ module Heddle
       if @free.positive? # then no fiber waits: release serves waiting fibers first
         @free -= 1
       elsif !@waiting.wait(timeout) { release }
-        raise TimeoutError, "none of the semaphore's #{@limit} places became free within #{timeout} s"
+        raise TimeoutError, "none of the semaphore's #{@limit} permits became free within #{timeout} s"
       end
       return true unless block_given?
 

@@ -49,8 +49,8 @@ module Heddle
         context = Context.of(Fiber.scheduler)
         return if !strangers?(context) && scope.children.all?(&:background?)
 
-        @leak = "the test is over, but not what it started; wait for it or cancel it:\n" \
-                "#{TaskTree.new(context, lines: 3)}"
+        @leak = "the test has ended, but tasks that it started still run; wait for them or cancel " \
+                "them:\n#{TaskTree.new(context, lines: 3)}"
         context.cancel_strangers
         scope.cancel
       end

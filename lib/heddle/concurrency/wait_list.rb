@@ -64,8 +64,8 @@ module Heddle
         if @waiting.empty?
           @scheduler = scheduler
         elsif !@scheduler.equal?(scheduler)
-          raise ThreadError, "tasks of another thread's loop wait for this object already: " \
-                             "use a Heddle::Promise or a Thread::Queue between threads"
+          raise ThreadError, "tasks of another thread's loop already wait for this object: use a Heddle::Promise or " \
+                             "a Thread::Queue between threads"
         end
         scheduler
       end

@@ -171,10 +171,10 @@ module Heddle
 
       def message(waiter, count, slot)
         lines = Places.backtrace(slot.fiber)
-        "all #{count} connections of the pool #{name} are held by tasks that wait for the task that asks for one at " \
-          "#{Places.innermost(Places.backtrace(waiter.fiber))}, so none will ever be released. The first was checked " \
-          "out at #{checked_out(slot, lines)}, and its task waits at #{Places.innermost(lines)}. " \
-          "Ask outside the transaction, or make the pool larger"
+        "all #{count} connections of the pool #{name} are held by tasks that wait for the task that asks for a " \
+          "connection at #{Places.innermost(Places.backtrace(waiter.fiber))}, so none will ever be released. The " \
+          "first was checked out at #{checked_out(slot, lines)}, and its task waits at #{Places.innermost(lines)}. " \
+          "Check out a connection outside the transaction, or make the pool larger"
       end
 
       def warn_of_nesting(waiter, slots)

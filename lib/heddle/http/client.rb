@@ -200,7 +200,7 @@ module Heddle
           body = yield(exchange, head, request)
           return Response.new(head, body, request.origin, request.target, exchange.trailers)
         end
-        raise RedirectError, "more redirects than #{@redirects}, the last one to #{location}" unless redirects.positive?
+        raise RedirectError, "more than #{@redirects} redirects; the last was to #{location}" unless redirects.positive?
 
         drain(exchange)
         Redirect.follow(request, head.status, *@origins.follow(location, request.origin, request.target))

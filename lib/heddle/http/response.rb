@@ -208,7 +208,7 @@ module Heddle
         room = @promised - @sent
         return data if data.bytesize <= room
 
-        @violation ||= "the content is longer than its content-length, #{@promised} bytes: the rest is not sent"
+        @violation ||= "the content is longer than its content-length of #{@promised} bytes: the rest is not sent"
         data.byteslice(0, room)
       end
 
@@ -217,7 +217,7 @@ module Heddle
         @violation = if @precoded
                        "transfer-encoding is chunked, but the content has no last chunk"
                      else
-                       "the content is #{@sent} bytes long, its content-length says #{@promised}"
+                       "the content is #{@sent} bytes long, but its content-length is #{@promised}"
                      end
         @exchange.close
       end

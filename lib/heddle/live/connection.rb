@@ -26,16 +26,16 @@ module Heddle
 
       # @see WebSocket
       def on_message(client, message)
-        return client.close(1009, "an event has at most #{SIZE} bytes") if message.bytesize > SIZE
+        return client.close(1009, "an event must have at most #{SIZE} bytes") if message.bytesize > SIZE
 
         word = JSON.parse(message.force_encoding(Encoding::UTF_8).scrub { raise EncodingError }, max_nesting: 3)
         return acknowledge(client) if word == 1
         return client.close(1008, "too many events") unless @bucket.take?
-        return client.close(1008, "an event is an object") unless word.is_a?(Hash)
+        return client.close(1008, "an event must be an object") unless word.is_a?(Hash)
 
         @session ? call(client, word) : begin_session(client, word)
       rescue JSON::ParserError, EncodingError
-        client.close(1007, "an event is JSON")
+        client.close(1007, "an event must be JSON")
       end
 
       # @see WebSocket
@@ -52,7 +52,7 @@ module Heddle
         return @session.attach(client) if @session
 
         client.write('{"reload":true}')
-        client.close(1008, "the token is not good any more")
+        client.close(1008, "the token is not valid any more")
       end
 
       def call(client, word)

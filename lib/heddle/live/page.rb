@@ -31,7 +31,7 @@ module Heddle
         # @return [void]
         def event(name, **types)
           unknown = types.values - TYPES.keys
-          raise ArgumentError, "a parameter is a String, Integer or Float, not #{unknown.first}" if unknown.any?
+          raise ArgumentError, "a parameter must be a String, Integer or Float, not #{unknown.first}" if unknown.any?
 
           (@events ||= {})[name.to_s] = types.transform_keys(&:to_s)
         end

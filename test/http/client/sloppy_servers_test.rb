@@ -43,7 +43,7 @@ class ClientSloppyServersTest < ClientCase
     end
     error = assert_raises(Client::ProtocolError) { Client.new(server.url, proxy: nil).get("/") }
 
-    assert_match(/switched protocols, which the request did not ask for/, error.message)
+    assert_match(/switched protocols without being asked to/, error.message)
   end
 
   # @param headers [Hash] of the request

@@ -251,7 +251,7 @@ class H1DeadlinesTest < Minitest::Test
       end
     end
 
-    assert_equal "the client took nothing of the response for 0.2 s", error.message
+    assert_equal "the client read nothing of the response for 0.2 s", error.message
     assert_within(0.2, taken)
   end
 

@@ -130,7 +130,7 @@ class ClusterMemoryGuardTest < Minitest::Test
     check(guard, 2)
 
     assert_equal [[0, fleet.workers.first]], fleet.started
-    assert_equal ["replacing worker 0: it uses 160 MiB of memory, and all processes together 320 MiB of 300 MiB"],
+    assert_equal ["replacing worker 0: it uses 160 MiB of memory, and all processes together use 320 MiB of 300 MiB"],
                  @lines
   end
 

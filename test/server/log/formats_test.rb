@@ -140,7 +140,7 @@ class LogFormatsTest < Minitest::Test
       end
       lines_of(format, request("/broken"), app: ->(_env) { raise failing })
 
-      assert_match(/Failing.*\(its message can't be made: #{nested}\)/, errors.string)
+      assert_match(/Failing.*\(no message: message raised #{nested}\)/, errors.string)
     end
   end
 

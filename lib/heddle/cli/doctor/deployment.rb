@@ -42,8 +42,9 @@ module Heddle
 
         def rails(place)
           Finding.new(level: :note, subject: place, text: "starts `rails server`",
-                      advice: "with Heddle alone in the Gemfile it starts workers in production; `bundle exec heddle " \
-                              "serve` does so without loading Rails first, and beside other servers in the Gemfile")
+                      advice: "if the Gemfile has no other server, this starts Heddle with workers in production; " \
+                              "`bundle exec heddle serve` does not load Rails first, and works beside other servers " \
+                              "in the Gemfile")
         end
       end
     end

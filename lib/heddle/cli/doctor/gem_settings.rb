@@ -13,17 +13,17 @@ module Heddle
         ALL = {
           **ASYNC,
           "activerecord" =>
-            "the pool is as large as a worker may have requests that query at once; see [Rails](rails.md)",
+            "the pool needs as many connections as requests of a worker query at once; see [Rails](rails.md)",
           "sequel" =>
             "`Sequel.extension :fiber_concurrency` before the first query, and with SQLite " \
             "`busy_handler_timeout`, in programs of your own; the server does both",
           "sqlite3" =>
             "`busy_handler_timeout`, as Rails sets it, and not `busy_timeout`, which waits with Ruby's lock; " \
             "keep queries short",
-          "redis" => "one object serves one command at a time: take a pool for many tasks",
-          "hiredis-client" => "leave it out where commands block: the Ruby driver waits with the loop",
-          "dalli" => "one client serves one command at a time: take a pool for many tasks",
-          "mongo" => "`max_pool_size` as large as the tasks that query at once",
+          "redis" => "one object serves one command at a time: use a pool for many tasks",
+          "hiredis-client" => "don't use it where commands block: the Ruby driver waits in the loop",
+          "dalli" => "one client serves one command at a time: use a pool for many tasks",
+          "mongo" => "`max_pool_size` at least the number of tasks that query at once",
           "mongoid" => "`isolation_level: :fiber`, which needs Mongoid 9.1",
           "connection_pool" => "or `Heddle::Pool`; a nested check-out in one task gets the same object",
           "sidekiq" => "the client; run its workers beside the server",
@@ -31,20 +31,20 @@ module Heddle
           "graphql" =>
             "`use GraphQL::Dataloader::AsyncDataloader`; `GraphQL::Dataloader, nonblocking: true`, which graphql " \
             "deprecates, runs a loop of its own and raises ThreadError",
-          "rdkafka" => "`Heddle.offload { consumer.poll(100) }`: else a consumer that waits blocks the loop",
+          "rdkafka" => "use `Heddle.offload { consumer.poll(100) }`: otherwise a waiting consumer blocks the loop",
           "karafka" => "run `karafka server` beside the server",
-          "grpc" => "`Heddle.offload { stub.call(request) }`: else a call blocks the loop",
+          "grpc" => "use `Heddle.offload { stub.call(request) }`: otherwise a call blocks the loop",
           "nokogiri" => "parsing holds Ruby's lock: large documents show up in stall reports",
           "mini_racer" => "a context runs one task at a time; its callbacks wait in place",
-          "wasmtime" => "functions of the host that wait block the loop",
+          "wasmtime" => "host functions that wait block the loop",
           "argon2" => "hashing holds Ruby's lock under any server: keep `t_cost` and `m_cost` low",
           "ruby_llm" => "`cancel_on_disconnect`",
           "openai" => "`cancel_on_disconnect`",
           "anthropic" => "`cancel_on_disconnect`; a client has at most 99 connections",
           "httpx" => "a persistent session that several tasks share: `with(resolver_class: :system)`",
-          "faraday" => "the adapter `:heddle`, for which a response that is cut off is an error",
-          "net-http-persistent" => "`pool_size` as large as the requests that are made at once",
-          "typhoeus" => "`Heddle.offload { Typhoeus.get(url) }`: else a request blocks the loop"
+          "faraday" => "use the adapter `:heddle`, which raises for a response that is cut off",
+          "net-http-persistent" => "`pool_size` at least the number of concurrent requests",
+          "typhoeus" => "use `Heddle.offload { Typhoeus.get(url) }`: otherwise a request blocks the loop"
         }.freeze
         private_constant :ASYNC
       end

@@ -13,7 +13,7 @@ module Heddle
           def finding(spec, mode)
             later = level == :problem && mode != :fiber
             Finding.new(level: later ? :note : level, subject: "#{spec.name} #{spec.version}",
-                        text: later ? "before you take mode fiber: #{text}" : text, advice:)
+                        text: later ? "before you use mode fiber: #{text}" : text, advice:)
           end
         end
 
@@ -22,25 +22,25 @@ module Heddle
                     text: "gives one connection to all requests of a thread, transactions included",
                     advice: "update Sequel to 5.32: the server then loads its extension fiber_concurrency"),
           Known.new(name: "mongoid", versions: ["< 9.1"], level: :warning,
-                    text: "keeps sessions and scopes by thread",
+                    text: "keeps sessions and scopes per thread",
                     advice: "update Mongoid, and set Mongoid.isolation_level = :fiber"),
           Known.new(name: "request_store", versions: [">= 0"], level: :note,
-                    text: "keeps its store by fiber: right for a request, but tasks that a request starts see none",
-                    advice: "ActiveSupport::CurrentAttributes, or Fiber[] where tasks have to see it"),
+                    text: "keeps its store per fiber: tasks that a request starts don't see the request's store",
+                    advice: "use ActiveSupport::CurrentAttributes, or Fiber[] for values that tasks need"),
           Known.new(name: "rack-mini-profiler", versions: [">= 0"], level: :note,
-                    text: "counts queries by fiber: queries in a request's tasks are not counted", advice: nil),
+                    text: "counts queries per fiber: it does not count queries of tasks that a request " \
+                          "starts", advice: nil),
           Known.new(name: "sqlite3", versions: [">= 0"], level: :note,
-                    text: "keeps Ruby's lock while a query runs: other requests of that worker wait for it, under " \
-                          "any server",
-                    advice: "keep queries short (indexes), and take as many workers as there are processors"),
+                    text: "keeps Ruby's lock while a query runs: under any server, the worker's other requests wait",
+                    advice: "keep queries short (indexes), and run as many workers as there are processors"),
           Known.new(name: "puma_worker_killer", versions: [">= 0"], level: :warning, text: "kills workers of Puma only",
                     advice: "take it out"),
           Known.new(name: "unicorn-worker-killer", versions: [">= 0"], level: :warning,
                     text: "kills workers of Unicorn only", advice: "take it out"),
           Known.new(name: "pitchfork", versions: [">= 0"], level: :note, text: "is another server", advice: nil),
           Known.new(name: "puma", versions: [">= 0"], level: :note,
-                    text: "is another server, which rails server and rackup start while it is in the bundle",
-                    advice: "take it out of the Gemfile, or start rails server -u heddle; heddle init --from " \
+                    text: "is another server; while it is in the bundle, rails server and rackup start it",
+                    advice: "remove it from the Gemfile, or run rails server -u heddle; heddle init --from " \
                             "config/puma.rb translates its configuration (docs/from_puma.md)")
         ].freeze
 
@@ -85,7 +85,8 @@ module Heddle
           found = known + unknown + pools + tried
           return found unless found.none? { |one| %i[problem warning].include?(one.level) }
 
-          [Finding.new(level: :ok, subject: "gems", text: "none of #{@specs.size} is known to mix up requests"), *found]
+          [Finding.new(level: :ok, subject: "gems", text: "none of the #{@specs.size} gems is known to mix up " \
+                                                          "requests"), *found]
         end
 
         private
@@ -101,8 +102,8 @@ module Heddle
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|
                   place = first_use(spec) or next
-                  note(spec, "keeps something by thread (#{place})",
-                       "if that belongs to a request, name the variable with the option isolate")
+                  note(spec, "keeps data per thread (#{place})",
+                       "if the data belongs to a request, add the variable to the option isolate")
                 end
         end
 
@@ -131,8 +132,8 @@ module Heddle
 
         def pools
           @specs.select { |spec| POOLS.include?(spec.name) }.map do |spec|
-            note(spec, "runs jobs in threads or processes of its own: in the server's process they take its GVL",
-                 "run it beside the server where jobs compute")
+            note(spec, "runs jobs in its own threads or processes: threads in the server's process compete for its GVL",
+                 "run it as a separate process if jobs use much CPU")
           end
         end
 

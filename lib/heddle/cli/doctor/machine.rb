@@ -29,7 +29,7 @@ module Heddle
           text = "#{RUBY_VERSION} (#{RUBY_PLATFORM}), Heddle #{VERSION}"
           newer = Platform.newer_ruby or return ok("Ruby", text)
 
-          warning("Ruby", "#{text}; #{newer}", "look for a newer Heddle, and at the protections below")
+          warning("Ruby", "#{text}; #{newer}", "look for a newer Heddle, and check the protections below")
         end
 
         def jit
@@ -58,29 +58,29 @@ module Heddle
           text = "#{best}#{" (HEDDLE_SELECTOR)" unless ENV.fetch(Selector::VARIABLE, "").empty?}"
           return ok("selector", text) if refused.empty?
 
-          note("selector", "#{text}; #{refused.join("; ")}", "nothing has to be done: it serves as well")
+          note("selector", "#{text}; #{refused.join("; ")}", "nothing to do: the server works with it as well")
         rescue ArgumentError => e
-          problem("selector", e.message, "take #{Selector::VARIABLE} out of the environment, or correct it")
+          problem("selector", e.message, "remove #{Selector::VARIABLE} from the environment, or correct it")
         end
 
         def descriptors
           _, hard = Process.getrlimit(Process::RLIMIT_NOFILE)
           return ok("descriptors", "up to #{hard}") if hard >= DESCRIPTORS
 
-          warning("descriptors", "at most #{hard}, and so about as many connections",
+          warning("descriptors", "at most #{hard}, and thus at most about #{hard} connections",
                   "raise the hard limit: LimitNOFILE= in a systemd unit, ulimits in a container, limits.conf")
         end
 
         # Where guard pages need no mapping of their own, only memory limits the number of fibers.
         def mappings
           without = Scheduler.guard_pages
-          return ok("fibers", "as many at once as there is memory for") if without == :on
+          return ok("fibers", "as many at once as fit into memory") if without == :on
 
           most = File.read("/proc/sys/vm/max_map_count").to_i
           text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and #{without}"
           return ok("fibers", text) if most > USUAL_MAPS
 
-          note("fibers", text, "only where more requests are to run at once: sysctl vm.max_map_count=1000000")
+          note("fibers", text, "if more requests have to run at once: sysctl vm.max_map_count=1000000")
         rescue SystemCallError
           nil
         end
@@ -114,8 +114,8 @@ module Heddle
         ADVICE = {
           "preempt" => "another request may run between any two lines: code must be as thread-safe as under Puma"
         }.freeze
-        NEXT_STEP = "without that line, each request has a fiber and all protections; HEDDLE_MODE=fiber heddle " \
-                    "doctor lists what in the application does not work in fibers"
+        NEXT_STEP = "without that line, each request runs in a fiber, with all protections; HEDDLE_MODE=fiber heddle " \
+                    "doctor lists code that does not work in fibers"
         private_constant :ADVICE, :NEXT_STEP
 
         # The handoff is off in this process, which has no workers, and on in each of several workers.

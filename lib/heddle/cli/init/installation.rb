@@ -25,7 +25,7 @@ module Heddle
         # @param platform [String] as RbConfig names the operating system
         def initialize(keep_puma: nil, platform: RbConfig::CONFIG["host_os"])
           @keep_puma = keep_puma.nil? ? !platform.include?("linux") : keep_puma
-          reason = keep_puma ? "as --keep-puma says" : "as Heddle was never run on #{platform} (or: --no-keep-puma)"
+          reason = keep_puma ? "as --keep-puma says" : "as Heddle was never tested on #{platform} (or: --no-keep-puma)"
           @why_kept = "#{KEPT}, #{reason}."
           @changed = {}
           @report = []
@@ -80,7 +80,7 @@ module Heddle
           return unless file.made?
 
           unless file.unchanged?
-            return @report << "#{path} stays: it was changed since. Remove it when you don't need it."
+            return @report << "#{path} was kept, because it has been changed since. Remove it if you don't need it."
           end
 
           file.former ? File.binwrite(path, file.former) : File.delete(path)
@@ -211,14 +211,16 @@ module Heddle
 
         def prepare_database(lines, path, index, line)
           indent = line[/\A\s*/]
-          replace(lines, path, index..index, "#{indent}#{PREPARES}", "It prepares the database before Heddle, too.")
+          replace(lines, path, index..index, "#{indent}#{PREPARES}", "It also prepares the database before Heddle " \
+                                                                     "starts.")
         end
 
         def edit_test(path)
           edit(path) do |lines|
             lines.to_a.each_with_index do |line, index|
               text = line[CAPYBARA, 1] or next
-              replace(lines, path, index..index, "#{text}:heddle", "System tests run on the server of production.")
+              replace(lines, path, index..index, "#{text}:heddle", "System tests then run on the same server as " \
+                                                                   "production.")
             end
           end
         end

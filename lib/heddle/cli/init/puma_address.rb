@@ -43,7 +43,7 @@ module Heddle
         # @return [String]
         # @raise [PumaTranslation::LeftError]
         def of_tls(host, port, options)
-          left("certificates are read from files") if options.key?(:cert_pem) || options.key?(:key_pem)
+          left("Heddle reads certificates from files only") if options.key?(:cert_pem) || options.key?(:key_pem)
 
           tls("#{PumaAddress.host(host)}:#{port}", options.to_h { |name, value| [name.to_s, value] })
         end
@@ -59,7 +59,7 @@ module Heddle
         end
 
         def unix(path, parameters)
-          left("sockets without a file are not listened on") if path.start_with?("@")
+          left("Heddle does not listen on sockets without a file") if path.start_with?("@")
 
           mode, umask = %w[mode umask].map { |name| parameters.delete(name) }
           drop(parameters, "backlog" => "net.core.somaxconn limits it")
@@ -71,7 +71,7 @@ module Heddle
 
         def tls(address, parameters)
           kept = parameters.slice("cert", "key").map { |name, path| "#{name}=#{file(path)}" }
-          @remarks << "In development a certificate is made; elsewhere name one with cert and key." if kept.empty?
+          @remarks << "In development Heddle makes a certificate; elsewhere set cert and key." if kept.empty?
           kept.concat(clients(parameters))
           drop(parameters.except("cert", "key", "ca", "verify_mode"), {})
           ["tls://#{address}", *(kept.join("&") unless kept.empty?)].join("?")
@@ -82,7 +82,7 @@ module Heddle
           verify = { "peer" => "optional", "force_peer" => "required" }[parameters["verify_mode"].to_s]
           return [] unless verify
 
-          left("verify_mode needs ca, the certificates of the clients' authorities") unless parameters["ca"]
+          left("verify_mode needs ca, the authorities of client certificates") unless parameters["ca"]
           ["verify=#{verify}", "ca=#{file(parameters["ca"])}"]
         end
 

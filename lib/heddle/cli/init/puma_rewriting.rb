@@ -25,8 +25,8 @@ module Heddle
 
         # @return [Array<String>] lines for a terminal
         def report
-          [*section("Carried over:", :carried), *section("Needless, because Heddle does it anyway:", :needless),
-           *section("Not carried over:", :left), ""]
+          [*section("Carried over:", :carried), *section("Not needed, because Heddle does this anyway:", :needless),
+           *section("Not translated:", :left), ""]
         end
 
         private
@@ -34,8 +34,8 @@ module Heddle
         def incomplete
           return if @failures.empty?
 
-          "# INCOMPLETE: these lines of #{@file.name} could not be run, and what they set may be missing here:\n" \
-            "#{@failures.map { |text| Template.comment(text) }.join}\n"
+          "# INCOMPLETE: these lines of #{@file.name} could not be run, so their settings may be missing " \
+            "here:\n#{@failures.map { |text| Template.comment(text) }.join}\n"
         end
 
         def of(kind) = @outcomes.select { |one| one.kind == kind }
@@ -63,7 +63,7 @@ module Heddle
           return [] if left.empty?
 
           rows = left.map { |one| Template.comment("#{one.call.line}: #{one.call.source}  (#{one.remarks.first})") }
-          ["# Not carried over:\n#{rows.join}"]
+          ["# Not translated:\n#{rows.join}"]
         end
 
         def section(title, kind)

@@ -81,15 +81,15 @@ module Heddle
         def reason(node)
           failure = @failures[node]
           if failure
-            return "not run: it loads the application, which Heddle does itself" if failure.application?
+            return "not run: this line loads the application, which Heddle does itself" if failure.application?
 
-            return "not run: #{failure.message}. It belongs into an initializer or worker_boot { }"
+            return "not run: #{failure.message}. Move it to an initializer or to worker_boot { }"
           end
 
           case node.slice
-          when /\AENV\b/ then "say it in the environment of the server, or copy the line into the new file"
+          when /\AENV\b/ then "set it in the environment of the server, or copy the line into the new file"
           when /\A(?:::)?(?:Signal\.)?trap\b/
-            "not run: Heddle has handlers of its own (docs/processes.md); others belong into worker_boot { }"
+            "not run: Heddle has its own handlers (docs/processes.md); set other handlers in worker_boot { }"
           else other_reason(node)
           end
         end
@@ -97,7 +97,7 @@ module Heddle
         def other_reason(node)
           case node
           when Prism::DefNode, Prism::ClassNode, Prism::ModuleNode then "only Puma's file uses it"
-          else "it is not a setting: it belongs into an initializer, or into a hook such as worker_boot { }"
+          else "it is not a setting: move it to an initializer, or to a hook such as worker_boot { }"
           end
         end
       end

@@ -19,7 +19,7 @@ module Heddle
         end
 
         COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
-        ENDLESS = "it switches full collections off, and nothing here starts them"
+        ENDLESS = "it switches full garbage collections off, and nothing here runs them"
         # Parameters of blocks: the second one gets data that hooks with one key share; for on_restart it is the first,
         # which gets Puma's launcher.
         TWO = /\A(?:\{|do)\s*\|[^|]*,/
@@ -62,7 +62,7 @@ module Heddle
             next Outcome.new(one, :left, [], [one.reason]) unless one.library
             next Outcome.new(one, :carried, [one.library], []) if code && !one.library.include?("_relative")
 
-            Outcome.new(one, :needless, [], ["nothing that was carried over needs it"])
+            Outcome.new(one, :needless, [], ["nothing that was translated needs it"])
           end
         end
 
@@ -99,13 +99,13 @@ module Heddle
 
           raise LeftError, "Heddle does not know this setting of Puma"
         rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
-          raise LeftError, "its arguments are not understood"
+          raise LeftError, "heddle init does not understand its arguments"
         end
 
         def remark_on_value(call)
           if call.machine
-            @remarks << "Computed from the processors of the machine where `heddle init` ran; `workers :auto` " \
-                        "follows the one that serves."
+            @remarks << "Computed from the processors of the machine where `heddle init` ran; `workers :auto` counts " \
+                        "those of the machine that serves."
           elsif call.computed
             @remarks << "Computed: this was its value when the file was read."
           end
@@ -132,7 +132,7 @@ module Heddle
           name = PumaWords::HOOKS.fetch(call.name)
           raise LeftError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
           raise LeftError, "it has no block" unless call.block
-          raise LeftError, "its block takes what only Puma passes" if call.block.match?(ONLY_PUMAS.fetch(name, TWO))
+          raise LeftError, "its block takes arguments of Puma" if call.block.match?(ONLY_PUMAS.fetch(name, TWO))
           raise LeftError, "its block uses #{call.needs.join(", ")}, which only Puma's file defines" if call.needs.any?
 
           ["#{name} #{call.block}"]
@@ -161,7 +161,7 @@ module Heddle
         def out_of_band(call)
           raise NeedlessError, "Ruby collects garbage by itself" if /\bGC\./.match?(call.block.to_s)
 
-          raise LeftError, "a worker may never be without requests; run such work as a job"
+          raise LeftError, "a busy worker would never run it; run such work as a job"
         end
 
         def translate_workers(count) = option(:workers, count.to_s == "auto" ? :auto : count.to_i)
@@ -221,14 +221,14 @@ module Heddle
         end
 
         def translate_early_hints(*answer)
-          raise NeedlessError, "early hints are off unless the file says otherwise" unless answer.fetch(0, true)
+          raise NeedlessError, "early hints are off unless this option is set" unless answer.fetch(0, true)
 
-          @remarks << "Not to clients that come through a proxy, of which some can't pass them on: :always does."
+          @remarks << "Clients behind a proxy get none, because some proxies can't forward them; with :always they do."
           ["early_hints :on"]
         end
 
         def translate_force_shutdown_after(value = :forever)
-          raise LeftError, "there is always a limit: stop_timeout" if value == :forever
+          raise LeftError, "there is always a limit, which stop_timeout sets" if value == :forever
 
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
@@ -238,8 +238,8 @@ module Heddle
           name = Visible.line(name)
           raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
 
-          hint = ": run bin/rails tailwindcss:watch beside the server, as bin/dev does" if name == "tailwindcss"
-          raise LeftError, "Heddle has no plugins, and nothing that stands for #{name}#{hint}" if name != "solid_queue"
+          hint = ": run bin/rails tailwindcss:watch in another process, as bin/dev does" if name == "tailwindcss"
+          raise LeftError, "Heddle has no plugins, and nothing that replaces #{name}#{hint}" if name != "solid_queue"
 
           variable = "SOLID_QUEUE_IN_PUMA"
           raise NeedlessError, "Heddle reads #{variable} itself" if call.conditions == [%(ENV["#{variable}"])]
@@ -260,9 +260,9 @@ module Heddle
 
           conditions = call.conditions&.map { |text| PumaCondition.translate(text) }
           return guarded(lines, conditions) if conditions&.all?
-          raise LeftError, "its condition did not hold when the file was read" unless call.reached
+          raise LeftError, "its condition was false when the file was read" unless call.reached
 
-          @remarks << "its condition is left out: it held when the file was read"
+          @remarks << "its condition is left out: it was true when the file was read"
           lines
         end
 

@@ -14,7 +14,7 @@ module Heddle
           # frozen_string_literal: true
 
           # The configuration of Heddle. It is Ruby, read before the application is loaded, and again at a reload.
-          # A flag comes before an environment variable, and that before this file: `heddle check` prints each
+          # A flag overrides an environment variable, which overrides this file. `heddle check` prints each
           # option's value and its source. `heddle help serve --all` lists all options, `heddle help port` describes one.
         RUBY
 

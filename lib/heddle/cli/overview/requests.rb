@@ -36,8 +36,8 @@ module Heddle
 
         def pools
           lines = each(:pools).map do |index, one|
-            counted = "; waited #{one[:waits]} times, #{Format.duration(one[:wait_seconds])} together" if one[:waits]
-            timeouts = one[:timeouts].to_i.positive? ? ", #{one[:timeouts]} in vain" : ""
+            counted = "; waited #{one[:waits]} times, #{Format.duration(one[:wait_seconds])} in total" if one[:waits]
+            timeouts = one[:timeouts].to_i.positive? ? ", #{one[:timeouts]} timeouts" : ""
             total = "; all workers #{one[:size_total]} of #{one[:max_total]}" if one[:max_total]
             "#{index.to_s.rjust(6)}  #{one[:busy]} of #{one[:size]} in use, limit #{one[:limit]}#{total}, " \
               "#{one[:waiting]} wait#{counted}#{timeouts}  #{Format.visible(one[:pool])} (#{one[:library]})"
@@ -72,7 +72,7 @@ module Heddle
           lines = merged.max_by(ENDPOINTS) { |_, (_, seconds)| seconds }.map do |endpoint, (count, seconds)|
             "#{count.to_s.rjust(6)}  #{Format.duration(seconds).rjust(9)}  #{Format.visible(endpoint)}"
           end
-          List.new("endpoints with the longest stalls since the workers began: stalls, time together", lines)
+          List.new("endpoints with the longest stalls since the workers started: stalls, total time", lines)
         end
 
         def each(key) = @workers.flat_map { |one| (one[key] || []).map { |found| [one[:index], found] } }

@@ -28,9 +28,10 @@ module Heddle
 
         # @return [String]
         def message(name, waiter, slots, count)
-          "#{name}: all #{count} are held by tasks that wait for tasks which need one themselves, so none will ever " \
-            "come back. Checked out at #{place(slots.first.place)}, and again at #{place(waiter.place)}. " \
-            "Pass the first one on, return it first, or make the pool larger"
+          "#{name}: all #{count} resources are held by tasks that wait for other tasks, which need a resource " \
+            "themselves, so none is ever released. A task checked one out at #{place(slots.first.place)}; a task " \
+            "that it waits for asks for another at #{place(waiter.place)}. Pass the first resource on, release it " \
+            "first, or make the pool larger"
         end
 
         # @return [String]

@@ -54,8 +54,8 @@ module Heddle
           def check_ractor
             return if Ractor.current == Ractor.main
 
-            raise Error, "HTTP::Client works in the main Ractor alone, with the connections of the process: send the " \
-                         "request there, or use Net::HTTP in this one"
+            raise Error, "HTTP::Client works only in the main Ractor, which has the connections of the process: send " \
+                         "the request there, or use Net::HTTP in this Ractor"
           end
 
           # The process that the origins belong to.

@@ -52,8 +52,8 @@ module Heddle
           return if names.empty? || request.own_encodings?
 
           raise DecodingError, "the response's Content-Encoding is " \
-                               "#{Fields.value(head.fields, "content-encoding").inspect}; only one can be undone: " \
-                               "gzip or deflate"
+                               "#{Fields.value(head.fields, "content-encoding").inspect}; the client can decode a " \
+                               "single gzip or deflate only"
         end
 
         # @param whole [Boolean] whether the body's own framing has an end: then it may be empty
@@ -78,7 +78,7 @@ module Heddle
           at = @members.zero? ? inflate(piece) { @inflater.inflate(piece) { |decoded| count(decoded, &) } } : 0
           at += inflate_window(piece.byteslice(at, WINDOW), &) while at < piece.bytesize
         rescue Zlib::Error => e
-          raise DecodingError, "the body is not what its Content-Encoding says: #{e.message}"
+          raise DecodingError, "the body does not match its Content-Encoding: #{e.message}"
         end
 
         # @raise [DecodingError] when the compressed form has no end

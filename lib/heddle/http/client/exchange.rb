@@ -45,7 +45,7 @@ module Heddle
         # @return [String, nil] the next piece of the body; nil: it is complete
         # @raise [IOError] outside of the block of {Client#stream}
         def read_piece
-          raise IOError, "the body can be read inside the block of stream only" unless @carrier
+          raise IOError, "the body can be read only inside the block of stream" unless @carrier
 
           @carrier.read_piece
         end

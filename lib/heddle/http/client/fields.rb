@@ -59,8 +59,8 @@ module Heddle
         def without_framing(headers)
           name = headers&.each_key&.find { |one| one.to_s.match?(FRAMING) } or return headers
 
-          raise ArgumentError, "header #{name}: the client sets it from the body: Content-Length where its size is " \
-                               "known, else Transfer-Encoding; leave it out"
+          raise ArgumentError, "header #{name}: leave it out, because the client sets it: Content-Length if the " \
+                               "body's size is known, otherwise Transfer-Encoding"
         end
 
         # @return [Hash] later ones replace earlier ones of the same name in whatever case

@@ -105,10 +105,10 @@ module Heddle
           head = reader.read_head(@request.method, @limits.first_byte, @limits.read)
           raise lost(@broken) unless head
           raise ProtocolError, "#{@origin}: #{head.reason}" if head.is_a?(Rejection)
-          raise ProtocolError, "#{@origin} switched protocols, which the request did not ask for" if head.status == 101
+          raise ProtocolError, "#{@origin} switched protocols without being asked to" if head.status == 101
           return head unless head.interim? && (@interims += 1) >= Defaults::INTERIM_LIMIT
 
-          raise ProtocolError, "#{@origin} sent #{Defaults::INTERIM_LIMIT} interim responses and no final one"
+          raise ProtocolError, "#{@origin} sent #{Defaults::INTERIM_LIMIT} interim responses and no final response"
         rescue IO::TimeoutError
           raise timed_out(reader.begun? ? ReadTimeoutError : FirstByteTimeoutError, "sent no response")
         rescue SystemCallError, IOError => e
@@ -131,7 +131,7 @@ module Heddle
         def lost(cause)
           return RepeatError.new if @connection.reused? && !@connection.reader.begun? && may_repeat?
 
-          loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the server closed it without a response")
+          loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the connection was closed without a response")
         end
 
         # A server that closes an idle connection ignores a request that arrives at the same time (RFC 9112, 9.3.1).

@@ -76,7 +76,7 @@ module Heddle
           unless stream
             raise RepeatError if @may_retry
 
-            raise ConnectionLostError, "#{@origin}: the server took no further request"
+            raise ConnectionLostError, "#{@origin}: the server accepted no further request"
           end
           stream
         end

@@ -187,7 +187,7 @@ module Heddle
           count_time(:wait_seconds, began)
           return room.is_a?(Connection) ? room_of(room) : room if room
 
-          raise TotalTimeoutError, "#{self} had no connection free in time" unless time == limits.pool
+          raise TotalTimeoutError, "no connection to #{self} became free in time" unless time == limits.pool
 
           raise PoolTimeoutError, "all #{@settings.max_connections} connections to #{self} (`max_connections`) were " \
                                   "in use for longer than the time limit `pool`"

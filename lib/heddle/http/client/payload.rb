@@ -19,7 +19,7 @@ module Heddle
         # @return [Array(String or Upload or nil, Hash)] body and fields
         # @raise [ArgumentError] for two kinds of body at once
         def make(method, given)
-          raise ArgumentError, "#{given.keys.join(" and ")}: a request has one body" if given.size > 1
+          raise ArgumentError, "#{given.keys.join(" and ")}: give only one, as a request has one body" if given.size > 1
 
           body, type = encode(*given.first)
           fields = type ? { "Content-Type" => type } : {}

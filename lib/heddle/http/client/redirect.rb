@@ -53,8 +53,9 @@ module Heddle
         def replayed(request)
           return request.body if request.replayable?
 
-          raise RedirectError, "#{request.origin}#{request.target} redirects a body that can't be sent again: its " \
-                               "source is read only once. Give a String, an Array or an IO that can be rewound"
+          raise RedirectError, "#{request.origin}#{request.target} redirects a request whose body can't be sent " \
+                               "again, because its source can be read only once. Give a String, an Array or an IO " \
+                               "that can be rewound"
         end
       end
     end

@@ -176,9 +176,9 @@ module Heddle
           raise woken.class, woken.message if waiter.over
           return if woken
 
-          raise TotalTimeoutError, "#{@origin} took no further request in time" unless time == limit
+          raise TotalTimeoutError, "#{@origin} accepted no further request in time" unless time == limit
 
-          raise PoolTimeoutError, "#{@origin} allows no more requests at once on its connection, and none has ended " \
+          raise PoolTimeoutError, "#{@origin} allows no more concurrent requests on its connection, and none ended " \
                                   "within the time limit `pool`"
         end
 

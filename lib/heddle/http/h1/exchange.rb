@@ -120,7 +120,7 @@ module Heddle
         # @raise [ClientGoneError]
         def call
           return @socket if hijacked?
-          raise IOError, "the response has begun: hijack the connection before" if started?
+          raise IOError, "the response has begun: hijack the connection before that" if started?
 
           @socket = detach.tap { |socket| env["rack.hijack_io"] = socket if env }
         end
@@ -156,7 +156,7 @@ module Heddle
         def send_failed(error)
           case error
           when IO::TimeoutError
-            message = "the client took nothing of the response for #{engine.configuration.write_timeout} s"
+            message = "the client read nothing of the response for #{engine.configuration.write_timeout} s"
           when SystemCallError
             message = "the client left before it had the response (#{error.class})"
           else
