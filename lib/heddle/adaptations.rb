@@ -23,17 +23,17 @@ module Heddle
     Row = Data.define(:gem, :constant, :tried, :needed, :fibers, :variable, :changes) do
       def initialize(gem:, constant:, changes:, tried: [">= 0"], needed: [">= 0"], fibers: false, variable: nil) = super
 
-      # @return [Symbol] as the option `adapt` has it
+      # @return [Symbol] its name in the option `adapt`
       def name = gem.tr("-", "_").to_sym
 
-      # @return [Gem::Version, nil] of the gem; 0: it is unknown; nil: the gem is not loaded
+      # @return [Gem::Version, nil] of the gem; 0 if unknown; nil if the gem is not loaded
       def version
         return unless Adaptations.loaded?(constant)
 
         Gem.loaded_specs[gem]&.version || Gem::Version.new(own_version || "0")
       end
 
-      # @return [Symbol, nil] :made, :untried or :excluded; nil: the gem is not loaded, or needs nothing
+      # @return [Symbol, nil] :made, :untried or :excluded; nil if the gem is not loaded, or needs no change
       def state(except: Adaptations.except, isolated: nil, fibers: true)
         found = version or return
         return if !Gem::Requirement.new(*needed).satisfied_by?(found) || (self.fibers && !fibers)
@@ -146,8 +146,8 @@ module Heddle
         Isolation.start(names)
       end
 
-      # Whether to change a gem. Warns once when it is not changed because its version was not tried. The main Ractor
-      # decides for all, because RubyGems works only there.
+      # Whether to change a gem. Warns once about a gem whose version was not tried. The main Ractor decides for all,
+      # because RubyGems works only there.
       # @param name [Symbol]
       # @return [Boolean] whether the gem is loaded, and to be changed
       def make?(name)
@@ -162,7 +162,7 @@ module Heddle
         end
       end
 
-      # Does nothing in other Ractors than the main one: Ruby 3.3 can't require anything there.
+      # Does nothing outside of the main Ractor, because Ruby 3.3 can't require anything there.
       # @return [void]
       def load_async
         require "heddle/async" if Ractor.current.equal?(Ractor.main) && make?(:async)

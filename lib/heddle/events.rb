@@ -11,7 +11,7 @@ module Heddle
   #
   # @api private
   module Events
-    # The least important first.
+    # From the least to the most important.
     LEVELS = %i[debug info warn error].freeze
     # Each Ractor has a log of its own.
     KEY = :heddle_events
@@ -19,7 +19,7 @@ module Heddle
 
     class << self
       # @param name [Symbol] a key of {TABLE}
-      # @param fields [Hash{Symbol => Object}] those with nil are left out
+      # @param fields [Hash{Symbol => Object}] fields whose value is nil are left out
       # @return [void]
       def report(name, **fields)
         log = Ractor.current[KEY]

@@ -88,7 +88,7 @@ module Heddle
     attr_reader :unprotected
 
     # Switches the protections for calls that come from now on. From any thread.
-    # @param reason [String, nil] why it has none from now on; nil: it has all that are available here
+    # @param reason [String, nil] why the server has no protections from now on; nil: it has all available ones
     # @return [void]
     def protect(reason = nil)
       @unprotected = reason

@@ -116,7 +116,7 @@ module Heddle
         scheduler.spawn(method(:report))
       end
 
-      # Takes the extension's new stalls. The reader of the counts may be another thread than the one that reports them.
+      # Takes the extension's new stalls. One thread may read the counts while another reports them.
       def collect
         @lock.synchronize do
           Native.take_stalls.each { |found| @unreported << count(Stall.new(found)) }

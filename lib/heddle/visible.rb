@@ -19,7 +19,7 @@ module Heddle
 
       # @param text [Object]
       # @param indent [String] what each line after the first begins with
-      # @return [String] as many lines as the text has, without a newline at the end
+      # @return [String] with the text's number of lines, without a newline at the end
       def lines(text, indent: INDENT) = utf8(text).split(/\r?\n/).map { |one| line(one) }.join("\n#{indent}")
 
       # @param json [String] as JSON.generate makes it, which escapes only C0

@@ -32,7 +32,7 @@ module Heddle
       NDJSON = "application/x-ndjson"
       private_constant :NDJSON
 
-      # @param server [Server, nil] the one that serves it: its addresses, its counts
+      # @param server [Server, nil] the server that serves the demo, for its addresses and counts
       # @param urls [#call] gives the addresses of the server where `server` is nil
       # @return [#call] a Rack application
       def self.app(server: nil, urls: -> { [] }) = new(server:, urls:)
@@ -67,7 +67,7 @@ module Heddle
         end
       end
 
-      # Answers after as many seconds as the query says.
+      # Responds after the number of seconds in the query.
       def sleeper(env)
         seconds = number(env, "seconds", 0.0..10.0, 1.0)
         sleep seconds
@@ -121,7 +121,7 @@ module Heddle
       # Streams the counts of the server for as long as the client listens.
       def pulse(_env) = Answer.stream(NDJSON, Pulse.new(@server))
 
-      # Sends a crowd of as many clients as the query says to /hello and streams its reports.
+      # Sends the number of clients in the query to /hello, and streams their reports.
       def burst(env)
         clients = number(env, "clients", 1..256, 64).to_i
         alone(env) { Crowd.new(*own_address, "/hello", clients, CROWD_SECONDS, stopping: -> { @server&.stopping? }) }

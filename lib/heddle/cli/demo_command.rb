@@ -15,7 +15,7 @@ module Heddle
       def load = Demo.app(server: @server, urls: -> { @master.resources.urls })
 
       # Requests are logged only on demand: the page's crowd sends a hundred thousand. The page's panels show the
-      # numbers of one process, the one that serves it.
+      # numbers of the process that serves the page.
       def defaults = { access_log: false, workers: 0, slow_request: 0 }
 
       # The folder where a user tries the demo may be an application's.

@@ -124,7 +124,7 @@ module Heddle
         "stalls #{found.sum { |one| one[:count] }} (#{Format.duration(found.sum { |one| one[:seconds] })})"
       end
 
-      # Parts side by side, in as many lines as they need.
+      # Joins the parts into lines that fit the terminal's width.
       def wrapped(parts)
         parts.each_with_object([]) do |part, lines|
           if lines.any? && lines.last.length + 3 + part.length <= @columns then lines.last << "   " << part

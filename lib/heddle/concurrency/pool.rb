@@ -42,10 +42,10 @@ module Heddle
     end
 
     # @param min [Integer] how many are kept, idle or not, once the pool was used
-    # @param max [Integer, :auto] maximum number of resources; `:auto`: as many as make the tasks faster
+    # @param max [Integer, :auto] maximum number of resources; `:auto` adds resources while that makes the tasks faster
     # @param max_auto [Integer] maximum number of resources with `max: :auto`
     # @param max_total [Integer, nil] maximum number of resources in the pools of this name, over all workers of a
-    #   server; a process without other workers may make as many. nil: each worker has only its own limit
+    #   server; a process without other workers may make all of them. nil: each worker has only its own limit
     # @param timeout [Numeric, nil] seconds that a task waits for a resource; nil: forever
     # @param idle_timeout [Numeric, nil] seconds after which an idle resource is closed; nil: never
     # @param max_age [Numeric, nil] seconds after which a resource is replaced, when it is not in use; up to a tenth

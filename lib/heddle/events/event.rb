@@ -8,7 +8,7 @@ module Heddle
     # @!attribute name [Symbol]
     # @!attribute level [Symbol] one of {LEVELS}
     # @!attribute template [String]
-    # @!attribute extra [Array<Symbol>] fields that the text does not have
+    # @!attribute extra [Array<Symbol>] fields that are not in the text
     Event = Data.define(:name, :level, :template, :extra) do
       # @return [Array<Symbol>]
       def fields = Event.fields_in(template) + extra

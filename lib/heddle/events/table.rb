@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The table.
+  # The texts of all events, and their fields.
   module Events
     # The texts by level and name.
     TEXTS = {

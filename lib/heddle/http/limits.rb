@@ -38,7 +38,7 @@ module Heddle
         # Seconds for which a rejected client is read, so that it gets the response instead of a reset: a few round
         # trips.
         linger_timeout: 2,
-        # Bytes of a rejected client that are read: as many as a client on Linux has in its send buffer (tcp_wmem).
+        # Bytes that are still read from a rejected client: the size of a client's send buffer on Linux (tcp_wmem).
         linger_limit: 4_194_304,
         # Seconds in which a WebSocket's client has to answer a ping or a close frame.
         websocket_timeout: 20

@@ -19,7 +19,8 @@ module Heddle
         include Heddle::Error
       end
 
-      # Several OpenSSL libraries may be installed: the functions must come from the one that openssl.so is linked with.
+      # Several OpenSSL libraries may be installed: the functions must come from the library that openssl.so is linked
+      # with.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last
       private_constant :OBJECT
 

@@ -6,8 +6,8 @@ require "heddle/options/units"
 
 module Heddle
   module Options
-    # An option has an invalid value. The message is for the person who wrote it. {Server::ConfigurationError} is
-    # another name of it.
+    # An option has an invalid value. The message is for the person who wrote the value. {Server::ConfigurationError} is
+    # another name of this class.
     class ConfigurationError < ArgumentError
       include Heddle::Error
     end
@@ -21,30 +21,30 @@ module Heddle
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] one of {Units::WANTED}
-    # @!attribute default [Object, nil] a value, or a Proc that gets the values of the options whose defaults depend on
-    #   no other
-    # @!attribute default_words [String, nil] what the help says of the default, where the value does not say it
+    # @!attribute default [Object, nil] a value, or a Proc. It gets the values of all options whose default is not a
+    #   Proc
+    # @!attribute default_words [String, nil] the help's words for the default, if the value does not explain itself
     # @!attribute range [Range, nil] of allowed numbers
     # @!attribute choices [Array<Symbol>, nil] allowed words; the value is then a Symbol, or an Array of them
     # @!attribute none [String, nil] of a list: the word for an empty list
     # @!attribute short [String, nil] the short flag, such as `-p`
-    # @!attribute argument [String, nil] what the help calls the value
-    # @!attribute variables [Array<String>] environment variables, the first one that is set counts
+    # @!attribute argument [String, nil] the help's name for the value
+    # @!attribute variables [Array<String>] environment variables; the first that is set is used
     # @!attribute conditions [Hash{String => Hash}] variables that count only with a value of another option:
     #   `{ "RAILS_MAX_THREADS" => { mode: :thread } }`
-    # @!attribute text [String] what it does: a phrase for the help and the documentation
-    # @!attribute reason [String] when an operator changes it: a sentence
-    # @!attribute details [String, nil] what the documentation says besides
+    # @!attribute text [String] what the option does: a phrase for the help and the documentation
+    # @!attribute reason [String] when an operator changes the option: a sentence
+    # @!attribute details [String, nil] further sentences for the documentation
     # @!attribute example [String] a line of a configuration file
     # @!attribute limit [Boolean] whether {HTTP::Limits} has it, which the extension reads
-    # @!attribute advanced [Boolean] whether only `--help --all` and the documentation tell of it
+    # @!attribute advanced [Boolean] whether only `--help --all` and the documentation show it
     Option = Data.define(:name, :unit, :default, :default_words, :range, :choices, :none, :short, :argument,
                          :variables, :conditions, :text, :reason, :details, :example, :limit, :advanced) do
       # A limit of clients: how much one may send, or how long it may take.
       # @param name [Symbol]
       # @param unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
       # @param default [Integer, Float, Boolean]
-      # @param minimum [Integer, Float, nil] nil: of a switch
+      # @param minimum [Integer, Float, nil] nil for a switch
       # @param words [Hash] text, reason and perhaps details
       # @return [Option]
       def self.limit(name, unit, default, minimum, maximum: MAXIMA[unit], **words)
@@ -66,7 +66,7 @@ module Heddle
       # @return [Boolean] whether its value may depend on other options'
       def dependent? = default.is_a?(Proc) || conditions.any?
 
-      # @param value [Object] a String as a person wrote it, or what a configuration file says
+      # @param value [Object] a String as a person wrote it, or the value in a configuration file
       # @param source [String] where it was written, for the message
       # @return [Object] the value
       # @raise [ConfigurationError]

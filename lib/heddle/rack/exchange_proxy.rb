@@ -30,7 +30,7 @@ module Heddle
       # @return [HTTP::Exchange]
       attr_reader :exchange
 
-      # @return [Fiber] the one that serves the exchange, in the loop
+      # @return [Fiber] the fiber that serves the exchange in the loop
       attr_reader :fiber
 
       # @param exchange [HTTP::Exchange]

@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # How many connections this process accepts if `max_connections` is 0: as many as fit into its share of the memory
-    # if each uses its maximum before a request runs, but no more than there are descriptors, without those for bodies
-    # in files.
+    # How many connections this process accepts if `max_connections` is 0: the number that fits into its share of the
+    # memory if each uses its maximum before a request runs, but no more than there are descriptors, without those for
+    # bodies in files.
     module ConnectionLimit
       # Bytes of a connection besides a body that is complete in memory (`body_buffer`): 64 KiB of input that was not
       # read yet, and 48 KiB of a head and its fields.

@@ -30,7 +30,7 @@ module Heddle
       # @return [Array<Proc>] in the order in which they were added
       def [](name) = @blocks[name]
 
-      # Calls them one after the other, with as many of the arguments as each takes.
+      # Calls the hooks in order. Each gets the arguments that its block accepts.
       # @param name [Symbol]
       # @raise what one of them raises
       # @return [void]

@@ -77,7 +77,7 @@ module Heddle
       # @return [Boolean] whether requests are logged
       def access? = @access
 
-      # A request was answered, or given up.
+      # A request was answered or abandoned.
       # @param exchange [HTTP::Exchange]
       def request(exchange) = @output.write(@format.request(exchange))
 
@@ -88,7 +88,7 @@ module Heddle
         event(:websocket, **values.except(:seconds), duration: values[:seconds].round(6)) unless @format.only_requests?
       end
 
-      # A client sent what is not a request, or one that the server has no room for. Rejections for lack of room are
+      # A client sent a malformed request, or a request that the server has no room for. Rejections for lack of room are
       # logged once a minute if requests are not logged.
       # @param address [String] the client's
       # @param status [Integer] of the response

@@ -8,7 +8,7 @@ module Heddle
       private_constant :SUMS
 
       class << self
-        # @return [Server, nil] the one that this process runs now
+        # @return [Server, nil] the server that this process runs now
         attr_accessor :server
 
         # @return [Hash{Symbol => Object}]

@@ -35,7 +35,7 @@ module Heddle
       # @param address [String]
       # @param port [Integer]
       # @param secure [Object, nil]
-      # @return [String] an address for a browser, which can't use the one that means "every address"
+      # @return [String] an address for a browser, which can't use the address that means "every address"
       def self.url(address, port, secure)
         name = ["0.0.0.0", "::"].include?(address) ? "localhost" : address
         name = "[#{name}]" if name.include?(":")

@@ -13,7 +13,7 @@ module Heddle
     # @!attribute http2 [Boolean] whether clients are offered HTTP/2
     TLSSettings = Data.define(:files, :minimum, :verify, :ca, :development, :http2) do
       # @param certificates [Array<String>]
-      # @param keys [Array<String>] as many, or none where each key is in the file of its certificate
+      # @param keys [Array<String>] one for each certificate; empty if each key is in its certificate's file
       # @return [Array<Array<String, nil>>]
       # @raise [ConfigurationError]
       def self.pairs(certificates, keys)

@@ -7,8 +7,8 @@ module Heddle
 
     private
 
-    # At most as many are made at once as there are: so the pool at most doubles, and waiting tasks get the resources
-    # that are released meanwhile.
+    # The number of resources made at once is at most the pool's size. So the pool at most doubles, and waiting tasks
+    # get the resources that are released meanwhile.
     def grow?
       return false if size + @creating >= limit
 

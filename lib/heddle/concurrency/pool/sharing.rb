@@ -3,7 +3,7 @@
 module Heddle
   # A limit over all workers: each resource of the pool needs a share of it.
   class Pool
-    # Seconds for which a worker keeps the only shares while another has none.
+    # Seconds for which a worker keeps the last shares while another worker has none.
     ROTATION = 0.1
     # The largest limit over all workers.
     LARGEST_TOTAL = 1024

@@ -141,7 +141,7 @@ module Heddle
 
         private
 
-        # The one that was used last; :room for a new one; nil: all are in use.
+        # The connection that was used last; :room if a new one may be opened; nil if all are in use.
         def take_idle
           while (connection = @idle.pop)
             return connection unless connection.stale?

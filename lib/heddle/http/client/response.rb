@@ -127,7 +127,8 @@ module Heddle
           self
         end
 
-        # Writes the body to a file as it comes. A body that is cut off leaves no file, and the one that is there stays.
+        # Writes the body to a file as it comes. If the body is cut off, no new file is left, and an existing file stays
+        # unchanged.
         # @param path [String]
         # @return [Integer] its size
         def save(path)

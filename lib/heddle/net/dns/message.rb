@@ -20,7 +20,7 @@ module Heddle
         MAX_ALIASES = 16
         private_constant :MAX_ALIASES
 
-        # @return [Integer] from 0 to 65535, chosen by the one that asks
+        # @return [Integer] from 0 to 65535, chosen by the client
         attr_accessor :id
 
         # @return [Integer] 16 bits; see {FLAGS}, each of which has a method of its own, such as `truncated?`

@@ -33,7 +33,8 @@ module Heddle
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free one
         # @param deadline [Numeric] seconds that the program has for an answer
-        # @param queries [Integer] queries under way at most, of one client half as many; further ones get REFUSED
+        # @param queries [Integer] maximum number of running queries; one client may have half of them; others get
+        #   REFUSED
         # @param tcp_idle [Numeric] seconds that a connection stays open without a query
         # @param tcp_connections [Integer] connections at most
         # @param tcp_per_client [Integer] connections of one client at most
@@ -173,7 +174,7 @@ module Heddle
           end
         end
 
-        # UDP and TCP share one port. The one that the kernel chooses for UDP may be taken for TCP.
+        # UDP and TCP share one port. The port that the kernel chooses for UDP may be in use for TCP.
         def open_pair(endpoint)
           tries ||= 0
           udp = UDPPort.new(endpoint, self)

@@ -114,8 +114,8 @@ module Heddle
           @counted = state.count
         end
 
-        # The backend does not say how large the next messages are: as many as would fit if they were like these, and
-        # more only step by step.
+        # The backend does not report the size of the next messages. This is the number that fits if they have the size
+        # of these, and more only step by step.
         def choose_most(messages)
           largest = messages.map { |message| message.data.bytesize }.max
           @most = [@most * 4, BYTES / [largest, 1].max].min.clamp(1, MOST)

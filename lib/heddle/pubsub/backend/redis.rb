@@ -115,7 +115,7 @@ module Heddle
         # @param wait [Numeric] seconds, at least 0.001: Redis takes 0 as forever
         # @param counted [Integer] the offset of the last message that the stream is known to have had
         # @yieldparam foreign [String] an entry that Heddle did not write, and that is skipped
-        # @return [Array<Stored>] in order; empty: none has come, and the stream has none up to `counted`
+        # @return [Array<Stored>] in order; empty if no message has arrived and the stream has none up to `counted`
         def read(after, most, wait, counted)
           from = @after == after ? @from : "#{after}-0"
           deadline = now + wait

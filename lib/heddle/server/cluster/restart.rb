@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # Replaces the master: starts a new one from new code, on the same sockets, and stops this one when that serves.
       class Restart
-        # @return [NewMaster, nil] the one that starts, or that serves already
+        # @return [NewMaster, nil] the new master, which starts or already serves
         attr_reader :new_master
 
         # @param master [Master]

@@ -22,7 +22,7 @@ module Heddle
         SCOREBOARD_INTERVAL = 1
         private_constant :HANDOFFS_PER_TICK, :RETRY_INTERVAL, :SCOREBOARD_INTERVAL
 
-        # @return [Integer] counted from 0; the one that replaces it has the same
+        # @return [Integer] counted from 0; a replacement has the index of the worker that it replaces
         attr_reader :index
         # @return [Server]
         attr_reader :server

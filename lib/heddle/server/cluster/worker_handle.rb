@@ -38,7 +38,7 @@ module Heddle
 
         # Records that the worker accepts requests.
         # @param now [Float]
-        # @return [WorkerHandle, nil] the one that it replaces
+        # @return [WorkerHandle, nil] the worker that it replaces
         def mark_serving(now)
           self.state = :serving
           self.ready_at = now

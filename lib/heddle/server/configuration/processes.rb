@@ -19,7 +19,7 @@ module Heddle
 
         # @param application [Integer, nil] bytes of a process that has loaded the application, and serves nothing
         # @param master [Integer, nil] bytes of the master
-        # @return [Configuration] where `workers` is auto: with as many workers as fit into the memory if each grows to
+        # @return [Configuration] if `workers` is auto: with the number of workers that fit into memory if each grows to
         #   the size of the application
         def fit_memory(application, master, budget = memory_budget)
           return self unless workers == :auto && application && master && budget

@@ -4,7 +4,7 @@ module Heddle
   class Server
     class Metrics
       # The same numbers by the names of OpenTelemetry's semantic conventions, as its exporter for Prometheus writes
-      # them, so that dashboards made for these names show Heddle, too. The table is like that of {Families}.
+      # them, so that dashboards made for these names show Heddle, too. The table has the form of {Families}.
       module SemanticConventions
         VERSIONS = { 10 => "1.0", 11 => "1.1", 20 => "2" }.freeze
         private_constant :VERSIONS

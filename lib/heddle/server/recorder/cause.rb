@@ -171,7 +171,8 @@ module Heddle
                      place: why.place || found.place, culprit: why.culprit || name)
         end
 
-        # Of requests that are alike, together, the part that took longest; of these the one that took longest in it.
+        # Adds up the parts of similar requests, takes the longest part, and then the request that spent most time in
+        # it.
         def longest_part(turns)
           spent = turns.flat_map do |holder, began, ended|
             parts = own(holder, began, ended).group_by(&:part)

@@ -24,7 +24,7 @@ module Heddle
         KEY = :heddle_aborts
         private_constant :KEY
 
-        # @return [Aborts, nil] a forked child has none
+        # @return [Aborts, nil] nil in a forked child
         def self.current
           watch = Ractor.current[KEY]
           watch if watch&.here?
