@@ -41,16 +41,23 @@ module Heddle
         inherited = Inherited.take { |one| one.address.unix? && one.address.unix_path == path }
         return inherited.map { |one| adopt(one.io) } if inherited.any?
 
+        [adopt(listen, path)]
+      rescue ArgumentError
+        raise BootError, too_long
+      rescue SystemCallError => e
+        raise BootError, reason(e)
+      end
+
+      # @return [UNIXServer] a new one, in place of a file that a killed server has left
+      # @raise [SystemCallError, BootError]
+      # @raise [ArgumentError] when the path is too long
+      def listen
         ids = owner_ids
         remove_stale
         server = make
         File.chown(*ids, path) if ids
         server.listen(Bind::BACKLOG)
-        [adopt(server, path)]
-      rescue ArgumentError
-        raise BootError, too_long
-      rescue SystemCallError => e
-        raise BootError, reason(e)
+        server
       end
 
       # @return [String, nil] what is wrong, found without listening

@@ -88,8 +88,12 @@ module Heddle
           return [Listener.new(UNIXServer.new(path), to_s, nil, own_user: true)] if abstract?
 
           make_own_folder if File.dirname(path) == self.class.own_folder
-          succeeding ? remove_socket : remove_stale
-          [Listener.new(private_socket, "unix:#{path}", nil, path)]
+          remove_socket if succeeding
+          bind = UnixBind.new(path, 0o600) # only this user may open it, from its creation on
+          [bind.adopt(bind.listen, path)]
+        rescue Errno::EADDRINUSE
+          raise BootError, "another server answers at #{self}, or that is a file: stop it, or name another path with " \
+                           "--control"
         rescue SystemCallError, ArgumentError => e
           raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \
                            "Name another address with --control, or --control off"
@@ -125,29 +129,11 @@ module Heddle
                            "the mode 0700. Remove it, or name a path with --control"
         end
 
-        # A server that was killed leaves its file behind; no process answers there.
-        def remove_stale
-          return unless File.socket?(path)
-
-          UNIXSocket.new(path).close
-          raise BootError, "another server answers at #{self}: stop it, or name another path with --control"
-        rescue Errno::ECONNREFUSED
-          File.unlink(path)
-        end
-
         # The other server may end meanwhile, and remove it.
         def remove_socket
           File.unlink(path)
         rescue Errno::ENOENT
           nil
-        end
-
-        # Only this user may open it, from its creation on.
-        def private_socket
-          before = File.umask(0o177)
-          UNIXServer.new(path)
-        ensure
-          File.umask(before) if before
         end
       end
     end
