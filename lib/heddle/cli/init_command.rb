@@ -81,7 +81,7 @@ module Heddle
 
       def write_configuration(path)
         @required.each { |file| require_file(file) }
-        translation = PumaTranslation.of(PumaFile.new(@from)) if @from
+        translation = PumaTranslation.new(PumaFile.new(@from)) if @from
         refuse_incomplete(path, translation.failures) if translation && !@force
         text = add_requires(translation ? translation.text : Template.text)
         write(path, @apply ? MadeFile.mark(text, (File.binread(path) if File.file?(path))) : text)

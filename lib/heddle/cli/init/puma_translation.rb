@@ -32,10 +32,6 @@ module Heddle
         end
 
         # @param file [PumaFile]
-        # @return [PumaTranslation]
-        def self.of(file) = new(file)
-
-        # @param file [PumaFile]
         def initialize(file)
           @file = file
           @said = []
