@@ -57,7 +57,7 @@ module Heddle
 
       def traffic
         parts = []
-        parts << "#{Format.rate(rate(all, :answers))} req/s" if @before
+        parts << "#{Format.rate(all.sum { |one| worker_rate(one) || 0 })} req/s" if @before
         counts = latencies
         if counts.sum > 0
           parts << [50, 95, 99].map { |percent|
@@ -140,8 +140,7 @@ module Heddle
         sums = sum_of(all)
         return sums unless @before
 
-        recent = sums.zip(sum_of(@before[:workers])).map { |now, then_| [now - then_.to_i, 0].max }
-        recent.sum > 0 ? recent : sums.map { 0 }
+        sums.zip(sum_of(@before[:workers])).map { |now, then_| [now - then_.to_i, 0].max }
       end
 
       def sum_of(workers)
@@ -156,16 +155,12 @@ module Heddle
         LATENCY_BOUNDS[-2]
       end
 
-      def rate(workers, key)
-        workers.sum { |one| worker_rate(one, key) || 0 }
-      end
-
       # A new worker's counters start at 0.
-      def worker_rate(one, key = :answers)
-        return unless @before && one[key]
+      def worker_rate(one)
+        return unless @before && one[:answers]
 
         earlier = @before[:workers].find { |other| other[:pid] == one[:pid] }
-        (one[key].sum - (earlier&.fetch(key, nil)&.sum || 0)) / @elapsed
+        (one[:answers].sum - (earlier&.fetch(:answers, nil)&.sum || 0)) / @elapsed
       end
 
       # The most urgent lines for an operator.

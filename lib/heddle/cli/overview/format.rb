@@ -27,11 +27,6 @@ module Heddle
             number < 100 ? number.round(1).to_s : number.round.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
           end
 
-          # A client chooses this text, which may contain control sequences that a terminal obeys.
-          # @param text [String, nil]
-          # @return [String]
-          def visible(text) = text.to_s.gsub(/[^[:print:]]/, "?")
-
           # @param path [String, nil] a place in code
           # @return [String] without the folder that the command was given in
           def place(path) = path.to_s.delete_prefix("#{Dir.pwd}/")

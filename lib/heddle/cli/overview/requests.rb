@@ -28,8 +28,7 @@ module Heddle
         def running
           found = each(:requests).sort_by { |_, one| -one[:age] }
           lines = found.map do |index, one|
-            request = request("#{one[:method]} #{one[:target]}")
-            "#{index.to_s.rjust(6)}  #{Format.duration(one[:age]).rjust(9)}  #{request}  #{place(one[:at])}"
+            row(index, one[:age], request("#{one[:method]} #{one[:target]}"), place(one[:at]))
           end
           List.new(lines.empty? ? "no request runs" : "running requests, oldest first", lines)
         end
@@ -40,7 +39,7 @@ module Heddle
             timeouts = one[:timeouts].to_i.positive? ? ", #{one[:timeouts]} timeouts" : ""
             total = "; all workers #{one[:size_total]} of #{one[:max_total]}" if one[:max_total]
             "#{index.to_s.rjust(6)}  #{one[:busy]} of #{one[:size]} in use, limit #{one[:limit]}#{total}, " \
-              "#{one[:waiting]} wait#{counted}#{timeouts}  #{Format.visible(one[:pool])} (#{one[:library]})"
+              "#{one[:waiting]} wait#{counted}#{timeouts}  #{Visible.line(one[:pool])} (#{one[:library]})"
           end
           List.new("pools", lines)
         end
@@ -48,8 +47,7 @@ module Heddle
         def slowest
           found = each(:slowest).sort_by { |_, one| -one[:seconds] }
           lines = found.map do |index, one|
-            "#{index.to_s.rjust(6)}  #{Format.duration(one[:seconds]).rjust(9)}  #{request(one[:request])}  " \
-              "#{one[:status]}, #{Format.duration(one[:ago])} ago"
+            row(index, one[:seconds], request(one[:request]), "#{one[:status]}, #{Format.duration(one[:ago])} ago")
           end
           List.new("slowest responses of the last 5 minutes", lines)
         end
@@ -57,9 +55,8 @@ module Heddle
         def stalls
           found = @workers.flat_map { |one| (one.dig(:stalls, :recent) || []).map { |stall| [one[:index], stall] } }
           lines = found.sort_by { |_, one| one[:ago] }.map do |index, one|
-            "#{index.to_s.rjust(6)}  #{Format.duration(one[:seconds]).rjust(9)}  " \
-              "#{request(one[:request] || "(no request)")}  " \
-              "#{one[:cause].tr("_", " ")}, #{Format.place(one[:place])}, #{Format.duration(one[:ago])} ago"
+            row(index, one[:seconds], request(one[:request] || "(no request)"),
+                "#{one[:cause].tr("_", " ")}, #{Format.place(one[:place])}, #{Format.duration(one[:ago])} ago")
           end
           List.new("stalls of the last minute, newest first", lines)
         end
@@ -69,15 +66,19 @@ module Heddle
           merged = counts.group_by(&:first).map do |endpoint, found|
             [endpoint.to_s, %i[count seconds].map { |key| found.sum { |_, count| count[key] } }]
           end
-          lines = merged.max_by(ENDPOINTS) { |_, (_, seconds)| seconds }.map do |endpoint, (count, seconds)|
-            "#{count.to_s.rjust(6)}  #{Format.duration(seconds).rjust(9)}  #{Format.visible(endpoint)}"
-          end
+          largest = merged.max_by(ENDPOINTS) { |_, (_, seconds)| seconds }
+          lines = largest.map { |endpoint, (count, seconds)| row(count, seconds, Visible.line(endpoint)) }
           List.new("endpoints with the longest stalls since the workers started: stalls, total time", lines)
         end
 
         def each(key) = @workers.flat_map { |one| (one[key] || []).map { |found| [one[:index], found] } }
 
-        def request(text) = Format.visible(text)[0, @room].ljust(@room)
+        def row(number, seconds, *rest)
+          [number.to_s.rjust(6), Format.duration(seconds).rjust(9), *rest].join("  ")
+        end
+
+        # A client chooses this text: it is made visible before it is cut, so that the columns after it are in line.
+        def request(text) = Visible.line(text)[0, @room].ljust(@room)
 
         def place(places)
           here = "#{Dir.pwd}/"
