@@ -3,35 +3,53 @@
 module Heddle
   class Server
     module Cluster
-      # The master's command for each signal.
+      # The master's command for each signal. A trap comes at any moment, and may do next to nothing, so it writes to a
+      # pipe that the master reads.
       class Signals
         # CHLD has no command: it only ends a wait.
         NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU CHLD].freeze
         private_constant :NAMES
+
+        # @return [IO] readable when there are signals
+        attr_reader :io
 
         # @param master [Master]
         # @param log [#event]
         def initialize(master, log)
           @master = master
           @log = log
-          @pipe = SignalPipe.new(NAMES)
           @interrupted = false
+          @io, @writer = IO.pipe
+          process = Process.pid
+          @previous_handlers = NAMES.to_h do |name|
+            [name, trap(name) { @writer.write_nonblock("#{name}\n", exception: false) if Process.pid == process }]
+          end
         end
-
-        # @return [IO] readable when there are signals
-        def io = @pipe.io
 
         # Runs the commands of the signals that have arrived since the last call.
         # @return [void]
-        def handle = @pipe.read.uniq.each { |name| handle_signal(name) }
+        def handle
+          text = @io.read_nonblock(4_096, exception: false)
+          text.split("\n").uniq.each { |name| handle_signal(name) } if text.is_a?(String)
+        end
 
         # Restores the previous handlers.
         # @return [void]
-        def close = @pipe.close
+        def close
+          @previous_handlers.each { |name, handler| trap(name, handler || "DEFAULT") }
+          @io.close
+          @writer.close
+        end
 
-        # Called in a child process, which has its own signals.
+        # In a child, which is to have its own. Ruby copies signals into it that the parent has not handled before the
+        # fork. They would end the child, so they are handled first: Ruby does that when a process signals itself.
         # @return [void]
-        def close_in_child = @pipe.close_in_child
+        def close_in_child
+          Process.kill(NAMES.first, Process.pid)
+          NAMES.each { |name| trap(name, "DEFAULT") }
+          @io.close
+          @writer.close
+        end
 
         private
 

@@ -4,23 +4,30 @@ require "test_helper"
 require "heddle/server"
 
 # Signals of the master, and what they do in its children.
-class ClusterSignalPipeTest < Minitest::Test
+class ClusterSignalsTest < Minitest::Test
   FORKS = 60
 
+  # As the master and its log: counts the reloads.
   def setup
-    @pipe = Heddle::Server::Cluster::SignalPipe.new(%w[HUP])
+    @reloads = 0
+    @signals = Heddle::Server::Cluster::Signals.new(self, self)
   end
 
   def teardown
-    @pipe.close
+    @signals.close
   end
 
-  def test_signals_are_something_to_read
+  def reload = @reloads += 1
+
+  def event(*, **) = nil
+
+  def test_signals_are_something_to_read_and_run_their_commands
     Process.kill("HUP", Process.pid)
 
-    assert @pipe.io.wait_readable(10)
-    assert_equal ["HUP"], @pipe.read
-    assert_empty @pipe.read
+    assert @signals.io.wait_readable(10)
+    2.times { @signals.handle }
+
+    assert_equal 1, @reloads
   end
 
   # Ruby copies what it has not handled yet into the child.
@@ -28,9 +35,9 @@ class ClusterSignalPipeTest < Minitest::Test
     parent = Process.pid
     sender = fork { loop { Process.kill("HUP", parent) } }
     statuses = Array.new(FORKS) do
-      @pipe.read
+      @signals.handle
       child = fork do
-        @pipe.close_in_child
+        @signals.close_in_child
         100.times { Thread.pass }
         exit!(0)
       end
