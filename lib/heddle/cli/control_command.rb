@@ -35,6 +35,8 @@ module Heddle
 
       def client = @client ||= Server::Control::Client.new(address)
 
+      def say(text) = @output.puts(Visible.lines(text, indent: ""))
+
       def terminal? = @output.respond_to?(:tty?) && @output.tty?
 
       def address

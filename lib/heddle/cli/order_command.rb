@@ -7,9 +7,12 @@ module Heddle
       private
 
       def act
-        @output.puts(Visible.lines(client.command(order), indent: ""))
+        say(carry_out)
         DONE
       end
+
+      # Gives the order, and returns what the server says.
+      def carry_out = client.command(order)
 
       def order = name
     end

@@ -26,7 +26,8 @@ module Heddle
       end
 
       def act
-        @output.puts(Visible.lines(client.record(@seconds), indent: ""), OPEN)
+        say(client.record(@seconds))
+        say(OPEN)
         DONE
       end
     end

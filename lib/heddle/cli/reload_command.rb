@@ -15,12 +15,7 @@ module Heddle
         end
       end
 
-      def act
-        return super if @impatient
-
-        @output.puts(Visible.lines(client.complete(order), indent: ""))
-        DONE
-      end
+      def carry_out = @impatient ? super : client.complete(order)
     end
   end
 end

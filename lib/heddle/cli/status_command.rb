@@ -17,7 +17,7 @@ module Heddle
       end
 
       def act
-        if @tasks then @output.puts(Visible.lines(client.tasks, indent: ""))
+        if @tasks then say(client.tasks)
         elsif @json then @output.puts(Visible.json(JSON.pretty_generate(client.status)))
         else @output.puts(overview)
         end
