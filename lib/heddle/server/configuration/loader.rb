@@ -20,19 +20,15 @@ module Heddle
           @defaults = defaults
           @wanted = file
           @folder = ::File.expand_path(folder)
-          @values = {}
-          @sources = {}
-          @problems = []
         end
-
-        # @return [Array<String>] the mistakes; if empty, a configuration can be made
-        attr_reader :problems
-        # @return [Hash{Symbol => Object}] the values that were found, without defaults
-        attr_reader :values
 
         # @return [Configuration]
         # @raise [ConfigurationError] that names every mistake
         def load
+          @file = nil
+          @values = {}
+          @sources = {}
+          @problems = []
           settle(Options::BY_NAME.fetch(:config))
           settle(Options::BY_NAME.fetch(:environment))
           @file = read_file
@@ -117,17 +113,12 @@ module Heddle
         end
 
         def build
-          again = -> { self.class.new(**arguments).load }
           origin = Origin.new(sources: @sources, hooks: @file ? @file.hooks : Hooks.new, file: @file&.name,
-                              warnings: [*unknown_variables, *of_puma], again:)
+                              warnings: [*unknown_variables, *of_puma], again: method(:load))
           Configuration.new(origin:, **@values)
         rescue ConfigurationError => e
           @problems << e.message
           nil
-        end
-
-        def arguments
-          { flags: @flags, environment: @environment, defaults: @defaults, file: @wanted, folder: @folder }
         end
 
         # Settings that Puma reads and Heddle does not.
