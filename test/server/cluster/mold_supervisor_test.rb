@@ -27,7 +27,12 @@ class ClusterMoldSupervisorTest < Minitest::Test
     def reloading = heard << :reloading
     def reloaded(problem) = heard << problem
   end
-  MoldSpawner = Struct.new(:all) do
+  MoldSpawner = Struct.new(:all, :tries) do
+    def fork_mold(_setting)
+      self.tries += 1
+      raise Errno::EAGAIN, "fork(2)"
+    end
+
     def each(&) = all.each(&)
     def remove(mold) = all.delete(mold)
   end
@@ -35,14 +40,11 @@ class ClusterMoldSupervisorTest < Minitest::Test
 
   def setup
     @lines = []
-    @tries = 0
     @fleet = Fleet.new
     @systemd = Systemd.new([])
     master = Master.new(@fleet, SharedResources.new, Folder.new)
-    @mold_supervisor = Cluster::MoldSupervisor.new(master, MoldSpawner.new([]), @systemd, Configuration.new, self) do
-      @tries += 1
-      raise Errno::EAGAIN, "fork(2)"
-    end
+    @spawner = MoldSpawner.new([], 0)
+    @mold_supervisor = Cluster::MoldSupervisor.new(master, @spawner, @systemd, Configuration.new, self)
   end
 
   def event(name, **fields) = @lines << Heddle::Events::TABLE.fetch(name).text(fields)
@@ -68,7 +70,7 @@ class ClusterMoldSupervisorTest < Minitest::Test
     @mold_supervisor.handle_exit(mold, Process.wait2(spawn("true")).last)
     @mold_supervisor.advance
 
-    assert_equal 1, @tries
+    assert_equal 1, @spawner.tries
     assert_match(/ can't be loaded again: .*fork\(2\); trying again in 0\.5 s\z/, @lines.last)
     refute_nil @mold_supervisor.next_attempt_at
   end

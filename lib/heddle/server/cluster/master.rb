@@ -48,9 +48,7 @@ module Heddle
           @mold_spawner = MoldSpawner.new(load, method(:now))
           @folder = WorkingFolder.new
           @jobs = JobsHandle.new(log)
-          @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log) do |one|
-            start_mold(one)
-          end
+          @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log)
           @restart = Restart.new(self, inheritance, log)
           @stopping = @failure = nil
         end
@@ -135,6 +133,18 @@ module Heddle
           retire_workers if @mold_spawner.empty? || now
         end
 
+        # Called in the mold, and so for all workers: closes the master's own resources.
+        # @return [void]
+        def close_in_child
+          @signals.close_in_child
+          fleet.workers.each { |worker| worker.channel.close }
+          @jobs.close_in_child
+          @watched.each_key(&:close)
+          control&.close_in_child
+          @restart.new_master&.close
+          @inheritance.close
+        end
+
         private
 
         def open
@@ -161,22 +171,6 @@ module Heddle
           @reserve_demand = ReserveDemand.new(fleet, resources.scoreboard, @log, method(:now), memory:)
           watch(resources.alarm) { read_alarm } if resources.alarm
           @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
-        end
-
-        def start_mold(configuration)
-          setting = Worker::Setting.new(configuration:, log: @log, resources:)
-          @mold_spawner.fork_mold(setting) { close_in_child }
-        end
-
-        # Called in the mold, and so for all workers: closes the master's own resources.
-        def close_in_child
-          @signals.close_in_child
-          fleet.workers.each { |worker| worker.channel.close }
-          @jobs.close_in_child
-          @watched.each_key(&:close)
-          control&.close_in_child
-          @restart.new_master&.close
-          @inheritance.close
         end
 
         def read_alarm

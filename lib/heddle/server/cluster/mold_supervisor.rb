@@ -25,15 +25,12 @@ module Heddle
         # @param systemd [Systemd]
         # @param configuration [Configuration]
         # @param log [#event]
-        # @yieldparam configuration [Configuration]
-        # @yieldreturn [MoldHandle] one that loads the application
-        def initialize(master, mold_spawner, systemd, configuration, log, &start)
+        def initialize(master, mold_spawner, systemd, configuration, log)
           @master = master
           @mold_spawner = mold_spawner
           @systemd = systemd
           @configuration = configuration
           @log = log
-          @start = start
           @backoff = Backoff.new
           @reload = @reload_pending = @done = @next_attempt_at = @failure = nil
           @stopped = false
@@ -43,7 +40,7 @@ module Heddle
         # @return [void]
         # @raise [BootError] when the process can't be forked
         def load_first
-          @start.call(configuration)
+          start_mold(configuration)
         rescue SystemCallError => e
           raise BootError, "the process that loads the application can't be forked: #{e.message}"
         end
@@ -63,7 +60,7 @@ module Heddle
           fixed = configuration.needing_restart(newer)
           @log.event(:options_need_restart, options: fixed) if fixed.any?
           resources.renew_tls(newer, @log)
-          mold = @start.call(newer)
+          mold = start_mold(newer)
           @reload = Reload.new(fleet, mold, @log) { |former, problem| finish_reload(former, problem) }
         rescue ConfigurationError, BootError, SystemCallError => e
           [folder, resources].each(&:roll_back)
@@ -134,6 +131,13 @@ module Heddle
         def resources = @master.resources
 
         def folder = @master.folder
+
+        # @return [MoldHandle] one that loads the application
+        # @raise [SystemCallError]
+        def start_mold(configuration)
+          setting = Worker::Setting.new(configuration:, log: @log, resources:)
+          @mold_spawner.fork_mold(setting) { @master.close_in_child }
+        end
 
         # The worker that has served enough requests, if its mold is not warm yet. Workers that are forked from it share
         # what the first requests have filled (caches, compiled templates, Ruby's inline caches), instead of each making
@@ -237,7 +241,7 @@ module Heddle
 
         def load_now
           @next_attempt_at = nil
-          @start.call(configuration) unless fleet.mold
+          start_mold(configuration) unless fleet.mold
         rescue SystemCallError => e
           delay_load(0, :load_failed, reason: e.message)
         end
