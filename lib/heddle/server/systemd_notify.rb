@@ -38,17 +38,14 @@ module Heddle
 
       # No more are accepted.
       # @return [Boolean]
-      def stopping(status = "stopping") = send_lines("STOPPING=1", "STATUS=#{line(status)}")
+      def stopping = send_lines("STOPPING=1", "STATUS=stopping")
 
       # Workers are being replaced; {#ready} follows.
       # @return [Boolean]
-      def reloading(status = "reloading")
+      def reloading
         microseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)
-        send_lines("RELOADING=1", "MONOTONIC_USEC=#{microseconds}", "STATUS=#{line(status)}")
+        send_lines("RELOADING=1", "MONOTONIC_USEC=#{microseconds}", "STATUS=reloading")
       end
-
-      # @return [Boolean]
-      def status(text) = send_lines("STATUS=#{line(text)}")
 
       # Sends the watchdog notification.
       # @return [Boolean]
