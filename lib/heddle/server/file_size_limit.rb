@@ -5,16 +5,14 @@ module Heddle
     # The limit on the size of files that this process writes (RLIMIT_FSIZE, `LimitFSIZE=` of systemd).
     module FileSizeLimit
       SIGNAL = "XFSZ"
-      # The results of trap for a signal without a handler.
-      FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
-      private_constant :SIGNAL, :FREE
+      private_constant :SIGNAL
 
       # Makes a write beyond the limit fail with EFBIG: by default its signal ends the process. Forked processes inherit
       # that. Programs that the application starts don't: the system resets a handler, unlike `IGNORE`.
       # @return [void]
       def self.make_writes_fail
         before = trap(SIGNAL) {} # rubocop:disable Lint/EmptyBlock
-        trap(SIGNAL, before) unless FREE.include?(before)
+        trap(SIGNAL, before) unless OwnTrap::FREE.include?(before)
       end
     end
   end

@@ -5,6 +5,9 @@ module Heddle
     # Handlers of signals for this process alone. A child that the application forks inherits them, but not the server:
     # there the signal has its default effect.
     module OwnTrap
+      # The results of trap for a signal without a handler.
+      FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
+
       # @param name [String] of a signal that ends a process by default
       # @yield in this process, at each signal
       # @return [Object] the signal's previous handler, as `trap` returns it

@@ -12,9 +12,7 @@ module Heddle
       STOPPING = %w[INT TERM QUIT].freeze
       # Signals whose existing handler stays: the application's own, and those that nohup(1) ignores.
       YIELDING = ["HUP", *MASTERS.keys].freeze
-      # The results of trap for a signal without a handler.
-      FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
-      private_constant :MASTERS, :STOPPING, :YIELDING, :FREE
+      private_constant :MASTERS, :STOPPING, :YIELDING
 
       # A hint for a user who has pressed Ctrl-C.
       HINT = "Ctrl-C again stops at once"
@@ -54,7 +52,7 @@ module Heddle
         before.except(*claimed.keys)
       end
 
-      def free?(handler) = FREE.include?(handler) || Scheduler::SignalGuard.stands_in?(handler)
+      def free?(handler) = OwnTrap::FREE.include?(handler) || Scheduler::SignalGuard.stands_in?(handler)
 
       def follow(reader)
         heard = 0
