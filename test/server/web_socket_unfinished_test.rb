@@ -72,6 +72,26 @@ class WebSocketUnfinishedTest < Minitest::Test
     end
   end
 
+  # It has more bytes than all others together.
+  def test_one_client_with_many_unfinished_messages_ends_none_of_others
+    serving(upgrading(Echo.new), lint: false, body_grace: 300, websocket_message_limit: SIZE,
+                                 trusted_proxies: []) do
+      honest = dial.tap { |client| client.write(1, "begun ", final: false) }
+      many = Array.new(6) do
+        io = TCPSocket.new("127.0.0.1", port, "127.0.0.66")
+        WebSocketClient.new(io).tap do |client|
+          @clients << client
+          client.raw([0x02, 0x80 | 127, SIZE, 0].pack("CCQ>N") + ("x" * SIZE))
+        end
+      end
+
+      assert_closed many.first, "too many messages are unfinished"
+      honest.write(0, "and finished", final: true)
+
+      assert_equal "begun and finished", honest.read.payload
+    end
+  end
+
   private
 
   def assert_closed(client, reason)

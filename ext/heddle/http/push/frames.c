@@ -53,14 +53,53 @@ static void end_unfinished(heddle_push_session *socket, const char *reason)
     heddle_push_release_hold(socket);
 }
 
+/* Of the sockets with an unfinished message, in the order in which these began; NULL: there is no further one. */
+static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session *socket)
+{
+    heddle_link *head = &engine->receiving;
+    heddle_link *link = socket ? heddle_link_after(head, &socket->receiving_link) : heddle_link_first(head);
+    return link ? HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link) : NULL;
+}
+
+/* Returns 0 for clients that are not counted by address, and for one that has left. */
+static uint16_t find_address(const heddle_push_session *socket)
+{
+    return socket->work.connection ? socket->work.connection->address_bucket : 0;
+}
+
+/*
+ * If an address has more than half of all bytes, it is one of its sockets: it must not end the messages of others. The
+ * first pass finds such an address (Boyer and Moore's majority vote), the second one checks it.
+ */
+static heddle_push_session *find_oldest(heddle_engine *engine)
+{
+    uint16_t address = 0;
+    uint64_t votes = 0, bytes = 0;
+    heddle_push_session *socket = NULL;
+    while ((socket = find_next(engine, socket))) {
+        bool other = find_address(socket) != address;
+        if (other && votes < socket->unfinished)
+            address = find_address(socket);
+        if (!other)
+            votes += socket->unfinished;
+        else
+            votes = votes < socket->unfinished ? socket->unfinished - votes : votes - socket->unfinished;
+    }
+    while ((socket = find_next(engine, socket)))
+        bytes += find_address(socket) == address ? socket->unfinished : 0;
+    socket = find_next(engine, NULL);
+    while (bytes > engine->websockets.unfinished / 2 && find_address(socket) != address)
+        socket = find_next(engine, socket);
+    return socket;
+}
+
 /* Ends the sockets with the oldest unfinished messages while all unfinished messages together have too many bytes. */
 static void check_budget(heddle_push_session *socket)
 {
     heddle_websockets *all = &socket->engine->websockets;
-    heddle_link *link;
-    while (all->unfinished > all->unfinished_limit && (link = heddle_link_first(&socket->engine->receiving))) {
-        heddle_push_session *oldest = HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link);
-        if (oldest == socket)
+    while (all->unfinished > all->unfinished_limit) {
+        heddle_push_session *oldest = find_oldest(socket->engine);
+        if (!oldest || oldest == socket)
             break; /* the limit of one message bounds this socket alone */
         end_unfinished(oldest, "too many messages are unfinished");
     }
