@@ -52,7 +52,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
         connection = heddle_exchange_writable_connection(handle);
         heddle_transport_will_reset(&connection->transport);
         heddle_sockets_close_connection(connection);
-        VALUE message = rb_sprintf("the client took nothing of the response for %g s", (double)timeout / 1e9);
+        VALUE message = rb_sprintf("the client read nothing of the response for %g s", (double)timeout / 1e9);
         rb_exc_raise(rb_exc_new_str(rb_path2class("Heddle::ClientGoneError"), message));
     }
 }
