@@ -79,10 +79,12 @@ static void the_worker_with_fewest_is_served_first(void)
     for (int i = 0; i < 3; i++)
         CHECK(take(0));
     wait_since(1, 0);
-    CHECK_EQUAL(0, heddle_pool_least_waiting(&scoreboard, pool, 0, NOW));
+    CHECK_EQUAL(-1, heddle_pool_least_waiting(&scoreboard, pool, 0, NOW)); /* one is free */
     CHECK(!take(0)); /* the last one is left for the other */
     CHECK(take(1));
     CHECK_EQUAL(-1, heddle_pool_least_waiting(&scoreboard, pool, 0, NOW));
+    wait_since(1, 0);
+    CHECK_EQUAL(1, heddle_pool_least_waiting(&scoreboard, pool, 0, NOW));
     heddle_scoreboard_close(&scoreboard);
 }
 

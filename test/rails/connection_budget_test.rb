@@ -23,6 +23,12 @@ class RailsConnectionBudgetTest < Minitest::Test
                  "limit is 100, and each further machine opens as many", text(reserves: 1, reloads: true)
   end
 
+  def test_max_total_bounds_the_connections_now_and_during_a_reload
+    assert_match(/\Apool 5, max_total 12, workers 2 → at most 10 connections, 12 during a reload;/,
+                 text(max_total: 12, reloads: true))
+    assert_match(/ → at most 12 connections, 12 during a reload;/, text(pool: 50, max_total: 12, reloads: true))
+  end
+
   def test_the_notice_warns_above_four_fifths_of_the_databases_connections
     refute_match(/more than/, text(pool: 20, reloads: true))
     assert_equal "pool 21, workers 2 → at most 42 connections, 84 during a reload. This is more than 80 % of the " \

@@ -135,7 +135,7 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t numb
         int owned = (int)count_owned(pool, owner_of(i));
         least = least < 0 || owned < least ? owned : least;
     }
-    return least;
+    return least >= 0 && count_free(pool) > 0 ? -1 : least; /* it takes the free share */
 }
 
 /*

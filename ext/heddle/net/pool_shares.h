@@ -30,7 +30,9 @@ void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t pool, uint
  */
 void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
-/* The smallest number of shares of any other worker that waits for one more; -1 if none waits. */
+/*
+ * The smallest number of shares of any other worker that waits for one more; -1 if none waits, or a share is free.
+ */
 int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 /* How many shares all workers have. */
 uint32_t heddle_pool_taken(const heddle_scoreboard *scoreboard, uint32_t pool);

@@ -83,7 +83,7 @@ static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE
 /*
  * call-seq: least_waiting(pool, slot) -> Integer or nil
  *
- * The smallest number of shares of any other worker that waits for one more; nil if none waits.
+ * The smallest number of shares of any other worker that waits for one more; nil if none waits, or a share is free.
  */
 static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 {

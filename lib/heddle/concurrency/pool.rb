@@ -253,7 +253,7 @@ module Heddle
       @holders = Holders.new
       @waiters = []
       @creating = 0
-      @not_before = @looking = @yielded = nil
+      @not_before = @looking = nil
       @upkeep.forget
     end
 

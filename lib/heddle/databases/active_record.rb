@@ -6,6 +6,7 @@ module Heddle
     # closed and connects again.
     module ActiveRecord
       autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
+      autoload :Limit, "heddle/databases/active_record/limit"
 
       # Prepended to the adapter for PostgreSQL: an abandoned query is settled before anything else is sent, a ROLLBACK
       # above all.
@@ -133,10 +134,42 @@ module Heddle
           Checkouts.forget(connection)
           connection.heddle_settle if connection.respond_to?(:heddle_settle)
         ensure
-          super
+          limit = Limit.of(self)
+          limit&.yields?(self, connection) ? limit.close(@available, connection) { super } : super
         end
 
+        # @api private
+        def heddle_size = @connections.to_a.size
+
+        # Is it about to close all connections? It visits them one after the other, so none may disappear.
+        #
+        # @api private
+        def heddle_closing? = @connections.nil? || @threads_blocking_new_connections.positive?
+
+        # May it open another connection, by its own limit?
+        #
+        # @api private
+        def heddle_grows? = !heddle_closing? && (size.nil? || @connections.size + @now_connecting < size)
+
+        # Do fibers wait for another connection?
+        #
+        # @api private
+        def heddle_needs? = heddle_grows? && @available.heddle_needs?
+
+        # @api private
+        # @return [ActiveRecord::ConnectionAdapters::AbstractAdapter, nil] an idle connection, now checked out
+        def heddle_take_idle = @available&.poll
+
+        # @api private
+        # @return [ActiveRecord::ConnectionAdapters::AbstractAdapter, nil] a new one, for a fiber that waits
+        def heddle_make = try_to_checkout_new_connection(waited: true)
+
         private
+
+        def try_to_checkout_new_connection(waited: false, &)
+          limit = Limit.of(self)
+          limit && heddle_grows? ? limit.make(waited) { super(&) } : super(&)
+        end
 
         # Since Rails 7.2.
         def connection_lease
@@ -158,6 +191,7 @@ module Heddle
       def self.install
         # Not by autoload, which would load files while the lock of Active Record's pool is held.
         require "heddle/databases/active_record/checkouts"
+        require "heddle/databases/active_record/limit"
         require "heddle/databases/held_connections"
         ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         ::ActiveRecord::ConnectionAdapters::AbstractAdapter.prepend(Adapter)

@@ -5,6 +5,10 @@ module Heddle
     # A worker's shares of the pools that all workers limit together. The scoreboard has the counts, so the master can
     # release the shares of a killed worker.
     class PoolShares
+      # Seconds for which a worker keeps the only shares while another has none.
+      ROTATION = 0.1
+      private_constant :ROTATION
+
       # One pool of this worker.
       class Share
         # @return [Integer] how many resources all workers may have
@@ -17,14 +21,17 @@ module Heddle
           @slot = slot
           @total = total
           @waits = false
+          @yielded = nil
         end
 
         # Asks for the share of one more resource.
         # @return [Boolean] false: none is left, or another worker has fewer and waits for one
         def take
-          taken = @scoreboard.take_share(@pool, @slot)
-          @waits = false if taken
-          taken
+          return false unless @scoreboard.take_share(@pool, @slot)
+
+          @waits = false
+          @yielded ||= MonotonicClock.now
+          true
         end
 
         # A resource is closed.
@@ -32,14 +39,27 @@ module Heddle
         def return_one = @scoreboard.return_share(@pool, @slot)
 
         # Reports whether this worker waits for a share; others return one then. Must be repeated at every {Pool} tick.
-        # @return [void]
+        # @return [Boolean] whether it waits
         def wait(waits)
           @scoreboard.wait_for_share(@pool, @slot, waits) if waits || @waits
           @waits = waits
         end
 
-        # @return [Integer, nil] the smallest number of resources of another waiting worker; nil: none waits
+        # @return [Integer, nil] the smallest number of resources of another waiting worker; nil: none waits, or a share
+        #   is free
         def least_waiting = @scoreboard.least_waiting(@pool, @slot)
+
+        # Must a released resource be closed because another worker waits for a share?
+        # @param size [Integer] how many resources this worker has
+        # @param least [Integer, nil] how many the other one has
+        def yields?(size, least = least_waiting)
+          return false unless least
+          return true if size > least + 1
+          return false unless least.zero? && MonotonicClock.now - (@yielded || 0) >= ROTATION
+
+          @yielded = MonotonicClock.now
+          true
+        end
 
         # @return [Integer] how many resources all workers have
         def taken = @scoreboard.shares(@pool)
@@ -51,6 +71,8 @@ module Heddle
         @scoreboard = scoreboard
         @slot = slot
         @process = Process.pid
+        @limits = {}
+        @lock = Mutex.new
       end
 
       # @param name [String] of the pool, the same in all workers
@@ -63,6 +85,18 @@ module Heddle
         pool = @scoreboard.open_pool(name, total) or
           raise ArgumentError, "#{name}: a server can have at most 32 pools with max_total"
         Share.new(@scoreboard, pool, @slot, total)
+      end
+
+      # @return [Array<#shares_changed>] limits of other libraries' pools
+      def limits = @limits.values
+
+      # @param name [String] of a limit of another library's pools
+      # @yieldreturn [#shares_changed] the limit; called once
+      # @return [#shares_changed, nil] (see #open)
+      def limit(name)
+        return unless @process == Process.pid
+
+        @limits[name] || @lock.synchronize { @limits[name] ||= yield }
       end
     end
   end

@@ -15,7 +15,8 @@ module Heddle
     # @!attribute reserves [Integer] reserve workers
     # @!attribute reloads [Boolean] whether a reload replaces the workers, so that old and new ones run for a while
     # @!attribute most [Integer, nil] connections of the database server; nil: not known
-    ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :reloads, :most) do
+    # @!attribute max_total [Integer, nil] connections of all workers; nil: only each worker has a limit
+    ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :reloads, :most, :max_total) do
       # Asks the databases. In a loop, or it blocks.
       #
       # @param workers [Integer]
@@ -31,17 +32,18 @@ module Heddle
           next if question.nil? || pool.size.nil?
 
           new(name: (pool.db_config.name if pools.size > 1), pool: pool.size, workers:, reserves:,
-              reloads:, most: ask(pool, question))
+              reloads:, most: ask(pool, question),
+              max_total: (Databases::ActiveRecord::Limit.total_of(pool.db_config) if Pool::Registry.sharing))
         end
       end
 
-      def initialize(reserves: 0, reloads: false, **rest) = super
+      def initialize(reserves: 0, reloads: false, max_total: nil, **rest) = super
 
       # @return [Integer] how many connections the workers may open
-      def all = pool * (workers + reserves)
+      def all = [pool * (workers + reserves), max_total].compact.min
 
       # @return [Integer] the same while a reload replaces them, which is the most
-      def peak = reloads ? all * 2 : all
+      def peak = reloads ? [all * 2, max_total].compact.min : all
 
       # @return [Boolean] whether the application may need more than four fifths of the server's connections: consoles,
       #   jobs and migrations need some, and the server keeps a few for itself
@@ -51,7 +53,8 @@ module Heddle
       # @return [Object] the log's
       def report(log)
         processes = "workers #{workers}#{", reserves #{reserves}" if reserves.positive?}"
-        budget = "#{"#{name}: " if name}pool #{pool}, #{processes} → at most #{all} connections" \
+        limits = "pool #{pool}#{", max_total #{max_total}" if max_total}"
+        budget = "#{"#{name}: " if name}#{limits}, #{processes} → at most #{all} connections" \
                  "#{", #{peak} during a reload" if reloads}"
         log.event(short? ? :database_connections_exceeded : :database_connections,
                   budget:, database: name, pool_size: pool, workers:, reserves:, limit: most)

@@ -174,9 +174,10 @@ module Heddle
       # Other workers wait for shares of pools, or return some.
       def watch_pools(sockets)
         sockets.wake_at_pool_change(Fiber.current)
+        seconds = nil
         loop do
-          @scheduler.park(nil)
-          Pool::Registry.shares_changed
+          @scheduler.park(seconds)
+          seconds = Pool::Registry.shares_changed
         end
       end
 

@@ -3,16 +3,13 @@
 module Heddle
   # A limit over all workers: each resource of the pool needs a share of it.
   class Pool
-    # Seconds for which a worker keeps the last shares while another worker has none.
-    ROTATION = 0.1
-    # The largest limit over all workers.
-    LARGEST_TOTAL = 1024
-    private_constant :ROTATION, :LARGEST_TOTAL
-
     # The pools of this process, or Ractor, and what gives them shares.
     #
     # @api private
     module Registry
+      # The largest limit over all workers.
+      LARGEST_TOTAL = 1024
+
       class << self
         # @return [ObjectSpace::WeakMap] by pool
         def pools = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
@@ -26,9 +23,11 @@ module Heddle
         end
 
         # Called in the pools' loop when another worker waits for a share, or has returned one.
+        # @return [Float, nil] seconds until the next call
         def shares_changed
           loop = Fiber.current_scheduler
           Pool.all.each { |pool| pool.__send__(:shares_changed, loop) }
+          sharing.limits.filter_map(&:shares_changed).min if sharing
         end
       end
     end
@@ -47,33 +46,19 @@ module Heddle
     def check_total(total, name, max)
       return max unless total
 
-      count(:max_total, total, 1, LARGEST_TOTAL)
+      count(:max_total, total, 1, Registry::LARGEST_TOTAL)
       raise ArgumentError, "max_total: needs a name:, by which the workers recognize the pool" unless name
 
       [max, total].min
     end
 
     # May another resource be made, by the pool's own limit and by the limit over all workers?
-    def allot?
-      return false unless grow?
-      return true unless @share
-      return false unless @share.take
-
-      @yielded ||= now
-      true
-    end
+    def allot? = grow? && (@share.nil? || @share.take)
 
     # Must be called whenever tasks begin or cease to wait.
     def say_whether_waiting = @share&.wait(!@waiters.empty? && grow?)
 
     # Must a released resource be closed because another worker waits for a share?
-    def yields?
-      least = @share&.least_waiting or return false
-      return true if size + @creating > least + 1
-      return false unless least.zero? && now - (@yielded || 0) >= ROTATION
-
-      @yielded = now
-      true
-    end
+    def yields? = @share&.yields?(size + @creating)
   end
 end

@@ -23,18 +23,33 @@ module Heddle
         # @api private
         def heddle_statistics = @heddle_statistics ||= Statistics.new(0, 0.0, 0)
 
+        # @api private
+        def heddle_needs? = @heddle_waiting.to_i > @queue.size
+
+        # Connections that are closed as soon as they are checked in: nobody is woken for them.
+        #
+        # @api private
+        def heddle_leaving = @heddle_leaving ||= {}.compare_by_identity
+
+        def add(connection) = heddle_leaving.delete(connection) ? @lock.remove(connection) : super
+
         private
 
         # Fiber#kill runs no rescue.
         def wait_poll(timeout)
           began = Concurrency.now
           heddle_statistics.waits += 1
+          limit = Limit.of(@lock) if @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
+          @heddle_waiting = @heddle_waiting.to_i + 1
+          limit&.report_wait
           scheduler = Fiber.current_scheduler
           connection = scheduler.is_a?(Scheduler) ? heddle_wait(scheduler) { super } : super
-        rescue ::ActiveRecord::ConnectionTimeoutError
+        rescue ::ActiveRecord::ConnectionTimeoutError => e
           heddle_statistics.timeouts += 1
-          raise
+          raise limit&.explain(e, @lock) || e
         ensure
+          @heddle_waiting -= 1
+          limit&.report_wait
           @cond.signal if connection.nil? && any?
           heddle_statistics.wait_seconds += Concurrency.now - began
         end

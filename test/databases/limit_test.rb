@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require_relative "support/database_programs"
+require "server/cluster/cluster_case"
+
+# `max_total` of Active Record's pools: all workers together have no more connections.
+class LimitTest < Minitest::Test
+  include DatabasePrograms
+
+  # After each step as many shares are taken as the database counts connections.
+  SHARES = { "open" => 3, "removed" => 2, "broken" => 1, "flushed" => 0, "disconnected" => 0,
+             "disconnected_while_leased" => 0, "reaped" => 3, "reconnected" => 3, "all_in_use" => 3, "one_yielded" => 2,
+             "idle" => 2, "idle_given" => 1, "after_wait" => 1, "second_pool" => 3, "pool_removed" => 0,
+             "after_fork" => 3 }.freeze
+
+  DatabasePrograms::DRIVERS.each do |driver|
+    define_method(:"test_each_connection_of_#{driver}_has_a_share_until_it_is_closed") do
+      results = database_program("limit_program", "active_record", driver, limit: 4)
+
+      assert_equal SHARES.transform_values { |count| [count, count] }, results.slice(*SHARES.keys)
+      check(results)
+    end
+  end
+
+  private
+
+  def check(results)
+    assert_match(/within 0\.100 seconds .*; max_total of the database primary allows all workers 3 connections\z/,
+                 results["refusal"])
+    assert_equal [nil, true, true], results.values_at("kept", "taken", "taken_again")
+    assert_equal [0.1, 7, 7], results.values_at("waits", "served", "second_pool_served")
+    assert_equal ["nil", 0], results.values_at("in_a_fork", "discarded")
+  end
+end
+
+# The same in two workers.
+class ClusterLimitTest < Minitest::Test
+  include ClusterCase
+  include DatabasePrograms
+
+  def test_all_workers_together_run_no_more_queries_than_the_limit
+    serve_with_limit(4)
+    answers = requests(%w[/query /lease] * 10).map(&:value)
+
+    assert_equal ["200"], answers.map(&:code).uniq, served.output
+    assert_operator answers.map { |answer| Integer(answer.body) }.max, :<=, 4
+    assert_equal 2, answers.map { |answer| answer["x-worker"] }.uniq.size
+    wait_until { connections <= 4 }
+  end
+
+  def test_workers_alternate_with_fewer_connections_than_workers
+    serve_with_limit(1)
+    answers = requests(["/query"] * 20).map(&:value)
+
+    assert_equal ["1"], answers.map(&:body).uniq, served.output
+    wait_until { connections == 1 }
+  end
+
+  def test_the_connections_of_a_worker_that_was_killed_come_back
+    serve_with_limit(1)
+    first, second, pid = connections_of_two_workers
+    first.write(format(ClusterCase::GET, "/hold"))
+    wait_until { connections == 1 }
+    second.write(format(ClusterCase::GET, "/query"))
+    signal("KILL", pid)
+    PrivatePostgresql.shared.cut_connections("limited")
+    second.timeout = ClusterCase::PATIENCE
+
+    assert_match(/ 200 /, second.gets)
+  ensure
+    [first, second].each { |socket| socket&.close }
+  end
+
+  private
+
+  def serve_with_limit(total)
+    need_gem "activerecord"
+    write("config.ru", File.read(File.join(FOLDER, "limit.ru")))
+    serve("--control", "unix:control.sock",
+          environment: { "RACK_ENV" => "production", "DATABASE_URL" => address("pg"), "MAX_TOTAL" => total.to_s })
+  end
+
+  def requests(paths) = paths.map { |path| Thread.new { served.get(path, patience: ClusterCase::PATIENCE) } }
+
+  # @return [Integer] that the database counts
+  def connections
+    pg = PrivatePostgresql.shared.connect
+    Integer(pg.exec("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'limited'").getvalue(0, 0))
+  ensure
+    pg&.close
+  end
+end
