@@ -49,7 +49,7 @@ static void open_tunnel(uint8_t window)
     stream = owner->streams[0];
     CHECK(stream);
     CHECK_EQUAL(HEDDLE_H2_WRITTEN, heddle_h2_write_head(owner->session, stream, 200, NULL, 0, false));
-    heddle_h2_begin_tunnel(stream);
+    stream->tunnel = true;
     owner_pull(owner);
     owner->out_size = 0;
 }

@@ -191,7 +191,7 @@ static void check_books(void)
     PROMISE(listed == session->listed_count && queued == session->queued && lent == session->lent);
     PROMISE(!session->dead && session->depth == 0 && session->stream_count <= limits.max_streams);
     PROMISE(session->receive_window <= INT32_MAX && session->send_window <= INT32_MAX);
-    PROMISE(session->decoder.table.size <= HEDDLE_HPACK_DEFAULT_SIZE + limits.header_table_size);
+    PROMISE(session->decoder.table.size <= HEDDLE_HPACK_DEFAULT_SIZE);
     PROMISE(heddle_bytes_left(&session->output) < (1 << 20));
 }
 
@@ -305,7 +305,7 @@ static void call_session(heddle_h2_stream *stream, uint8_t b, uint8_t c)
     case 8: heddle_h2_write_whole(session, stream, body, c, body, (size_t)c * 100); break;
     case 9:
         if (heddle_h2_may_write(stream))
-            heddle_h2_begin_tunnel(stream);
+            stream->tunnel = true;
         break;
     case 10: heddle_h2_end_tunnel(session, stream, c & 1); break;
     case 11: heddle_h2_set_priority(session, stream, c & 15, c & 16); break;
@@ -399,8 +399,6 @@ static void choose_limits(uint8_t choice)
         limits.stream_output = 20000;
         limits.connection_output = 30000;
     }
-    if (choice & 16)
-        limits.header_table_size = 64;
 }
 
 /* The first byte chooses the side, the limits and the end, the second one what the owner does. */

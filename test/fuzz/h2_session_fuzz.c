@@ -89,8 +89,7 @@ static void check_request(const heddle_h2_request *request)
     fuzz_inside(head->query, request->size);
     fuzz_inside(head->host, request->size);
     fuzz_inside(head->port, request->size);
-    fuzz_inside(request->scheme, request->size);
-    fuzz_inside(request->protocol, request->size);
+    fuzz_inside(head->protocol, request->size);
     PROMISE(fuzz_is_token(request->bytes + head->method.start, head->method.size));
     PROMISE(head->host.size > 0 && head->target.size > 0);
     PROMISE(head->field_count <= limits.header_count + limits.crumb_count + 1);

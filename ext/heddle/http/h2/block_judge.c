@@ -183,7 +183,6 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
     head->size = head->field_bytes = (uint32_t)block->bytes->size;
     request->bytes = block->bytes->bytes;
     request->size = block->bytes->size;
-    request->scheme = scheme;
-    request->protocol = head->protocol = block->pseudo[HEDDLE_H2_PROTOCOL];
+    head->protocol = block->pseudo[HEDDLE_H2_PROTOCOL];
     return HEDDLE_H2_ACCEPTED;
 }

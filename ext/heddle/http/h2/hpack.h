@@ -61,13 +61,10 @@ void heddle_hpack_table_free(heddle_hpack_table *table);
 
 typedef struct {
     heddle_hpack_table table;
-    uint32_t limit;    /* the value of SETTINGS_HEADER_TABLE_SIZE */
-    bool update_due;   /* the limit was lowered below the table's size: the next block must begin with an update */
+    uint32_t limit; /* the value of SETTINGS_HEADER_TABLE_SIZE, which never changes */
 } heddle_hpack_decoder;
 
 void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit);
-/* Called when the peer has acknowledged this SETTINGS_HEADER_TABLE_SIZE. */
-void heddle_hpack_decoder_limit(heddle_hpack_decoder *decoder, uint32_t limit);
 
 /* Valid until the next field is decoded. */
 typedef struct {

@@ -19,12 +19,6 @@ void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit)
     *decoder = (heddle_hpack_decoder){.limit = limit, .table.limit = limit};
 }
 
-void heddle_hpack_decoder_limit(heddle_hpack_decoder *decoder, uint32_t limit)
-{
-    decoder->limit = limit;
-    decoder->update_due = limit < decoder->table.limit;
-}
-
 heddle_hpack_block heddle_hpack_block_start(heddle_hpack_decoder *decoder, heddle_bytes *scratch, const void *bytes,
                                             size_t size)
 {
@@ -142,7 +136,6 @@ static bool read_size_update(heddle_hpack_block *block)
     if (block->has_fields || !read_integer(block, 5, &size) || size > block->decoder->limit)
         return false;
     heddle_hpack_table_resize(&block->decoder->table, size);
-    block->decoder->update_due = false;
     return true;
 }
 
@@ -154,8 +147,6 @@ heddle_hpack_result heddle_hpack_block_next(heddle_hpack_block *block, heddle_hp
     }
     if (block->at == block->end)
         return HEDDLE_HPACK_END;
-    if (block->decoder->update_due)
-        return HEDDLE_HPACK_MALFORMED;
     block->has_fields = true;
     uint8_t first = *block->at;
     if (!(first & INDEXED))

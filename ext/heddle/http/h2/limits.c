@@ -17,7 +17,7 @@ enum {
 heddle_h2_limits heddle_h2_default_limits(void)
 {
     return (heddle_h2_limits){
-        .max_streams = 100, .stream_window = 65536, .header_table_size = HEDDLE_HPACK_DEFAULT_SIZE,
+        .max_streams = 100, .stream_window = 65536,
         .header_limit = 32768, .header_count = 100, .body_limit = UINT64_MAX,
         .crumb_count = 50, /* browsers send each cookie in a field of its own, and keep at least 50 cookies of a site */
         .connection_window = 1 << 20, /* bytes: 80 Mbit/s at a round trip of 100 ms */

@@ -19,9 +19,7 @@ heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations,
     session->peer_streams = UINT32_MAX;
     session->is_client = is_client;
     session->stage = is_client ? HEDDLE_H2_AT_FIRST_SETTINGS : HEDDLE_H2_AT_PREFACE;
-    uint32_t table = limits->header_table_size;
-    heddle_hpack_decoder_start(&session->decoder, table > HEDDLE_HPACK_DEFAULT_SIZE ? table
-                                                                                     : HEDDLE_HPACK_DEFAULT_SIZE);
+    heddle_hpack_decoder_start(&session->decoder, HEDDLE_HPACK_DEFAULT_SIZE);
     heddle_hpack_encoder_start(&session->encoder);
     if (!heddle_h2_announce_settings(session)) {
         heddle_h2_session_free(session);
@@ -175,7 +173,6 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
     }
     uint32_t size = piece.size < session->data_left ? piece.size : session->data_left;
     session->data_left -= size;
-    stream->body_size += size;
     if (stream->body_left >= 0 && (stream->body_left -= size) < 0) {
         heddle_h2_credit(session, NULL, size);
         heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "more DATA than its content-length says");

@@ -4,8 +4,9 @@
  * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's side, or the
  * client's (at the end of this file). The owner, which is the code that embeds the session (h2/server/server.c,
  * h2/client/client.c), feeds it the peer's bytes, and pulls the bytes to send. The owner may read the records
- * (session_state.h). It sets only a stream's `owner`, and `now` before calls that have no parameter for the time. Times
- * are nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may call these functions.
+ * (session_state.h). It sets only a stream's `owner` and `tunnel`, and `now` before calls that have no parameter for
+ * the time. Times are nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may call these
+ * functions.
  */
 
 #include "http/h2/frame.h"
@@ -21,7 +22,7 @@ enum {
 
 typedef struct {
     /* Values of our SETTINGS. */
-    uint32_t max_streams, stream_window, header_table_size;
+    uint32_t max_streams, stream_window;
     bool connect_protocol;        /* extended CONNECT (RFC 8441): the application serves WebSockets on streams */
 
     uint32_t connection_window;   /* the most bytes of all request bodies that are kept */
@@ -61,8 +62,6 @@ typedef struct {
     heddle_request_head head; /* slices of `bytes`; has a field `host` even if only :authority was sent */
     const char *bytes;
     size_t size;
-    heddle_slice scheme;
-    heddle_slice protocol;    /* the protocol of an extended CONNECT; otherwise empty */
     bool ended;               /* there is no body: on_end is not called */
 } heddle_h2_request;
 
@@ -187,11 +186,6 @@ size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, con
  */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                     void (*end_loan)(void *loan), void *loan);
-/*
- * Makes the stream a tunnel, which carries bytes in both directions (RFC 9113, 8.5; RFC 8441). When one direction ends,
- * the other one stays open. The head of a successful response must have been written.
- */
-void heddle_h2_begin_tunnel(heddle_h2_stream *stream);
 /*
  * Copies all of both pieces. The owner must bound the waiting bytes, which are counted in the stream's `queued`.
  * on_window is called when all bytes were pulled. Returns false, and writes nothing, if the stream takes nothing or

@@ -126,13 +126,16 @@ struct heddle_h2_stream {
     bool expects_body;   /* on the client: false for HEAD */
     uint8_t interims;    /* on the client: the number of heads before the final one */
     bool has_trailers;
-    bool tunnel;         /* see heddle_h2_begin_tunnel */
+    /*
+     * Carries bytes both ways (RFC 9113, 8.5; RFC 8441): when one direction ends, the other stays open. Set by the
+     * owner when the head of a successful response was written.
+     */
+    bool tunnel;
     int64_t send_window, receive_window;
     uint32_t credit;     /* consumed, and not announced by WINDOW_UPDATE yet */
     uint32_t unconsumed; /* delivered, and not consumed */
     uint32_t kept;       /* the part of `unconsumed` that was credited to the connection's window */
     int64_t body_left;   /* bytes of the body still to come by content-length; -1: there is no content-length */
-    uint64_t body_size;  /* bytes of the body that came */
     heddle_h2_segment *first, *last;
     size_t queued;       /* bytes of the segments, which is the part of the body that was not pulled yet */
     heddle_bytes trailers; /* name, value, name … each after its size */

@@ -11,7 +11,6 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
         {HEDDLE_H2_SET_MAX_CONCURRENT_STREAMS, limits->max_streams},
         {HEDDLE_H2_SET_INITIAL_WINDOW_SIZE, limits->stream_window},
         {HEDDLE_H2_SET_MAX_HEADER_LIST_SIZE, limits->header_limit},
-        {HEDDLE_H2_SET_HEADER_TABLE_SIZE, limits->header_table_size},
         {HEDDLE_H2_SET_NO_RFC7540_PRIORITIES, 1},
         {HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL, 1}, /* the last entry, which is optional */
     };
@@ -112,7 +111,6 @@ void heddle_h2_take_settings_ack(heddle_h2_session *session)
     if (session->settings_acknowledged)
         return;
     session->settings_acknowledged = true;
-    heddle_hpack_decoder_limit(&session->decoder, limits->header_table_size);
     if (limits->stream_window >= HEDDLE_H2_DEFAULT_WINDOW)
         return;
     for (uint32_t i = 0; i < session->stream_count; i++)

@@ -332,11 +332,6 @@ void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
 
 /* -- tunnels ------------------------------------------------------------------------------------------------------- */
 
-void heddle_h2_begin_tunnel(heddle_h2_stream *stream)
-{
-    stream->tunnel = true;
-}
-
 void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt)
 {
     if (heddle_h2_state_is_closed(stream->state))

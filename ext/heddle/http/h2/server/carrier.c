@@ -197,7 +197,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     heddle_h2_server *server = server_of(session);
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    bool tunnels = request->protocol.size > 0; /* its application may need the bytes that the client sends */
+    bool tunnels = request->head.protocol.size > 0; /* its application may need the bytes that the client sends */
     if (request->head.method_id == HEDDLE_CONNECT && !tunnels) {
         heddle_rejection rejection;
         heddle_reject_connect(&rejection);

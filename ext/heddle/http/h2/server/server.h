@@ -25,7 +25,6 @@ typedef struct {
 
 /* Joins an exchange to its stream; exchange->carrier. It exists until both no longer need it. */
 struct heddle_h2_carrier {
-    heddle_h2_stream_owner owner; /* is_tunnel is false; this is the first member, as in heddle_h2_tunnel */
     heddle_h2_server *server;
     heddle_h2_stream *stream;
     heddle_exchange *exchange;

@@ -19,8 +19,7 @@ static heddle_h2_tunnel *find_next_tunnel(const heddle_h2_tunnel *tunnel)
 
 heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream)
 {
-    heddle_h2_stream_owner *owner = stream->owner;
-    return owner && owner->is_tunnel ? HEDDLE_CONTAINER_OF(owner, heddle_h2_tunnel, owner) : NULL;
+    return stream->tunnel ? stream->owner : NULL;
 }
 
 /* -- calls of its owner -------------------------------------------------------------------------------------------- */
@@ -30,11 +29,10 @@ void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     tunnel->server = carrier->server;
     tunnel->stream = carrier->stream;
-    tunnel->owner.is_tunnel = true;
     tunnel->due.at = -1;
     heddle_link_push_last(&tunnel->server->tunnels, &tunnel->link);
-    tunnel->stream->owner = &tunnel->owner;
-    heddle_h2_begin_tunnel(tunnel->stream);
+    tunnel->stream->owner = tunnel;
+    tunnel->stream->tunnel = true;
     heddle_h2_transfer_stream(carrier);
 }
 

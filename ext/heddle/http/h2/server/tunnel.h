@@ -13,11 +13,6 @@
 typedef struct heddle_h2_server heddle_h2_server;
 typedef struct heddle_h2_tunnel heddle_h2_tunnel;
 
-/* The owner of a stream. */
-typedef struct {
-    bool is_tunnel; /* false: the owner is an exchange's carrier */
-} heddle_h2_stream_owner;
-
 /* All these operations run in the loop, and may close the tunnel. */
 typedef struct {
     /* Takes received bytes, which it may overwrite. The owner calls heddle_h2_tunnel_consume when it has used them. */
@@ -38,7 +33,6 @@ typedef struct {
 } heddle_h2_tunnel_operations;
 
 struct heddle_h2_tunnel {
-    heddle_h2_stream_owner owner;
     bool noted;   /* `flushed` is to be called */
     bool closing; /* the stream is being ended */
     bool input_ended; /* the client has sent FIN, and `end_input` was called */
