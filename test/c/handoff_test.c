@@ -101,7 +101,7 @@ static const heddle_handoff_operations operations = {
     .add_read = add_read,
 };
 
-static const heddle_socket_set_operations epoll = {.name = "epoll", .watchable = true};
+static const heddle_socket_set_operations epoll = {.watchable = true};
 
 /* -- a loop's sockets ---------------------------------------------------------------------------------------------- */
 

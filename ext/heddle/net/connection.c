@@ -124,14 +124,20 @@ char *heddle_connection_push_back(heddle_connection *connection, size_t size)
     return input;
 }
 
+int heddle_connection_end_output(heddle_connection *connection)
+{
+    if (connection->transport.tls)
+        heddle_tls_send_close_notify(&connection->transport);
+    return shutdown(connection->transport.fd, SHUT_WR) == 0 ? 0 : -errno;
+}
+
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
 static void note_wait(heddle_wait *wait, bool begins)
 {
     heddle_connection *connection = wait->data;
     if (begins)
-        connection->sockets->set.operations->want(&connection->sockets->set, connection,
-                                                  (heddle_direction)(wait->slot - connection->waits));
+        heddle_connection_want(connection, (heddle_direction)(wait->slot - connection->waits));
 }
 
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,

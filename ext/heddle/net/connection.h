@@ -106,6 +106,9 @@ void heddle_connection_use_input(heddle_connection *connection, size_t size);
  */
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
 
+/* Ends the output; input continues. 0 or -errno. */
+int heddle_connection_end_output(heddle_connection *connection);
+
 /*
  * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts,
  * and IOError when another fiber already waits in that direction.

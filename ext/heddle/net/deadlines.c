@@ -45,6 +45,12 @@ void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadl
     heddle_due_set(connection->sockets, &connection->due, deadline);
 }
 
+void heddle_connection_set_time_limit(heddle_connection *connection, int64_t duration)
+{
+    heddle_connection_set_deadline(connection,
+                                   duration < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), duration));
+}
+
 void heddle_connection_handle_deadline(heddle_due *due)
 {
     heddle_connection *connection = HEDDLE_CONTAINER_OF(due, heddle_connection, due);

@@ -173,7 +173,6 @@ static void epoll_set_unlisten(heddle_socket_set *set, heddle_listener *listener
 }
 
 const heddle_socket_set_operations heddle_epoll_set = {
-    .name = "epoll",
     .waiters = 0,
     .watchable = true,
     .open = epoll_set_open,

@@ -28,12 +28,6 @@ static void enter_stage(heddle_connection *connection, heddle_handshake_stage st
     connection->stage = stage;
 }
 
-static void want_direction(heddle_connection *connection, heddle_direction direction)
-{
-    heddle_socket_set *set = &connection->sockets->set;
-    set->operations->want(set, connection, direction);
-}
-
 static void complete_handshake(heddle_connection *connection)
 {
     enter_stage(connection, HEDDLE_STAGE_COMPLETE);
@@ -104,7 +98,7 @@ static void read_proxy_header(heddle_connection *connection)
         if (there < 0 && errno == EINTR)
             continue;
         if (there < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            want_direction(connection, HEDDLE_READING);
+            heddle_connection_want(connection, HEDDLE_READING);
             return;
         }
         if (there <= 0)
@@ -195,7 +189,7 @@ static HEDDLE_LAST_USE void continue_tls(heddle_connection *connection)
     if (!tls->socket) {
         first_input first = peek_input(connection);
         if (first == NOTHING_YET) {
-            want_direction(connection, HEDDLE_READING);
+            heddle_connection_want(connection, HEDDLE_READING);
             return;
         }
         if (first == END_OF_INPUT) {
@@ -214,9 +208,9 @@ static HEDDLE_LAST_USE void continue_tls(heddle_connection *connection)
     if (heddle_sockets_at(sockets, identity) != connection)
         return;
     if (result == wait_readable) {
-        want_direction(connection, HEDDLE_READING);
+        heddle_connection_want(connection, HEDDLE_READING);
     } else if (result == wait_writable) {
-        want_direction(connection, HEDDLE_WRITING);
+        heddle_connection_want(connection, HEDDLE_WRITING);
     } else if (result != tls->socket) {
         note_failure(connection);
     } else {
@@ -268,11 +262,8 @@ bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener
             return true;
         }
     }
-    heddle_connection_set_deadline(connection,
-                                   sockets->handshake_queue.timeout < 0
-                                       ? -1
-                                       : heddle_add_duration(heddle_clock_coarse(), sockets->handshake_queue.timeout));
-    want_direction(connection, HEDDLE_READING);
+    heddle_connection_set_time_limit(connection, sockets->handshake_queue.timeout);
+    heddle_connection_want(connection, HEDDLE_READING);
     return true;
 }
 

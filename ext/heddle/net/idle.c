@@ -11,8 +11,7 @@ static bool is_idle(const heddle_connection *connection)
 
 static int64_t find_handshake_since(const heddle_connection *connection)
 {
-    int64_t timeout = connection->sockets->handshake_queue.timeout;
-    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+    return heddle_connection_limited_since(connection, connection->sockets->handshake_queue.timeout);
 }
 
 /* Returns INT64_MAX if the connection does not wait for a request. */

@@ -19,7 +19,6 @@ enum {
  * freed by `begin`, `handle_event` and `handle_deadline`.
  */
 struct heddle_protocol {
-    const char *name;
     bool stays; /* connections of this protocol are never handed off by the watch thread: they are never at rest */
     /*
      * Bytes that make the client reconnect, and are valid between any two frames. The watch thread sends them while the

@@ -45,8 +45,7 @@ static session *session_of_work(heddle_work *work)
 
 static void want_input(heddle_connection *connection)
 {
-    heddle_socket_set *set = &connection->sockets->set;
-    set->operations->want(set, connection, HEDDLE_READING);
+    heddle_connection_want(connection, HEDDLE_READING);
     heddle_connection_release(connection);
 }
 
@@ -88,10 +87,9 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
 
 static void handle_deadline(heddle_connection *connection)
 {
-    heddle_sockets *sockets = connection->sockets;
     session *raw = session_of(connection);
     if (raw->work.list)
-        heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), sockets->idle_timeout));
+        heddle_connection_set_time_limit(connection, connection->sockets->idle_timeout);
     else if (!raw->running)
         heddle_sockets_close_idle(connection);
 }
@@ -120,8 +118,7 @@ static void await_input(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
     heddle_transport *transport = &connection->transport;
-    heddle_connection_set_deadline(
-        connection, sockets->idle_timeout < 0 ? -1 : heddle_add_duration(heddle_clock_coarse(), sockets->idle_timeout));
+    heddle_connection_set_time_limit(connection, sockets->idle_timeout);
     if (has_input(connection))
         queue_connection(connection);
     else if (sockets->draining || heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
@@ -163,8 +160,7 @@ static bool is_idle(const heddle_connection *connection)
 
 static int64_t idle_since(const heddle_connection *connection)
 {
-    int64_t timeout = connection->sockets->idle_timeout;
-    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+    return heddle_connection_limited_since(connection, connection->sockets->idle_timeout);
 }
 
 static void release_session(heddle_connection *connection)
@@ -182,7 +178,6 @@ static void abandon_session(heddle_connection *connection)
 }
 
 const heddle_protocol heddle_raw_protocol = {
-    .name = "raw",
     .begin = begin_session,
     .handle_event = handle_event,
     .handle_deadline = handle_deadline,

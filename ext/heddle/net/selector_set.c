@@ -123,7 +123,6 @@ static void selector_set_resume(heddle_socket_set *set)
 }
 
 const heddle_socket_set_operations heddle_selector_set = {
-    .name = "selector",
     .waiters = 2,
     .hides_input_end = true,
     .open = selector_set_open,

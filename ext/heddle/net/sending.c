@@ -87,7 +87,7 @@ int heddle_connection_flush(heddle_connection *connection)
         if (sent > 0)
             heddle_output_advance(output, (size_t)sent);
         if (sent < 0 || (size_t)sent < offered) {
-            connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_WRITING);
+            heddle_connection_want(connection, HEDDLE_WRITING);
             return -EAGAIN;
         }
         most -= offered;

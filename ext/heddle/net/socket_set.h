@@ -15,7 +15,6 @@ typedef struct heddle_listener heddle_listener;
 typedef struct heddle_socket_set heddle_socket_set;
 
 typedef struct {
-    const char *name;
     size_t waiters;   /* how many waiters each connection has */
     bool hides_input_end; /* it reports an end of input as ordinary input */
     bool watchable;       /* the watch thread can harvest its events: connections_fd is an epoll set */

@@ -182,9 +182,9 @@ static int forget_connection(heddle_connection *connection, bool closing)
     heddle_connection_drop_input(connection);
     heddle_connection_drop_output(connection);
     leave_slot(sockets, connection);
-    int fd = connection->transport.operations->detach(&connection->transport);
+    int fd = connection->transport.fd;
     if (connection->transport.tls)
-        heddle_tls_free(connection->transport.tls); /* its handshake was incomplete */
+        heddle_tls_free(connection->transport.tls);
     sockets->connections--;
     heddle_address_uncount(connection);
     if (sockets->balance.slot)

@@ -137,6 +137,13 @@ static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
 {
     return sockets->set.operations->hides_input_end;
 }
+/* Called before something waits for the connection's events in this direction. */
+static inline void heddle_connection_want(heddle_connection *connection, heddle_direction direction)
+{
+    heddle_socket_set *set = &connection->sockets->set;
+    set->operations->want(set, connection, direction);
+}
+
 /* Makes the loop call `resume` of the set at the beginning of its next tick. From any thread. */
 void heddle_sockets_schedule_resume(heddle_sockets *sockets);
 
@@ -292,6 +299,14 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 void heddle_deadlines_start(heddle_sockets *sockets);
 /* Sets a deadline; < 0: none. The protocol's handle_deadline is called up to 64 ms after it. */
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
+/* The same, in ns from now. */
+void heddle_connection_set_time_limit(heddle_connection *connection, int64_t duration);
+/* When the current time limit, of this duration, was set; INT64_MAX: there is no time limit. */
+static inline int64_t heddle_connection_limited_since(const heddle_connection *connection, int64_t duration)
+{
+    return duration < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - duration;
+}
+
 /* The operation `passed` of connection->due. */
 void heddle_connection_handle_deadline(heddle_due *due);
 

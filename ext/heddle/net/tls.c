@@ -394,26 +394,8 @@ void heddle_tls_send_close_notify(heddle_transport *transport)
         library.clear_error(); /* there may be no room for close_notify: a peer that reads nothing does not need it */
 }
 
-static int tls_shutdown(heddle_transport *transport)
-{
-    heddle_tls_send_close_notify(transport);
-    return shutdown(transport->fd, SHUT_WR) == 0 ? 0 : -errno;
-}
-
-static int tls_detach(heddle_transport *transport)
-{
-    int fd = transport->fd;
-    heddle_tls_free(transport->tls);
-    transport->tls = NULL;
-    transport->fd = -1;
-    return fd;
-}
-
 const heddle_transport_operations heddle_tls_transport = {
-    .name = "tls",
     .recv = tls_recv,
     .send = tls_send,
     .pending = tls_pending,
-    .shutdown = tls_shutdown,
-    .detach = tls_detach,
 };

@@ -49,18 +49,6 @@ static size_t plain_pending(heddle_transport *transport)
     return 0;
 }
 
-static int plain_shutdown(heddle_transport *transport)
-{
-    return shutdown(transport->fd, SHUT_WR) == 0 ? 0 : -errno;
-}
-
-static int plain_detach(heddle_transport *transport)
-{
-    int fd = transport->fd;
-    transport->fd = -1;
-    return fd;
-}
-
 void heddle_transport_will_reset(heddle_transport *transport)
 {
     struct linger at_once = {.l_onoff = 1};
@@ -69,10 +57,7 @@ void heddle_transport_will_reset(heddle_transport *transport)
 }
 
 const heddle_transport_operations heddle_plain_transport = {
-    .name = "plain",
     .recv = plain_recv,
     .send = plain_send,
     .pending = plain_pending,
-    .shutdown = plain_shutdown,
-    .detach = plain_detach,
 };

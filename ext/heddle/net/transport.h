@@ -14,17 +14,12 @@ typedef struct heddle_transport heddle_transport;
 typedef struct heddle_tls heddle_tls;
 
 typedef struct {
-    const char *name;
     /* Returns the number of bytes, 0 at the end of input, or -errno. */
     ssize_t (*recv)(heddle_transport *transport, void *memory, size_t size);
     /* Returns how many bytes were taken, maybe fewer than offered, or -errno. Never causes a signal. */
     ssize_t (*send)(heddle_transport *transport, const struct iovec *pieces, int count);
     /* Bytes that were read from the socket and not yet returned by recv. */
     size_t (*pending)(heddle_transport *transport);
-    /* Ends the output; input continues. Returns 0 or -errno. */
-    int (*shutdown)(heddle_transport *transport);
-    /* Releases the descriptor without closing it; the transport ends. */
-    int (*detach)(heddle_transport *transport);
 } heddle_transport_operations;
 
 /* Pending events: reported by the kernel, not yet handled. */

@@ -174,15 +174,15 @@ static void wait_for_more(heddle_connection *connection)
     } else if (h1->stage == HEDDLE_H1_IDLE && heddle_connection_buffered(connection)) {
         heddle_h1_enter(h1, HEDDLE_H1_HEAD);
         h1->head_began = heddle_clock_now();
-        heddle_h1_set_time_limit(connection, engine->head_timeout);
+        heddle_connection_set_time_limit(connection, engine->head_timeout);
     } else if (h1->stage == HEDDLE_H1_IDLE) {
         if (sockets->draining) {
             heddle_h1_close(connection);
             return;
         }
-        heddle_h1_set_time_limit(connection, heddle_h1_idle_timeout(connection));
+        heddle_connection_set_time_limit(connection, heddle_h1_idle_timeout(connection));
     }
-    sockets->set.operations->want(&sockets->set, connection, HEDDLE_READING);
+    heddle_connection_want(connection, HEDDLE_READING);
     heddle_connection_release(connection);
 }
 

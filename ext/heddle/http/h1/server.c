@@ -20,7 +20,7 @@ static void send_more(heddle_connection *connection)
     else if (result != -EAGAIN)
         heddle_h1_close(connection);
     else if (connection->output.size < before)
-        heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+        heddle_connection_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
 }
 
 static void reject_late_head(heddle_connection *connection)
@@ -65,7 +65,7 @@ static bool has_client_left(const heddle_connection *connection)
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
 {
     heddle_connection *connection = exchange->work.connection;
-    connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+    heddle_connection_want(connection, HEDDLE_READING);
     return has_client_left(connection);
 }
 
@@ -177,7 +177,7 @@ static void handle_deadline(heddle_connection *connection)
         break;
     case HEDDLE_H1_SENDING:
         if (heddle_link_is_listed(&connection->turn_link)) { /* it waits for its turn, not for the client */
-            heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+            heddle_connection_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
             break;
         }
         /* also discards the part of the response that the kernel has not sent */
@@ -245,8 +245,7 @@ static bool is_idle(const heddle_connection *connection)
 
 static int64_t idle_since(const heddle_connection *connection)
 {
-    int64_t timeout = heddle_h1_idle_timeout(connection);
-    return timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+    return heddle_connection_limited_since(connection, heddle_h1_idle_timeout(connection));
 }
 
 /* Since when the client has sent and read nothing although it must. */
@@ -258,7 +257,7 @@ static int64_t heard_at(const heddle_connection *connection)
         return h1->body_heard;
     int64_t timeout = h1->stage == HEDDLE_H1_HEAD ? engine->head_timeout : engine->write_timeout;
     bool counts = h1->stage == HEDDLE_H1_HEAD || h1->stage == HEDDLE_H1_SENDING;
-    return !counts || timeout < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - timeout;
+    return counts ? heddle_connection_limited_since(connection, timeout) : INT64_MAX;
 }
 
 static bool is_in_transit(const heddle_connection *connection)
@@ -374,7 +373,6 @@ void heddle_h1_complete_rejection(heddle_connection *connection, int status)
 }
 
 const heddle_protocol heddle_h1_protocol = {
-    .name = "HTTP/1.1",
     .begin = heddle_h1_parse_buffered, /* after a handoff the first bytes are buffered already */
     .handle_event = handle_event,
     .take_turn = take_turn,

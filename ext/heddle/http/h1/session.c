@@ -10,11 +10,6 @@ void heddle_h1_close(heddle_connection *connection)
     heddle_sockets_close_idle(connection);
 }
 
-void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration)
-{
-    heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), duration));
-}
-
 /* -- queueing ----------------------------------------------------------------------------------------------------- */
 
 /* How many requests follow in the received bytes, if they are as long as this one. */
@@ -67,7 +62,7 @@ void heddle_h1_linger(heddle_connection *connection)
     for (;;) {
         ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
-            connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+            heddle_connection_want(connection, HEDDLE_READING);
             return;
         }
         if (bytes <= 0)
@@ -87,15 +82,14 @@ static void begin_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_h1_engine(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_transport *transport = &connection->transport;
-    if (engine->linger_timeout == 0 || h1->ended || transport->operations->shutdown(transport) < 0) {
+    if (engine->linger_timeout == 0 || h1->ended || heddle_connection_end_output(connection) < 0) {
         heddle_h1_close(connection);
         return;
     }
     heddle_h1_enter(h1, HEDDLE_H1_LINGER);
     h1->taken = 0;
     heddle_connection_drop_input(connection);
-    heddle_h1_set_time_limit(connection, engine->linger_timeout);
+    heddle_connection_set_time_limit(connection, engine->linger_timeout);
     heddle_h1_linger(connection);
 }
 
@@ -132,7 +126,7 @@ void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
         heddle_h1_proceed(connection);
     } else if (result == -EAGAIN) {
         heddle_h1_enter(h1, HEDDLE_H1_SENDING);
-        heddle_h1_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+        heddle_connection_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
     } else {
         heddle_h1_close(connection);
     }

@@ -62,8 +62,6 @@ typedef enum {
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
 HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
-/* Sets the session's deadline, in ns from now. */
-void heddle_h1_set_time_limit(heddle_connection *connection, int64_t duration);
 /* Sends the rest of the output. As soon as all of it is sent, the session continues with `next`. */
 HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
 /* Called when all output was sent: the session continues with h1->after_sending. */

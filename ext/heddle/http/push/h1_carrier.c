@@ -53,7 +53,7 @@ static void read_input(heddle_push_session *socket)
         char *scratch = heddle_sockets_scratch(connection->sockets);
         ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
-            connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+            heddle_connection_want(connection, HEDDLE_READING);
             return;
         }
         if (bytes <= 0) { /* the end without a close frame is an error */
@@ -139,7 +139,7 @@ static void discard_input(heddle_push_session *socket)
         socket->lingered += bytes > 0 ? (uint64_t)bytes : 0;
     } while (bytes > 0 && socket->lingered < socket->engine->linger_limit);
     if (bytes == -EAGAIN)
-        connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
+        heddle_connection_want(connection, HEDDLE_READING);
     else
         heddle_push_stop_carrier(socket);
 }
@@ -147,13 +147,12 @@ static void discard_input(heddle_push_session *socket)
 static void end_output(heddle_push_session *socket)
 {
     heddle_connection *connection = socket->work.connection;
-    heddle_transport *transport = &connection->transport;
     if (!socket->lingers) {
         int result = heddle_connection_flush(connection);
         if (result == -EAGAIN)
             return;
         bool lingers = socket->framing->reads_frames && socket->engine->linger_timeout != 0;
-        if (result != 0 || !lingers || transport->operations->shutdown(transport) < 0) {
+        if (result != 0 || !lingers || heddle_connection_end_output(connection) < 0) {
             heddle_push_stop_carrier(socket);
             return;
         }
@@ -309,7 +308,6 @@ static void abandon_socket(heddle_connection *connection)
 }
 
 const heddle_protocol heddle_push_protocol = {
-    .name = "push",
     .stays = true, /* its handler is in this process */
     .describe = heddle_events_describe,
     .begin = begin_socket,

@@ -17,7 +17,7 @@ void heddle_h2_discard_input(heddle_h2_server *server)
         server->lingered += bytes > 0 ? (uint64_t)bytes : 0;
     } while (bytes > 0 && server->lingered < limit && ++reads < READS);
     if (bytes == -EAGAIN)
-        heddle_h2_request_input(connection);
+        heddle_connection_want(connection, HEDDLE_READING);
     else if (bytes > 0 && server->lingered < limit)
         heddle_turns_wait(connection, HEDDLE_TURN_READS);
     else
@@ -103,7 +103,7 @@ void heddle_h2_read_and_send(heddle_h2_server *server)
         ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
             if (heddle_h2_send(server))
-                heddle_h2_request_input(connection);
+                heddle_connection_want(connection, HEDDLE_READING);
             return;
         }
         if (bytes < 0) {

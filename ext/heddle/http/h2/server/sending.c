@@ -46,16 +46,15 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_transport *transport = &connection->transport;
-    heddle_transport_lock_wire(transport); /* stays locked */
-    if (server->ended || engine->linger_timeout == 0 || transport->operations->shutdown(transport) < 0) {
+    heddle_transport_lock_wire(&connection->transport); /* stays locked */
+    if (server->ended || engine->linger_timeout == 0 || heddle_connection_end_output(connection) < 0) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
     }
     server->lingers = true;
     heddle_connection_drop_input(connection);
-    heddle_connection_set_deadline(connection, heddle_add_duration(heddle_clock_coarse(), engine->linger_timeout));
-    heddle_h2_request_input(connection);
+    heddle_connection_set_time_limit(connection, engine->linger_timeout);
+    heddle_connection_want(connection, HEDDLE_READING);
     return HEDDLE_ALIVE;
 }
 

@@ -226,7 +226,6 @@ static void abandon_server(heddle_connection *connection)
 static const char farewell[] = {0, 0, 8, HEDDLE_H2_GOAWAY, 0, 0, 0, 0, 0, 0x7F, -1, -1, -1, 0, 0, 0, 0};
 
 const heddle_protocol heddle_h2_protocol = {
-    .name = "HTTP/2",
     .stays = true, /* HPACK's tables can't be handed off */
     .farewell = farewell,
     .farewell_size = sizeof(farewell),

@@ -151,11 +151,6 @@ static inline void heddle_h2_end_call(heddle_h2_server *server)
 HEDDLE_LAST_USE void heddle_h2_read_and_send(heddle_h2_server *server);
 /* Discards input while the client receives the last frame. */
 HEDDLE_LAST_USE void heddle_h2_discard_input(heddle_h2_server *server);
-static inline void heddle_h2_request_input(heddle_connection *connection)
-{
-    connection->sockets->set.operations->want(&connection->sockets->set, connection, HEDDLE_READING);
-}
-
 /* -- h2/server/carrier.c ------------------------------------------------------------------------------------------- */
 
 /* The operations that the session calls for its streams. */
