@@ -41,12 +41,6 @@ bool heddle_admission_drop_abandoned(heddle_sockets *sockets, heddle_work *work,
     return true;
 }
 
-void heddle_admission_apply_limits(heddle_sockets *sockets)
-{
-    if (!sockets->closed)
-        heddle_admission_request(sockets);
-}
-
 void heddle_admission_end_queue(heddle_sockets *sockets)
 {
     heddle_work *work;

@@ -1,22 +1,17 @@
 #include "net/sockets.h"
 
-static heddle_balance *balance_of(heddle_sockets *sockets)
-{
-    return &sockets->balance;
-}
-
 void heddle_balance_show_accepting(heddle_sockets *sockets)
 {
     heddle_scoreboard_slot *slot = sockets->balance.slot;
-    if (slot)
-        HEDDLE_SCOREBOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
-    if (slot)
-        HEDDLE_SCOREBOARD_SET(slot->open, sockets->listeners && !(sockets->paused & HEDDLE_PAUSED_BY_USER));
+    if (!slot)
+        return;
+    HEDDLE_SCOREBOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
+    HEDDLE_SCOREBOARD_SET(slot->open, sockets->listeners && !(sockets->paused & HEDDLE_PAUSED_BY_USER));
 }
 
 bool heddle_balance_should_defer(heddle_sockets *sockets)
 {
-    heddle_balance *balance = balance_of(sockets);
+    heddle_balance *balance = &sockets->balance;
     return balance->slot &&
            heddle_scoreboard_has_less_loaded(balance->scoreboard, balance->slot, heddle_clock_coarse());
 }
@@ -65,7 +60,7 @@ void heddle_balance_stop_accepting(heddle_sockets *sockets)
 
 static void wake_pool_follower(heddle_sockets *sockets)
 {
-    heddle_balance *balance = balance_of(sockets);
+    heddle_balance *balance = &sockets->balance;
     if (!balance->slot || !balance->pool_follower)
         return;
     uint32_t changes = atomic_load(&balance->scoreboard->header->pool_changes);
@@ -98,7 +93,7 @@ static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
 
 void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_scoreboard *scoreboard, uint32_t slot)
 {
-    heddle_balance *balance = balance_of(sockets);
+    heddle_balance *balance = &sockets->balance;
     balance->object = object;
     balance->scoreboard = scoreboard;
     balance->slot = &scoreboard->slots[slot];
@@ -120,7 +115,7 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
 
 void heddle_balance_leave(heddle_sockets *sockets)
 {
-    heddle_balance *balance = balance_of(sockets);
+    heddle_balance *balance = &sockets->balance;
     if (!balance->slot)
         return;
     heddle_handoff_end(sockets); /* the handoff uses the scoreboard's slot, too */

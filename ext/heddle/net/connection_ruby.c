@@ -99,7 +99,7 @@ VALUE heddle_connection_readpartial(heddle_connection *const *place, long max, i
         heddle_connection *connection = check_open(*place);
         if (heddle_connection_buffered(connection))
             return take_buffered(connection, size);
-        char *scratch = heddle_sockets_scratch(connection->sockets);
+        char *scratch = connection->sockets->scratch;
         ssize_t result = receive_bytes(connection, scratch, size);
         if (result >= 0)
             return result ? rb_str_new(scratch, result) : Qnil;

@@ -17,11 +17,6 @@ static const int64_t SHARE = 2000000;
 
 static VALUE wait_readable, wait_writable;
 
-void heddle_handshake_init(heddle_handshakes *queue)
-{
-    heddle_link_init_head(&queue->due);
-}
-
 static void enter_stage(heddle_connection *connection, heddle_handshake_stage stage)
 {
     HEDDLE_ASSERT(heddle_handshake_may_enter(connection->stage, stage));

@@ -32,7 +32,6 @@ typedef struct {
     int64_t timeout; /* for the whole stage, ns; < 0: none */
 } heddle_handshakes;
 
-void heddle_handshake_init(heddle_handshakes *queue);
 /*
  * Begins the stage for a new connection. Returns false if this listener has no handshake stage: then the protocol may
  * begin.

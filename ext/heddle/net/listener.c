@@ -56,7 +56,7 @@ void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
         disarm_listener(listener);
 }
 
-static void pause_after_failure(heddle_sockets *sockets);
+static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason);
 static void arm_all(heddle_sockets *sockets);
 
 void heddle_listeners_rearm(heddle_sockets *sockets)
@@ -82,7 +82,7 @@ static void arm_all(heddle_sockets *sockets)
         if (is_closed(*link)) {
             drop_listener(link);
         } else if (arm_listener(*link) < 0) {
-            pause_after_failure(sockets);
+            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF);
             return;
         } else {
             link = &(*link)->next;
@@ -99,8 +99,6 @@ static bool is_client_waiting(const heddle_sockets *sockets)
     }
     return false;
 }
-
-static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason);
 
 /* Accepts again after a pause. Another worker may have accepted the waiting client meanwhile. */
 static void resume_after_rest(heddle_timer *timer)
@@ -125,12 +123,6 @@ static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason)
             return; /* no memory for the timer: the next tick tries again */
     }
     heddle_listeners_pause(sockets, reason);
-}
-
-/* Pauses a listener from which accept has failed: it stays readable, so the loop would spin. */
-static void pause_after_failure(heddle_sockets *sockets)
-{
-    pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF);
 }
 
 /* -- adding ------------------------------------------------------------------------------------------------------ */
@@ -185,12 +177,8 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
         rb_memerror();
     *listener = (heddle_listener){.sockets = sockets, .io = io, .acceptor = acceptor, .proxies = proxies, .fd = fd,
                                   .own_user = own_user, .local = heddle_address_of_socket(fd)};
-    if (listener->local.family != AF_UNIX) {
+    if (listener->local.family != AF_UNIX)
         set_tcp_options(fd);
-#ifndef __linux__
-        listener->sets_options = true;
-#endif
-    }
     listener->next = sockets->listeners;
     sockets->listeners = listener;
     heddle_balance_show_accepting(sockets);
@@ -275,10 +263,12 @@ static int accept_one(heddle_listener *listener, socket_address *address)
     int on = 1;
     setsockopt(fd, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof(on));
 #endif
-    if (listener->sets_options)
-        set_tcp_options(fd);
     if (listener->local.family == AF_UNIX)
         address->any.sa_family = AF_UNIX;
+#ifndef __linux__
+    else
+        set_tcp_options(fd);
+#endif
     return fd;
 }
 
@@ -366,7 +356,8 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             return false;
         }
         if (is_exhaustion(result)) {
-            pause_after_failure(sockets);
+            /* the listener stays readable: without a pause the loop would spin */
+            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF);
             return !sockets->paused;
         }
         if (left == 0)

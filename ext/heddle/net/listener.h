@@ -45,7 +45,6 @@ struct heddle_listener {
     VALUE acceptor;   /* Heddle::Net::TLS, or Qnil */
     VALUE proxies;    /* the Heddle::Net::Networks whose connections begin with a PROXY header, or Qnil */
     int fd;
-    bool sets_options; /* sets the TCP options on each accepted socket, because this system does not inherit them */
     bool armed;
     bool own_user; /* only this user's processes and root's may connect */
     heddle_address local;

@@ -90,7 +90,7 @@ typedef struct {
 /* Sends a piece of the file with read and send. Used where the system or the transport has no sendfile. */
 static ssize_t copy_piece(heddle_connection *connection, file_output *output)
 {
-    char *scratch = heddle_sockets_scratch(connection->sockets);
+    char *scratch = connection->sockets->scratch;
     size_t size = output->left < HEDDLE_SCRATCH ? output->left : HEDDLE_SCRATCH;
     ssize_t bytes = pread(output->fd, scratch, size, output->offset);
     if (bytes < 0)

@@ -152,8 +152,3 @@ extern heddle_service heddle_raw_service;
 /* Gives the connection a protocol and its session, which replace the earlier ones. */
 HEDDLE_LAST_USE void heddle_connection_start(heddle_connection *connection, const heddle_protocol *protocol,
                                              void *session);
-
-static inline void *heddle_connection_session(const heddle_connection *connection)
-{
-    return connection->session;
-}

@@ -35,7 +35,7 @@ typedef struct {
 
 static session *session_of(const heddle_connection *connection)
 {
-    return heddle_connection_session(connection);
+    return connection->session;
 }
 
 static session *session_of_work(heddle_work *work)
@@ -61,7 +61,7 @@ static void read_more(heddle_connection *connection)
         return;
     /* The peer may have closed the connection. A runner is needed only if it has sent bytes before. */
     bool ending = heddle_transport_has(transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP) ||
-                  heddle_sockets_hide_input_end(connection->sockets);
+                  connection->sockets->set.operations->hides_input_end;
     prospect next = ending ? probe_input(connection) : SOMETHING;
     if (next == SOMETHING)
         queue_connection(connection);

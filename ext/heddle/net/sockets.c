@@ -371,7 +371,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
     heddle_rounds_start(&sockets->rounds);
     heddle_turns_init(&sockets->turns);
     heddle_ready_list_init(&sockets->reserve.deferred);
-    heddle_handshake_init(&sockets->handshake_queue);
+    heddle_link_init_head(&sockets->handshake_queue.due);
     heddle_handoff_start(sockets, &heddle_sockets_handoff);
     heddle_deadlines_start(sockets);
 }

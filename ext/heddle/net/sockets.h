@@ -83,7 +83,7 @@ struct heddle_sockets {
     int64_t idle_timeout; /* ns, < 0: none */
 
     heddle_runners runners;
-    char *scratch; /* a buffer for received bytes, before a String is made of them */
+    char *scratch; /* a buffer of HEDDLE_SCRATCH bytes, used only between two waits */
 
     size_t connections, running, max_connections;
     VALUE proxies; /* the Heddle::Net::Networks whose connections are not counted by address, or Qnil */
@@ -132,11 +132,6 @@ HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddl
                                                   uint8_t ready);
 /* Delivers an event without waiting for a turn. */
 HEDDLE_LAST_USE void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
-/* Does this system's set report an end of input as ordinary input? */
-static inline bool heddle_sockets_hide_input_end(const heddle_sockets *sockets)
-{
-    return sockets->set.operations->hides_input_end;
-}
 /* Called before something waits for the connection's events in this direction. */
 static inline void heddle_connection_want(heddle_connection *connection, heddle_direction direction)
 {
@@ -255,8 +250,6 @@ HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 HEDDLE_LAST_USE void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
 /* Called when the item's turn has come. Returns true if it was rejected because its client has left. */
 HEDDLE_MUST_CHECK bool heddle_admission_drop_abandoned(heddle_sockets *sockets, heddle_work *work, int64_t now);
-/* Called after the limits have changed. */
-void heddle_admission_apply_limits(heddle_sockets *sockets);
 /* Rejects all waiting items. */
 void heddle_admission_end_queue(heddle_sockets *sockets);
 
@@ -342,12 +335,6 @@ void heddle_sockets_flush(heddle_sockets *sockets);
  * a few times a second.
  */
 size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget, double rate, int64_t span);
-
-/* A buffer of HEDDLE_SCRATCH bytes, valid until the next wait. */
-static inline char *heddle_sockets_scratch(heddle_sockets *sockets)
-{
-    return sockets->scratch;
-}
 
 /* Closes an idle connection, unless another thread has just taken it. */
 void heddle_sockets_close_idle(heddle_connection *connection);

@@ -273,7 +273,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
     if (!NIL_P(limit) && value == 0)
         rb_raise(rb_eArgError, "the limit must be at least 1, or nil");
     sockets->admission.limit = value;
-    heddle_admission_apply_limits(sockets);
+    heddle_admission_request(sockets);
     return limit;
 }
 
@@ -292,7 +292,7 @@ static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
         rb_raise(rb_eArgError, "the limit of the queue must be at least 1");
     sockets->admission.queue_limit = queue_limit;
     sockets->admission.queue_timeout = queue_timeout;
-    heddle_admission_apply_limits(sockets);
+    heddle_admission_request(sockets);
     return Qnil;
 }
 

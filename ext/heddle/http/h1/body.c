@@ -10,7 +10,7 @@
 
 void heddle_h1_await_body(heddle_connection *connection)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     int64_t deadline = h1->body_deadline;
     if (h1->stage == HEDDLE_H1_BODY && h1->exchange->spool)
@@ -28,9 +28,9 @@ void heddle_h1_await_body(heddle_connection *connection)
 /* `error`: an errno; ENOBUFS is Heddle's own limit. */
 static heddle_h1_progress reject_unwritten(heddle_connection *connection, int error)
 {
+    const heddle_exchange *exchange = heddle_h1_of(connection)->exchange;
     heddle_rejection rejection;
-    const char *retry_after =
-        heddle_body_make_rejection(heddle_h1_engine(connection), heddle_h1_of(connection)->exchange, error, &rejection);
+    const char *retry_after = heddle_body_make_rejection(exchange->engine, exchange, error, &rejection);
     heddle_h1_reject(connection, &rejection, retry_after);
     return HEDDLE_H1_ENDED;
 }
@@ -58,7 +58,7 @@ static int begin_to_spool(heddle_connection *connection)
 
 heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
     const heddle_request_head *head = &exchange->head;
@@ -94,7 +94,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
 static HEDDLE_MUST_CHECK heddle_h1_progress write_buffer(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    int result = heddle_body_spool_submit(h1->exchange->spool, heddle_h1_engine(connection)->body_disk_limit);
+    int result = heddle_body_spool_submit(h1->exchange->spool, h1->exchange->engine->body_disk_limit);
     if (result < 0)
         return reject_unwritten(connection, -result);
     heddle_h1_enter(h1, HEDDLE_H1_SPOOLING);
@@ -142,7 +142,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress proceed_reading(heddle_connection *c
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     if (h1->streams) {
         bool fills_buffer = h1->left < 0 && exchange->body_size > engine->body_buffer;
         return h1->received || fills_buffer ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
@@ -220,7 +220,7 @@ static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t 
 static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *connection, char *bytes, size_t size,
                                                         size_t *used)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_rejection rejection;
     size_t length;
@@ -262,8 +262,9 @@ heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *byt
     if (result == HEDDLE_H1_ENDED)
         return result;
     if (!h1->received) {
+        const heddle_engine *engine = heddle_engine_of_connection(connection);
         h1->body_heard = heddle_clock_coarse();
-        h1->body_deadline = heddle_body_next_deadline(heddle_h1_engine(connection), h1->body_deadline, *used);
+        h1->body_deadline = heddle_body_next_deadline(engine, h1->body_deadline, *used);
     }
     if (h1->stage == HEDDLE_H1_BODY)
         return proceed_reading(connection);

@@ -20,7 +20,7 @@ enum {
 static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes,
                                                            bool more_came)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange =
         heddle_exchange_new(engine, &heddle_h1_exchange_operations, connection, &engine->head, bytes);
@@ -57,7 +57,7 @@ static bool chose_h2(const heddle_connection *connection)
  */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {
-    const heddle_engine *engine = heddle_h1_engine(connection);
+    const heddle_engine *engine = heddle_engine_of_connection(connection);
     if (connection->transport.tls || !engine->h2_over_plain)
         return false;
     size_t most = size < HEDDLE_H2_PREFACE_SIZE ? size : HEDDLE_H2_PREFACE_SIZE;
@@ -77,7 +77,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *conn
 static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connection, const char *bytes, size_t size,
                                                        size_t *used)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_rejection rejection;
     *used = 0;
@@ -147,7 +147,7 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
 
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection)
 {
-    const heddle_engine *engine = heddle_h1_engine(connection);
+    const heddle_engine *engine = heddle_engine_of_connection(connection);
     /* a shared connection was handed off: the process before this one may have answered requests */
     bool silent = !heddle_h1_of(connection)->answered && !connection->shared;
     return silent && engine->head_timeout < engine->idle_timeout ? engine->head_timeout : engine->idle_timeout;
@@ -166,7 +166,7 @@ static void reject_truncated(heddle_connection *connection, const char *what)
  */
 static void wait_for_more(heddle_connection *connection)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_sockets *sockets = connection->sockets;
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_DISCARD) {
@@ -223,7 +223,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     }
     *into = INTO_SCRATCH;
     *size = h1->stage == HEDDLE_H1_IDLE ? FIRST_READ : HEDDLE_SCRATCH;
-    return heddle_sockets_scratch(connection->sockets);
+    return connection->sockets->scratch;
 }
 
 /* Keeps the unused bytes. Returns false without memory. */

@@ -20,21 +20,21 @@ static void send_more(heddle_connection *connection)
     else if (result != -EAGAIN)
         heddle_h1_close(connection);
     else if (connection->output.size < before)
-        heddle_connection_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+        heddle_connection_set_time_limit(connection, heddle_engine_of_connection(connection)->write_timeout);
 }
 
 static void reject_late_head(heddle_connection *connection)
 {
     heddle_rejection rejection;
     heddle_reject(&rejection, 408, "the request head was not complete after %g s",
-                  (double)heddle_h1_engine(connection)->head_timeout / 1e9);
+                  (double)heddle_engine_of_connection(connection)->head_timeout / 1e9);
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
 static void reject_slow_body(heddle_connection *connection)
 {
     heddle_rejection rejection;
-    heddle_body_reject_slow(heddle_h1_engine(connection), &rejection);
+    heddle_body_reject_slow(heddle_engine_of_connection(connection), &rejection);
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
@@ -58,7 +58,7 @@ static bool has_client_left(const heddle_connection *connection)
     char byte;
     if (heddle_transport_has(&connection->transport, HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN))
         return true;
-    return heddle_sockets_hide_input_end(connection->sockets) &&
+    return connection->sockets->set.operations->hides_input_end &&
            recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
@@ -177,7 +177,7 @@ static void handle_deadline(heddle_connection *connection)
         break;
     case HEDDLE_H1_SENDING:
         if (heddle_link_is_listed(&connection->turn_link)) { /* it waits for its turn, not for the client */
-            heddle_connection_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+            heddle_connection_set_time_limit(connection, heddle_engine_of_connection(connection)->write_timeout);
             break;
         }
         /* also discards the part of the response that the kernel has not sent */
@@ -213,7 +213,7 @@ static bool discard_unread_input(heddle_connection *connection)
     if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
         return true;
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
-    return heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH) > 0;
+    return heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH) > 0;
 }
 
 /* Called when the response is complete or queued. With `reusable` the connection stays open. */
@@ -231,7 +231,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
         heddle_connection_flush_later(connection);
         h1->pipelined = 0;
         heddle_h1_enter(h1, HEDDLE_H1_DISCARD);
-        h1->body_deadline = heddle_body_first_deadline(heddle_h1_engine(connection), heddle_clock_coarse());
+        h1->body_deadline = heddle_body_first_deadline(heddle_engine_of_connection(connection), heddle_clock_coarse());
         h1->taken = 0;
         heddle_h1_parse_buffered(connection);
     }
@@ -251,7 +251,7 @@ static int64_t idle_since(const heddle_connection *connection)
 /* Since when the client has sent and read nothing although it must. */
 static int64_t heard_at(const heddle_connection *connection)
 {
-    const heddle_engine *engine = heddle_h1_engine(connection);
+    const heddle_engine *engine = heddle_engine_of_connection(connection);
     const heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->stage == HEDDLE_H1_BODY)
         return h1->body_heard;
@@ -329,13 +329,13 @@ static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 
 bool heddle_h1_may_persist(const heddle_connection *connection)
 {
-    const heddle_engine *engine = heddle_h1_engine(connection);
+    const heddle_engine *engine = heddle_engine_of_connection(connection);
     return !engine->draining && !connection->sockets->leaving && may_discard_body(engine, heddle_h1_of(connection));
 }
 
 void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_response(engine, h1->exchange, status);
@@ -358,7 +358,7 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
                                int status)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    heddle_engine_count_response(heddle_h1_engine(connection), h1->exchange, status);
+    heddle_engine_count_response(heddle_engine_of_connection(connection), h1->exchange, status);
     heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
     heddle_connection_drop_handle(connection);

@@ -51,12 +51,7 @@ typedef struct {
 
 static inline heddle_h1 *heddle_h1_of(const heddle_connection *connection)
 {
-    return heddle_connection_session(connection);
-}
-
-static inline heddle_engine *heddle_h1_engine(const heddle_connection *connection)
-{
-    return heddle_engine_of_connection(connection);
+    return connection->session;
 }
 
 extern const heddle_protocol heddle_h1_protocol;

@@ -56,9 +56,9 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 
 void heddle_h1_linger(heddle_connection *connection)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    char *scratch = heddle_sockets_scratch(connection->sockets);
+    char *scratch = connection->sockets->scratch;
     for (;;) {
         ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
@@ -80,7 +80,7 @@ void heddle_h1_linger(heddle_connection *connection)
  */
 static void begin_linger(heddle_connection *connection)
 {
-    heddle_engine *engine = heddle_h1_engine(connection);
+    heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (engine->linger_timeout == 0 || h1->ended || heddle_connection_end_output(connection) < 0) {
         heddle_h1_close(connection);
@@ -126,7 +126,7 @@ void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
         heddle_h1_proceed(connection);
     } else if (result == -EAGAIN) {
         heddle_h1_enter(h1, HEDDLE_H1_SENDING);
-        heddle_connection_set_time_limit(connection, heddle_h1_engine(connection)->write_timeout);
+        heddle_connection_set_time_limit(connection, heddle_engine_of_connection(connection)->write_timeout);
     } else {
         heddle_h1_close(connection);
     }
@@ -139,8 +139,8 @@ bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejecti
 {
     char bytes[1024];
     heddle_buffer answer = {.bytes = bytes, .room = sizeof(bytes)};
-    heddle_rejection_write(rejection, &answer, heddle_engine_date(heddle_h1_engine(connection)), HEDDLE_DATE_LINE,
-                            content, retry_after);
+    const char *date = heddle_engine_date(heddle_engine_of_connection(connection));
+    heddle_rejection_write(rejection, &answer, date, HEDDLE_DATE_LINE, content, retry_after);
     if (answer.used > answer.room || !heddle_output_add_bytes(&connection->output, bytes, answer.used))
         return false;
     heddle_connection_has_output(connection);

@@ -50,7 +50,7 @@ static void read_input(heddle_push_session *socket)
             heddle_turns_continue(connection);
             return;
         }
-        char *scratch = heddle_sockets_scratch(connection->sockets);
+        char *scratch = connection->sockets->scratch;
         ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
             heddle_connection_want(connection, HEDDLE_READING);
@@ -135,7 +135,7 @@ static void discard_input(heddle_push_session *socket)
     heddle_connection *connection = socket->work.connection;
     ssize_t bytes;
     do {
-        bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
+        bytes = heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH);
         socket->lingered += bytes > 0 ? (uint64_t)bytes : 0;
     } while (bytes > 0 && socket->lingered < socket->engine->linger_limit);
     if (bytes == -EAGAIN)

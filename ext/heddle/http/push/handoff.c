@@ -106,7 +106,7 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
     if (!socket || !is_at_rest(socket))
         return ID2SYM(rb_intern("busy"));
     heddle_connection *connection = socket->work.connection;
-    heddle_words_writer words = heddle_words_begin(heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH,
+    heddle_words_writer words = heddle_words_begin(connection->sockets->scratch, HEDDLE_SCRATCH,
                                                    HEDDLE_WEBSOCKETS, VERSION);
     heddle_words_add_number(&words, heddle_push_deflates(socket));
     add_string(&words, name);

@@ -154,7 +154,7 @@ extern const heddle_work_operations heddle_push_work;
 
 static inline heddle_push_session *heddle_push_session_of(const heddle_connection *connection)
 {
-    return heddle_connection_session(connection);
+    return connection->session;
 }
 
 static inline heddle_push_session *heddle_push_session_of_work(const heddle_work *work)

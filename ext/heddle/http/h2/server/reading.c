@@ -13,7 +13,7 @@ void heddle_h2_discard_input(heddle_h2_server *server)
     ssize_t bytes;
     unsigned reads = 0;
     do {
-        bytes = heddle_connection_receive(connection, heddle_sockets_scratch(connection->sockets), HEDDLE_SCRATCH);
+        bytes = heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH);
         server->lingered += bytes > 0 ? (uint64_t)bytes : 0;
     } while (bytes > 0 && server->lingered < limit && ++reads < READS);
     if (bytes == -EAGAIN)
@@ -99,7 +99,7 @@ void heddle_h2_read_and_send(heddle_h2_server *server)
                 heddle_turns_wait(connection, HEDDLE_TURN_READS);
             return;
         }
-        char *scratch = heddle_sockets_scratch(connection->sockets);
+        char *scratch = connection->sockets->scratch;
         ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
         if (bytes == -EAGAIN) {
             if (heddle_h2_send(server))

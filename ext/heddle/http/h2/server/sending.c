@@ -10,7 +10,7 @@ static bool pull_frames(heddle_h2_server *server)
         /*
          * Uses the scratch buffer: a buffer of the connection's own would occupy memory while the connection is idle.
          */
-        char *scratch = heddle_sockets_scratch(connection->sockets);
+        char *scratch = connection->sockets->scratch;
         size_t size = heddle_h2_pull(server->session, heddle_clock_coarse(), scratch, HEDDLE_SCRATCH);
         if (size == 0)
             break;

@@ -69,7 +69,7 @@ struct heddle_h2_server {
 
 static inline heddle_h2_server *heddle_h2_server_of(const heddle_connection *connection)
 {
-    return heddle_connection_session(connection);
+    return connection->session;
 }
 
 static inline heddle_h2_carrier *heddle_h2_carrier_of(const heddle_exchange *exchange)
