@@ -156,13 +156,6 @@ static datagram_object *open_datagram(VALUE self)
     return object;
 }
 
-/* Runs in a forked child. */
-static void in_child(heddle_fork_guard *guard)
-{
-    datagram_object *object = (datagram_object *)((char *)guard - offsetof(datagram_object, owned.guard));
-    heddle_owned_socket_abandon(&object->owned, object->socket.fd);
-}
-
 /*
  * call-seq: adopt(socket, max_size, wildcard) -> DatagramSocket
  *
@@ -182,7 +175,7 @@ static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcar
     object->local = heddle_address_of_socket(object->socket.fd);
     if (object->local.family == 0)
         rb_sys_fail("reading the address of a datagram socket");
-    heddle_owned_socket_adopt(&object->owned, io, in_child);
+    heddle_owned_socket_adopt(&object->owned, io);
     return self;
 }
 

@@ -58,13 +58,6 @@ heddle_outbound *heddle_outbound_of(VALUE self)
     return connection;
 }
 
-/* Runs in a forked child. */
-static void in_child(heddle_fork_guard *guard)
-{
-    heddle_outbound *connection = (heddle_outbound *)((char *)guard - offsetof(heddle_outbound, owned.guard));
-    heddle_owned_socket_abandon(&connection->owned, connection->transport.fd);
-}
-
 static VALUE outbound_class;
 
 /*
@@ -90,7 +83,7 @@ static VALUE outbound_adopt(int argc, VALUE *argv, VALUE native)
         tls->socket = argv[1];
         heddle_tls_begin(&connection->transport);
     }
-    heddle_owned_socket_adopt(&connection->owned, argv[0], in_child);
+    heddle_owned_socket_adopt(&connection->owned, argv[0]);
     return self;
 }
 

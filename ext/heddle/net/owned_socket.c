@@ -1,16 +1,21 @@
 #include "net/owned_socket.h"
+#include "net/link.h"
 
-void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io, void (*in_child)(heddle_fork_guard *))
+#include <ruby/io.h>
+
+static void in_child(heddle_fork_guard *guard)
 {
-    socket->io = io;
-    socket->guard.in_child = in_child;
-    heddle_fork_guard_add(&socket->guard);
+    heddle_owned_socket *socket = HEDDLE_CONTAINER_OF(guard, heddle_owned_socket, guard);
+    socket->abandoned = true;
+    heddle_fork_guard_replace(socket->fd);
 }
 
-void heddle_owned_socket_abandon(heddle_owned_socket *socket, int fd)
+void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io)
 {
-    socket->abandoned = true;
-    heddle_fork_guard_replace(fd);
+    socket->io = io;
+    socket->fd = rb_io_descriptor(io);
+    socket->guard.in_child = in_child;
+    heddle_fork_guard_add(&socket->guard);
 }
 
 void heddle_owned_socket_release(heddle_owned_socket *socket)

@@ -8,13 +8,12 @@
 
 typedef struct {
     VALUE io;                /* owns the descriptor; nil once closed */
+    int fd;
     heddle_fork_guard guard; /* replaces a forked child's copy of the descriptor by one of /dev/null */
     bool abandoned;          /* this is a forked child, and the socket is its parent's */
 } heddle_owned_socket;
 
-/* `in_child` runs in a forked child, and calls heddle_owned_socket_abandon. */
-void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io, void (*in_child)(heddle_fork_guard *));
-void heddle_owned_socket_abandon(heddle_owned_socket *socket, int fd);
+void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io);
 /* From now on the object is closed. The caller closes the IO, or passes it on. Idempotent. */
 void heddle_owned_socket_release(heddle_owned_socket *socket);
 
