@@ -3,11 +3,6 @@
 /*
  * A UDP socket that receives and sends many datagrams with one system call. Nothing here waits. Uses no Ruby. Only one
  * thread at a time may call these functions for one socket: the callers in Ruby hold the GVL.
- *
- * While a batch of received datagrams is dispatched, the responses are queued, and sent together. Outside of a batch a
- * datagram is sent at once, because the next batch may come much later. The queue is flushed when the batch ends, when
- * the queue is full, and by a send that comes LONGEST_HOLD after the first one. No timer flushes it: while a fiber
- * blocks the loop, the queued responses wait.
  */
 
 #include <netinet/in.h>

@@ -226,25 +226,17 @@ static int await_datagrams(VALUE self)
     }
 }
 
-_Static_assert(HEDDLE_DATAGRAM_BATCH <= 64, "a bit of dispatch.truncated for each datagram");
-
-typedef struct {
-    VALUE self;
-    VALUE datagrams;    /* Array: bytes and peer of each in turn */
-    uint64_t truncated; /* bit i: datagram i was cut off */
-} dispatch;
-
-/* Copies all datagrams before Ruby code runs, which may receive again or close the socket. */
-static void copy_datagrams(dispatch *batch, int count)
+/* Copies all datagrams before Ruby code runs, which may receive again or close the socket: the arguments of yields. */
+static VALUE copy_datagrams(const heddle_datagram_socket *socket, int count)
 {
-    datagram_object *object = datagram_data(batch->self);
-    batch->datagrams = rb_ary_new_capa(2 * count);
+    VALUE datagrams = rb_ary_new_capa(count);
     for (int i = 0; i < count; i++) {
-        const heddle_datagram *datagram = heddle_datagram_at(&object->socket, i);
-        rb_ary_push(batch->datagrams, rb_str_new(datagram->bytes, (long)datagram->size));
-        rb_ary_push(batch->datagrams, make_peer(&datagram->peer));
-        batch->truncated |= (uint64_t)datagram->truncated << i;
+        const heddle_datagram *datagram = heddle_datagram_at(socket, i);
+        VALUE bytes = rb_str_new(datagram->bytes, (long)datagram->size);
+        rb_ary_push(datagrams, rb_ary_new_from_args(3, bytes, make_peer(&datagram->peer),
+                                                    datagram->truncated ? Qtrue : Qfalse));
     }
+    return datagrams;
 }
 
 /*
@@ -260,14 +252,12 @@ static void copy_datagrams(dispatch *batch, int count)
 static VALUE datagram_receive(VALUE self)
 {
     rb_need_block();
-    dispatch batch = {.self = self};
     int count = await_datagrams(self);
-    copy_datagrams(&batch, count);
-    for (int i = 0; 2 * i < RARRAY_LEN(batch.datagrams); i++)
-        rb_yield_values(3, RARRAY_AREF(batch.datagrams, 2 * i), RARRAY_AREF(batch.datagrams, 2 * i + 1),
-                        batch.truncated >> i & 1 ? Qtrue : Qfalse);
+    VALUE datagrams = copy_datagrams(&datagram_data(self)->socket, count);
+    for (int i = 0; i < count; i++)
+        rb_yield_splat(RARRAY_AREF(datagrams, i));
     heddle_await_tick(open_datagram(self)->owned.io);
-    RB_GC_GUARD(batch.datagrams);
+    RB_GC_GUARD(datagrams);
     return INT2FIX(count);
 }
 
