@@ -74,11 +74,6 @@ char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, s
     return spool->buffer + spool->used;
 }
 
-void heddle_body_spool_count_added(heddle_body_spool *spool, size_t size)
-{
-    spool->used += size;
-}
-
 bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size)
 {
     char *buffer = malloc(size);
@@ -159,11 +154,6 @@ void heddle_body_spool_free(heddle_body_spool *spool)
         heddle_body_files_uncount(spool->counted.address);
     free_buffer(spool);
     free(spool);
-}
-
-void heddle_body_spool_hold(heddle_body_spool *spool)
-{
-    spool->holders++;
 }
 
 void heddle_body_spool_release(heddle_body_spool *spool)

@@ -90,11 +90,10 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
 /*
  * Returns where the next bytes must be stored, and sets `*size` to the room there. It is 0 only when the buffer is
- * full. Returns NULL without memory. `expected`: how many bytes are still to come.
+ * full. Returns NULL without memory. The caller adds the size of what it has stored to `used`. `expected`: how many
+ * bytes are still to come.
  */
 char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
-/* Call this after `size` bytes were stored there. */
-void heddle_body_spool_count_added(heddle_body_spool *spool, size_t size);
 /* Stores any number of bytes in an empty buffer. Returns false without memory. */
 bool heddle_body_spool_put(heddle_body_spool *spool, const char *bytes, size_t size);
 static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
@@ -120,9 +119,7 @@ void heddle_body_spool_uncount(heddle_body_spool *spool);
  * written, this only sets a flag, and the spool's last release closes the file.
  */
 void heddle_body_spool_close(heddle_body_spool *spool);
-/* Adds a reference; heddle_body_spool_release releases it. */
-void heddle_body_spool_hold(heddle_body_spool *spool);
-/* Releases a reference; the last one closes and frees the spool, in any state. */
+/* Releases one of the `holders`; the last one closes and frees the spool, in any state. */
 void heddle_body_spool_release(heddle_body_spool *spool);
 
 /* -- a complete spool, for its holders; with the GVL -------------------------------------------------------------- */

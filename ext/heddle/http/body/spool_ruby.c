@@ -32,7 +32,7 @@ static const rb_data_type_t body_type =
 VALUE heddle_spooled_body(heddle_body_spool *spool)
 {
     VALUE object = TypedData_Wrap_Struct(spooled_body_class, &body_type, NULL);
-    heddle_body_spool_hold(spool);
+    spool->holders++;
     spool->kept = true;
     RTYPEDDATA_DATA(object) = spool;
     return object;

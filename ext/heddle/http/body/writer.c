@@ -129,23 +129,6 @@ static void *run_writer(void *unused)
 
 /* -- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* Called with the lock held. Returns true if the thread sleeps, and unlock_and_wake must wake it. */
-static bool enqueue_job(heddle_body_job *job)
-{
-    HEDDLE_QUEUE_APPEND(&writer, job);
-    bool idle = writer.idle;
-    writer.idle = false; /* one signal is enough */
-    return idle;
-}
-
-/* Unlocks first: a thread that wakes up while the lock is held would sleep again at once. */
-static void unlock_and_wake(bool idle)
-{
-    pthread_mutex_unlock(&writer.lock);
-    if (idle)
-        pthread_cond_signal(&writer.work);
-}
-
 /* With the lock held. */
 static bool start_thread(void)
 {
@@ -159,18 +142,28 @@ static bool start_thread(void)
     return writer.running;
 }
 
-int heddle_body_writer_submit(heddle_body_spool *spool)
+/* False: no thread could be started. */
+static bool enqueue_job(heddle_body_job *job)
 {
-    int result = -EAGAIN;
     bool idle = false;
     pthread_mutex_lock(&writer.lock);
-    if (start_thread()) {
-        spool->state = HEDDLE_SPOOL_QUEUED;
-        idle = enqueue_job(&spool->job);
-        result = 0;
+    bool started = start_thread();
+    if (started) {
+        if (job->spool)
+            job->spool->state = HEDDLE_SPOOL_QUEUED;
+        HEDDLE_QUEUE_APPEND(&writer, job);
+        idle = writer.idle;
+        writer.idle = false; /* one signal is enough */
     }
-    unlock_and_wake(idle);
-    return result;
+    pthread_mutex_unlock(&writer.lock);
+    if (idle) /* a thread that wakes up while the lock is held would sleep again at once */
+        pthread_cond_signal(&writer.work);
+    return started;
+}
+
+int heddle_body_writer_submit(heddle_body_spool *spool)
+{
+    return enqueue_job(&spool->job) ? 0 : -EAGAIN;
 }
 
 void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count counted)
@@ -179,18 +172,9 @@ void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count cou
     if (!file)
         return;
     heddle_body_job *job = malloc(sizeof(*job));
-    bool queued = false;
-    if (job) {
+    if (job)
         *job = (heddle_body_job){.file = file};
-        bool idle = false;
-        pthread_mutex_lock(&writer.lock);
-        if (start_thread()) {
-            idle = enqueue_job(job);
-            queued = true;
-        }
-        unlock_and_wake(idle);
-    }
-    if (queued)
+    if (job && enqueue_job(job))
         return;
     free(job);
     heddle_body_file_close(file);
@@ -198,34 +182,25 @@ void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count cou
 
 bool heddle_body_writer_withdraw(heddle_body_spool *spool)
 {
-    bool ours = true;
+    heddle_body_file *file = NULL;
+    heddle_body_disk_count counted = {0};
     pthread_mutex_lock(&writer.lock);
-    switch (spool->state) {
-    case HEDDLE_SPOOL_QUEUED:
+    heddle_spool_state state = spool->state;
+    bool ours = state != HEDDLE_SPOOL_WRITING && state != HEDDLE_SPOOL_WRITTEN;
+    if (state == HEDDLE_SPOOL_QUEUED)
         HEDDLE_QUEUE_REMOVE(&writer, &spool->job);
-        break;
-    case HEDDLE_SPOOL_WRITING:
-    case HEDDLE_SPOOL_WRITTEN:
-        ours = false;
-        break;
-    case HEDDLE_SPOOL_FILLING:
-    case HEDDLE_SPOOL_ENDING:
-        break;
-    }
-    if (spool->state == HEDDLE_SPOOL_WRITTEN) {
+    if (state == HEDDLE_SPOOL_WRITTEN) {
         /* This is done here, and not when the loop opens the message, because a loop that has ended opens none. */
-        heddle_body_file *file = spool->file;
-        heddle_body_disk_count counted = spool->counted;
+        file = spool->file;
+        counted = spool->counted;
         spool->file = NULL;
         spool->counted.bytes = 0;
-        spool->state = HEDDLE_SPOOL_ENDING;
-        pthread_mutex_unlock(&writer.lock);
-        heddle_body_writer_close(file, counted);
-        return false;
     }
     if (!ours)
         spool->state = HEDDLE_SPOOL_ENDING;
     pthread_mutex_unlock(&writer.lock);
+    if (state == HEDDLE_SPOOL_WRITTEN)
+        heddle_body_writer_close(file, counted);
     return ours;
 }
 

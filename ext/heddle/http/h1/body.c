@@ -192,7 +192,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *conne
         if (room != bytes)
             memcpy(room, bytes, *used);
         if (exchange->spool)
-            heddle_body_spool_count_added(exchange->spool, *used);
+            exchange->spool->used += *used;
         else
             exchange->body_size += *used;
     }
@@ -248,7 +248,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *conne
         return HEDDLE_H1_ENDED;
     }
     if (h1->exchange->spool)
-        heddle_body_spool_count_added(h1->exchange->spool, length);
+        h1->exchange->spool->used += length;
     else
         h1->exchange->body_size += length;
     return HEDDLE_H1_MORE;

@@ -94,7 +94,7 @@ static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t si
         if (space > size - used)
             space = size - used;
         memcpy(room, bytes + used, space);
-        heddle_body_spool_count_added(spool, space);
+        spool->used += space;
         used += space;
     }
     return used;
