@@ -97,6 +97,16 @@ static inline int heddle_connection_input_piece(const heddle_connection *connect
 char *heddle_connection_push_back(heddle_connection *connection, size_t size);
 /* Makes room for `size` bytes behind the unused input, whose address may change; NULL without memory. */
 char *heddle_connection_make_room(heddle_connection *connection, size_t size);
+/* Adds bytes to the unused input; false without memory. */
+static inline bool heddle_connection_keep_input(heddle_connection *connection, const char *bytes, size_t size)
+{
+    char *room = size ? heddle_connection_make_room(connection, size) : NULL;
+    if (room) {
+        memcpy(room, bytes, size);
+        connection->input_end += (uint32_t)size;
+    }
+    return room || !size;
+}
 void heddle_connection_drop_input(heddle_connection *connection);
 /* Removes the first `size` bytes of the unused input. */
 void heddle_connection_use_input(heddle_connection *connection, size_t size);

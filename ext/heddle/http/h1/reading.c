@@ -43,8 +43,6 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
     return heddle_h1_begin_body(connection, more_came);
 }
 
-static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size);
-
 /* Has ALPN chosen HTTP/2? Then the HTTP/2 session rejects everything but the preface (RFC 9113, 3.4). */
 static bool chose_h2(const heddle_connection *connection)
 {
@@ -67,7 +65,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
     /* bytes that are parsed from the connection's input are kept there already */
-    if (heddle_connection_buffered(connection) || keep_bytes(connection, bytes, size))
+    if (heddle_connection_buffered(connection) || heddle_connection_keep_input(connection, bytes, size))
         heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
         heddle_h1_close(connection);
@@ -226,19 +224,6 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     return connection->sockets->scratch;
 }
 
-/* Keeps the unused bytes. Returns false without memory. */
-static bool keep_bytes(heddle_connection *connection, const char *bytes, size_t size)
-{
-    if (size == 0)
-        return true;
-    char *room = heddle_connection_make_room(connection, size);
-    if (!room)
-        return false;
-    memcpy(room, bytes, size);
-    connection->input_end += (uint32_t)size;
-    return true;
-}
-
 /* See h1/states.h. Each pass receives some bytes and parses them. */
 void heddle_h1_read_input(heddle_connection *connection)
 {
@@ -271,7 +256,8 @@ void heddle_h1_read_input(heddle_connection *connection)
                 heddle_connection_use_input(connection, used);
         } else {
             result = parse_bytes(connection, room, (size_t)received, &used);
-            if (result != HEDDLE_H1_ENDED && !keep_bytes(connection, room + used, (size_t)received - used)) {
+            if (result != HEDDLE_H1_ENDED &&
+                !heddle_connection_keep_input(connection, room + used, (size_t)received - used)) {
                 heddle_h1_close(connection);
                 return;
             }

@@ -14,15 +14,8 @@ static void feed_scratch(heddle_push_session *socket, char *bytes, size_t size)
 {
     heddle_connection *connection = socket->work.connection;
     size_t used = socket->framing->feed(socket, bytes, size);
-    if (used == size || socket->state > HEDDLE_PUSH_CLOSING)
-        return;
-    char *room = heddle_connection_make_room(connection, size - used);
-    if (!room) {
+    if (socket->state <= HEDDLE_PUSH_CLOSING && !heddle_connection_keep_input(connection, bytes + used, size - used))
         heddle_push_stop_carrier(socket);
-        return;
-    }
-    memcpy(room, bytes + used, size - used);
-    connection->input_end += (uint32_t)(size - used);
 }
 
 static void feed_buffered(heddle_push_session *socket)

@@ -32,17 +32,11 @@ static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, siz
     size_t used = heddle_h2_feed(server->session, heddle_clock_coarse(), bytes, size);
     if (!heddle_h2_leave_session(server))
         return HEDDLE_GONE;
-    bool buffered = heddle_connection_buffered(connection) > 0;
-    if (buffered) {
+    if (heddle_connection_buffered(connection)) {
         heddle_connection_use_input(connection, used);
-    } else if (used < size) {
-        char *room = heddle_connection_make_room(connection, size - used);
-        if (!room) {
-            heddle_sockets_close_connection(connection);
-            return HEDDLE_GONE;
-        }
-        memcpy(room, bytes + used, size - used);
-        connection->input_end += (uint32_t)(size - used);
+    } else if (!heddle_connection_keep_input(connection, bytes + used, size - used)) {
+        heddle_sockets_close_connection(connection);
+        return HEDDLE_GONE;
     }
     return HEDDLE_ALIVE;
 }
