@@ -53,19 +53,19 @@ static void end(heddle_connection *connection, bool closing)
     free(connection);
 }
 
-static void close_connection(heddle_connection *connection)
+void heddle_sockets_close_connection(heddle_connection *connection)
 {
     end(connection, true);
 }
 
-static int detach_connection(heddle_connection *connection)
+int heddle_sockets_detach(heddle_connection *connection)
 {
     int fd = connection->transport.fd;
     end(connection, false);
     return fd;
 }
 
-static void deliver_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
+void heddle_sockets_deliver_event(heddle_sockets *unused, heddle_connection *connection, uint8_t events)
 {
     char byte;
     if (!heddle_connection_acquire(connection))
@@ -75,8 +75,8 @@ static void deliver_event(heddle_sockets *unused, heddle_connection *connection,
     heddle_connection_release(connection);
 }
 
-static int add_read(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
-                    bool secure, const char *bytes, size_t size)
+int heddle_sockets_add_shared(heddle_sockets *unused, int fd, const heddle_address *remote, const heddle_address *local,
+                              bool secure, const char *bytes, size_t size, VALUE session)
 {
     for (size_t i = 1; i < size; i++)
         CHECK_EQUAL(bytes[0], bytes[i]);
@@ -88,18 +88,21 @@ static int add_read(heddle_sockets *unused, int fd, const heddle_address *remote
     return 0;
 }
 
-static void wake_loop(heddle_sockets *unused)
+int heddle_sockets_add_session(heddle_sockets *unused, int fd, const heddle_address *remote,
+                               const heddle_address *local, bool secure, const char *words, size_t size)
+{
+    CHECK(false);
+    return -EPROTO;
+}
+
+void heddle_sockets_schedule_resume(heddle_sockets *unused)
 {
     asked_back++;
 }
 
-static const heddle_handoff_operations operations = {
-    .wake_loop = wake_loop,
-    .deliver_event = deliver_event,
-    .close_connection = close_connection,
-    .detach = detach_connection,
-    .add_read = add_read,
-};
+void heddle_loop_wake(heddle_loop *unused)
+{
+}
 
 static const heddle_socket_set_operations epoll = {.watchable = true};
 
@@ -165,7 +168,7 @@ static void start(void)
     HEDDLE_SCOREBOARD_SET(scoreboard.slots[1].accepting, 1);
     sockets.balance.scoreboard = &scoreboard;
     sockets.balance.slot = &scoreboard.slots[0];
-    heddle_handoff_start(&sockets, &operations);
+    heddle_handoff_start(&sockets);
     CHECK_EQUAL(0, heddle_handoff_begin(&sockets, wire[0]));
 }
 
@@ -177,7 +180,7 @@ static void finish(void)
     CHECK_EQUAL(0, scoreboard.slots[0].stuck);
     for (uint32_t i = 0; i < SLOTS; i++) {
         if (sockets.slots[i].connection)
-            close_connection(sockets.slots[i].connection);
+            heddle_sockets_close_connection(sockets.slots[i].connection);
         if (clients[i])
             close(clients[i]);
     }
@@ -226,7 +229,7 @@ static void loop_turn(unsigned *random)
         speak(slot);
     } else if (heddle_connection_acquire(connection)) {
         if (rand_r(random) % 16 == 0) {
-            close_connection(connection);
+            heddle_sockets_close_connection(connection);
             return;
         }
         fill(connection, (uint16_t)(rand_r(random) % 2000));

@@ -37,6 +37,12 @@ void heddle_handoff_release(heddle_connection *connection)
     abort();
 }
 
+int heddle_sockets_detach(heddle_connection *connection)
+{
+    (void)connection;
+    abort();
+}
+
 enum {
     VERSION = 5, /* HEDDLE_HANDOFF_VERSION */
     HEAD = 24 + 8 + 2 * (int)sizeof(heddle_address),
@@ -61,8 +67,8 @@ static void read_description(const char *bytes, size_t size)
     free(copy);
 }
 
-static int add(heddle_sockets *all, int fd, const heddle_address *remote, const heddle_address *local, bool secure,
-               const char *bytes, size_t size)
+int heddle_sockets_add_session(heddle_sockets *all, int fd, const heddle_address *remote, const heddle_address *local,
+                               bool secure, const char *bytes, size_t size)
 {
     (void)all, (void)remote, (void)local;
     read_description(bytes, size);
@@ -73,7 +79,12 @@ static int add(heddle_sockets *all, int fd, const heddle_address *remote, const 
     return 0;
 }
 
-static const heddle_handoff_operations operations = {.add_read = add, .add_session = add};
+int heddle_sockets_add_shared(heddle_sockets *all, int fd, const heddle_address *remote, const heddle_address *local,
+                              bool secure, const char *bytes, size_t size, VALUE session)
+{
+    PROMISE(session == Qnil);
+    return heddle_sockets_add_session(all, fd, remote, local, secure, bytes, size);
+}
 
 static int find_lowest(void)
 {
@@ -88,7 +99,6 @@ static void begin(void)
     if (sockets.scratch)
         return;
     sockets.scratch = malloc(HEDDLE_SCRATCH);
-    sockets.handoff.operations = &operations;
     PROMISE(sockets.scratch && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0);
 }
 

@@ -81,9 +81,9 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
         if (!connection)
             return;
         if (heddle_transport_owner(&connection->transport) == HEDDLE_OWNER_RELEASED)
-            sockets->handoff.operations->close_connection(connection);
+            heddle_sockets_close_connection(connection);
         else
-            sockets->handoff.operations->deliver_event(sockets, connection, events);
+            heddle_sockets_deliver_event(sockets, connection, events);
     }
 }
 
@@ -100,7 +100,8 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
     if (heddle_link_is_listed(&connection->watch_link))
         return;
     heddle_link_push_last(&sockets->handoff.notified, &connection->watch_link);
-    sockets->handoff.operations->wake_loop(sockets);
+    heddle_sockets_schedule_resume(sockets); /* then it calls heddle_handoff_process_noted */
+    heddle_loop_wake(sockets->loop);
 }
 
 /*
@@ -128,7 +129,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
         return -EBUSY;
     read_label(connection);
     int result = has_blocking_label(sockets, connection) ? -EBUSY
-                                                   : heddle_connection_send(connection, sockets->handoff.socket);
+                                                   : heddle_connection_send(connection, sockets->handoff.socket, 0);
     if (result < 0) {
         heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_AT_REST);
         return result;
@@ -336,16 +337,16 @@ int heddle_handoff_begin(heddle_sockets *sockets, int socket)
 
 /* -- its life ------------------------------------------------------------------------------------------------------ */
 
-void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operations *operations)
+void heddle_handoff_start(heddle_sockets *sockets)
 {
-    sockets->handoff.operations = operations;
     sockets->handoff.socket = -1;
     heddle_link_init_head(&sockets->handoff.notified);
     pthread_mutex_init(&sockets->handoff.lock, NULL);
 }
 
-static void close_socket(heddle_handoff *handoff)
+void heddle_handoff_abandon(heddle_sockets *sockets)
 {
+    heddle_handoff *handoff = &sockets->handoff;
     if (handoff->socket >= 0)
         close(handoff->socket);
     handoff->socket = -1;
@@ -357,10 +358,5 @@ void heddle_handoff_end(heddle_sockets *sockets)
     if (!sockets->handoff.on)
         return;
     heddle_watch_remove(&sockets->handoff.rescue);
-    close_socket(&sockets->handoff);
-}
-
-void heddle_handoff_abandon(heddle_sockets *sockets)
-{
-    close_socket(&sockets->handoff);
+    heddle_handoff_abandon(sockets);
 }

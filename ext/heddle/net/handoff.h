@@ -26,29 +26,7 @@ enum {
     HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events harvested, in one critical section */
 };
 
-/* Functions that the loop provides for the handoff. All but `wake_loop` run on the loop's thread. */
 typedef struct {
-    /* Makes the loop call heddle_handoff_process_noted in its next tick. Called on the watch thread, under the lock. */
-    void (*wake_loop)(heddle_sockets *sockets);
-    /* Delivers events that the watch thread has harvested. */
-    HEDDLE_LAST_USE void (*deliver_event)(heddle_sockets *sockets, heddle_connection *connection, uint8_t events);
-    /* Frees the record of a connection that was sent to another process. */
-    void (*close_connection)(heddle_connection *connection);
-    /* Frees the record, too, but returns the descriptor, or -1. */
-    int (*detach)(heddle_connection *connection);
-    /*
-     * Adds a connection that another process has handed off, with the input that it had read. Returns 0, or -errno if
-     * it was not added.
-     */
-    int (*add_read)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                    bool secure, const char *bytes, size_t size);
-    /* Adds a handed-off connection whose session these words describe. May raise; then the descriptor is closed. */
-    int (*add_session)(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                       bool secure, const char *words, size_t size);
-} heddle_handoff_operations;
-
-typedef struct {
-    const heddle_handoff_operations *operations;
     bool on;
     int socket; /* the socket from which the receiving processes read; -1: none */
     heddle_rescue rescue;
@@ -61,7 +39,7 @@ typedef struct {
     _Atomic uint64_t sent_count;
 } heddle_handoff;
 
-void heddle_handoff_start(heddle_sockets *sockets, const heddle_handoff_operations *operations);
+void heddle_handoff_start(heddle_sockets *sockets);
 /*
  * Enables handoff over `socket`. Returns 0, -errno, or -ENOTSUP when there is no epoll set that the watch thread could
  * harvest, or these sockets have no slot on the scoreboard.
@@ -95,12 +73,13 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
  * Sends a copy of its descriptor, with the unused input, to the process that reads the socket with
  * heddle_handoff_receive. Called on the thread that owns the connection. Returns 0, -EOPNOTSUPP if it can't be sent as
  * a whole (TLS, a chunked body that has begun, more than 64 KiB), -EAGAIN if the socket is full, or another -errno.
+ * `shared_at` is 0, except for a worker that runs and itself receives connections. Such a worker passes the current
+ * time, and leaves this connection to the others for 20 ms.
  */
-int heddle_connection_send(heddle_connection *connection, int socket);
+int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at);
 /*
  * Sends a connection that the loop owns, and drops the record. Returns 0, or the error of heddle_connection_send: then
- * the loop still owns the connection. Called in the loop. `shared_at` is 0, except for a worker that runs and itself
- * receives connections. Such a worker passes the current time, and leaves this connection to the others for 20 ms.
+ * the loop still owns the connection. Called in the loop.
  */
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at);
 /* Sends a connection whose session these words describe, see heddle_service_operations. Called in the loop. */

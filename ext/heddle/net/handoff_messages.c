@@ -72,17 +72,12 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     return errno == EMSGSIZE ? -EOPNOTSUPP : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-static int send_with_input(heddle_connection *connection, int socket, int64_t shared_at)
+int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at)
 {
     struct iovec pieces[1 + HEDDLE_INPUT_PIECES];
     const heddle_protocol *protocol = connection->protocol;
     int count = protocol->collect_input ? protocol->collect_input(connection, pieces + 1) : -1;
     return send_message(connection, pieces, count, socket, 0, shared_at);
-}
-
-int heddle_connection_send(heddle_connection *connection, int socket)
-{
-    return send_with_input(connection, socket, 0);
 }
 
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size)
@@ -99,24 +94,17 @@ static bool claim_idle_connection(heddle_connection *connection)
            heddle_connection_acquire(connection);
 }
 
-static void forget_sent(heddle_connection *connection)
-{
-    int fd = connection->sockets->handoff.operations->detach(connection);
-    if (fd >= 0)
-        close(fd);
-}
-
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at)
 {
     heddle_transport *transport = &connection->transport;
     if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF))
         return -EBUSY;
-    int result = send_with_input(connection, socket, shared_at);
+    int result = heddle_connection_send(connection, socket, shared_at);
     if (result < 0) {
         heddle_transport_change_owner(transport, HEDDLE_OWNER_HANDOFF, HEDDLE_OWNER_LOOP);
         return result;
     }
-    forget_sent(connection);
+    close(heddle_sockets_detach(connection));
     return 0;
 }
 
@@ -141,7 +129,7 @@ static int send_described(heddle_connection *connection, int socket)
     int result = heddle_connection_send_session(connection, socket, words, (size_t)size);
     if (result < 0)
         return result;
-    forget_sent(connection);
+    close(heddle_sockets_detach(connection));
     return 0;
 }
 
@@ -221,9 +209,11 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
     int fd = receive_message(socket, &words, sockets->scratch, HEDDLE_SCRATCH);
     if (fd < 0)
         return fd;
-    const heddle_handoff_operations *operations = sockets->handoff.operations;
-    int result = (words.flags & FLAG_SESSION ? operations->add_session : operations->add_read)(
-        sockets, fd, &words.remote, &words.local, words.flags & FLAG_SECURE, sockets->scratch, words.bytes);
+    bool secure = words.flags & FLAG_SECURE;
+    int result = words.flags & FLAG_SESSION ? heddle_sockets_add_session(sockets, fd, &words.remote, &words.local,
+                                                                         secure, sockets->scratch, words.bytes)
+                                            : heddle_sockets_add_shared(sockets, fd, &words.remote, &words.local,
+                                                                        secure, sockets->scratch, words.bytes, Qnil);
     if (result < 0)
         close(fd);
     else

@@ -106,44 +106,26 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
     return 0;
 }
 
-int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                            bool secure, const char *bytes, size_t size)
-{
-    heddle_connection *connection = make_connection(sockets, fd, remote, local);
-    char *room = connection && size ? heddle_connection_make_room(connection, size) : NULL;
-    if (!connection || (size && !room)) {
-        free(connection);
-        return -ENOMEM;
-    }
-    if (size)
-        memcpy(room, bytes, size);
-    connection->input_end = (uint32_t)size;
-    connection->secure = secure;
-    connection->shared = true;
-    int result = add_connection(sockets, connection);
-    if (result < 0) {
-        heddle_connection_drop_input(connection);
-        free(connection);
-        return result;
-    }
-    sockets->service->operations->choose_protocol(connection);
-    return 0;
-}
-
-int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
-                               const heddle_address *local, bool secure, VALUE loaded)
+int heddle_sockets_add_shared(heddle_sockets *sockets, int fd, const heddle_address *remote,
+                              const heddle_address *local, bool secure, const char *bytes, size_t size, VALUE session)
 {
     heddle_connection *connection = make_connection(sockets, fd, remote, local);
     if (!connection)
         return -ENOMEM;
     connection->secure = secure;
     connection->shared = true;
-    int result = add_connection(sockets, connection);
-    if (result < 0)
+    bool kept = heddle_connection_keep_input(connection, bytes, size);
+    int result = kept ? add_connection(sockets, connection) : -ENOMEM;
+    if (result < 0) {
+        heddle_connection_drop_input(connection);
         free(connection);
+        return result;
+    }
+    if (NIL_P(session))
+        sockets->service->operations->choose_protocol(connection);
     else
-        sockets->service->operations->resume_session(connection, loaded);
-    return result < 0 ? result : 0;
+        sockets->service->operations->resume_session(connection, session);
+    return 0;
 }
 
 static void release_session(heddle_connection *connection)
@@ -372,7 +354,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
     heddle_turns_init(&sockets->turns);
     heddle_ready_list_init(&sockets->reserve.deferred);
     heddle_link_init_head(&sockets->handshake_queue.due);
-    heddle_handoff_start(sockets, &heddle_sockets_handoff);
+    heddle_handoff_start(sockets);
     heddle_deadlines_start(sockets);
 }
 

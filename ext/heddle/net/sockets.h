@@ -107,15 +107,15 @@ void heddle_sockets_check(heddle_sockets *sockets);
  */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);
-/* Adds a socket from which another process has read these bytes. */
-int heddle_sockets_add_read(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                            bool secure, const char *bytes, size_t size);
-/* The operations of a Sockets for the handoff. */
-extern const heddle_handoff_operations heddle_sockets_handoff;
-
-/* Adds a connection with a session, which its service has loaded. */
+/*
+ * Adds a connection that another process has handed off after it had read these bytes. `session`: the session that the
+ * service has loaded, or nil.
+ */
+int heddle_sockets_add_shared(heddle_sockets *sockets, int fd, const heddle_address *remote,
+                              const heddle_address *local, bool secure, const char *bytes, size_t size, VALUE session);
+/* Adds a handed-off connection whose session these words describe. May raise; then the descriptor is closed. */
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
-                               const heddle_address *local, bool secure, VALUE loaded);
+                               const heddle_address *local, bool secure, const char *words, size_t size);
 /* The connection in this slot, or NULL when it is gone. */
 static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets, uint64_t identity)
 {

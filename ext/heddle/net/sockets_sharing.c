@@ -6,14 +6,8 @@
 
 #include <ruby/io.h>
 
-static void wake_loop(heddle_sockets *sockets)
-{
-    heddle_sockets_schedule_resume(sockets);
-    heddle_loop_wake(sockets->loop);
-}
-
-static int resume_session(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
-                          bool secure, const char *words, size_t size)
+int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
+                               const heddle_address *local, bool secure, const char *words, size_t size)
 {
     const heddle_service_operations *operations = sockets->service->operations;
     int state = 0;
@@ -26,17 +20,8 @@ static int resume_session(heddle_sockets *sockets, int fd, const heddle_address 
     }
     if (NIL_P(loaded) || sockets->closed) /* loading may have waited */
         return -EPROTO;
-    return heddle_sockets_add_session(sockets, fd, remote, local, secure, loaded);
+    return heddle_sockets_add_shared(sockets, fd, remote, local, secure, NULL, 0, loaded);
 }
-
-const heddle_handoff_operations heddle_sockets_handoff = {
-    .wake_loop = wake_loop,
-    .deliver_event = heddle_sockets_deliver_event,
-    .close_connection = heddle_sockets_close_connection,
-    .detach = heddle_sockets_detach,
-    .add_read = heddle_sockets_add_read,
-    .add_session = resume_session,
-};
 
 /*
  * call-seq: hand_off_idle(socket) -> true or false

@@ -124,9 +124,7 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
     if (result < 0)
         return ID2SYM(rb_intern(result == -EOPNOTSUPP ? "fixed" : "full"));
     heddle_push_finish_handoff(socket);
-    int fd = heddle_sockets_detach(connection);
-    if (fd >= 0)
-        close(fd);
+    close(heddle_sockets_detach(connection));
     return ID2SYM(rb_intern("done"));
 }
 
