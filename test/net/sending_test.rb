@@ -185,7 +185,7 @@ module SendingTests
       answer = lambda do |exchange|
         error = assert_raises(Heddle::ClientGoneError) { exchange.send_file(file, 0, 2_000_000) }
 
-        assert_match(/took nothing/, error.message)
+        assert_match(/read nothing of the response/, error.message)
       end
       converse(answer, write_timeout: 0.05) { |conversation| conversation.await { !conversation.open? } }
     end

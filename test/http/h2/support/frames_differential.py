@@ -409,7 +409,7 @@ def request_words(fields):
         cookies[0][1] += b"; " + crumb[1]
     regular = [field for field in regular if field[0] != b"cookie" or field is cookies[0]]
     target = pseudo.get(b":path", pseudo.get(b":authority", b""))
-    return ":".join([pseudo.get(b":method", b"").hex(), pseudo.get(b":scheme", b"").hex(), target.hex()] +
+    return ":".join([pseudo.get(b":method", b"").hex(), target.hex()] +
                     [f"{name.hex()}={value.hex()}" for name, value in regular])
 
 

@@ -51,8 +51,6 @@ static void on_request(heddle_h2_session *at, heddle_h2_stream *stream, const he
     printf(" request:%u:", stream->id);
     print_hex(request->bytes + head->method.start, head->method.size);
     putchar(':');
-    print_hex(request->bytes + request->scheme.start, request->scheme.size);
-    putchar(':');
     print_hex(request->bytes + head->target.start, head->target.size);
     for (unsigned i = 0; i < head->field_count; i++) {
         putchar(':');
