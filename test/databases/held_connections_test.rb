@@ -43,7 +43,7 @@ class HeldConnectionsTest < Minitest::Test
   end
 
   def assert_leased(report, lines)
-    assert_includes report, "Checked out at #{PROGRAM}:#{lines["leased"]}, as a permanent lease; waits at"
+    assert_includes report, "out at #{PROGRAM}:#{lines["leased"]}, as a permanent lease, and waits at"
     assert_includes report, "Write with_connection"
   end
 end
