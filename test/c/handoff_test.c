@@ -243,7 +243,7 @@ static void loop_turn(unsigned *random)
         heddle_handoff_process_noted(&sockets);
 }
 
-static void each_has_one_owner(void)
+static void each_connection_has_one_owner(void)
 {
     pthread_t threads[2];
     unsigned random = 17;
@@ -258,7 +258,7 @@ static void each_has_one_owner(void)
     finish();
 }
 
-static void what_was_heard_of_is_given(void)
+static void connection_with_input_is_handed_off_by_a_stuck_loop(void)
 {
     start();
     heddle_connection *connection = add(0);
@@ -279,7 +279,7 @@ static void what_was_heard_of_is_given(void)
     finish();
 }
 
-static void what_is_served_is_told_of_later(void)
+static void connection_that_is_served_gets_its_events_later(void)
 {
     start();
     heddle_connection *connection = add(0);
@@ -294,7 +294,7 @@ static void what_is_served_is_told_of_later(void)
     finish();
 }
 
-static void nothing_is_given_where_nobody_takes(void)
+static void no_connection_is_handed_off_while_no_worker_accepts(void)
 {
     start();
     add(0);
@@ -340,7 +340,7 @@ static void each_long_stall_raises_one_alarm(void)
     finish();
 }
 
-static void what_does_not_go_stays_and_is_tried_again(void)
+static void connection_stays_while_the_socket_is_full_and_is_sent_later(void)
 {
     start();
     heddle_connection *connection = add(0);
@@ -358,7 +358,7 @@ static void what_does_not_go_stays_and_is_tried_again(void)
     finish();
 }
 
-static void where_nobody_reads_it_stays(void)
+static void connection_stays_when_no_process_reads_the_socket(void)
 {
     start();
     heddle_connection *connection = add(0);
@@ -371,7 +371,7 @@ static void where_nobody_reads_it_stays(void)
     finish();
 }
 
-static void who_has_no_descriptor_left_leaves_it_to_others(void)
+static void connection_is_left_to_others_by_a_process_without_descriptors(void)
 {
     struct rlimit before, none;
     start();
@@ -396,7 +396,7 @@ static uint32_t first_byte(const heddle_connection *connection)
     return recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 ? byte + 1 : 0;
 }
 
-static void what_may_hold_up_another_one_waits_until_it_can_not(void)
+static void connection_whose_label_blocks_a_worker_waits_until_the_label_is_gone(void)
 {
     start();
     protocol.label = first_byte;
@@ -413,7 +413,7 @@ static void what_may_hold_up_another_one_waits_until_it_can_not(void)
     finish();
 }
 
-static void who_has_left_is_not_given(void)
+static void connection_whose_client_has_left_stays(void)
 {
     start();
     heddle_connection *connection = add(0);
@@ -423,7 +423,7 @@ static void who_has_left_is_not_given(void)
     finish();
 }
 
-static void what_is_too_long_stays(void)
+static void connection_with_too_much_input_stays(void)
 {
     start();
     heddle_connection *connection = add(0);
@@ -439,21 +439,41 @@ static void what_is_too_long_stays(void)
     finish();
 }
 
+/* A reserve would lose the rest of an earlier response with the connection's record. */
+static void connection_with_unsent_output_stays(void)
+{
+    start();
+    heddle_connection *connection = add(0);
+    CHECK(heddle_connection_acquire(connection));
+    connection->output.size = 1;
+    CHECK_EQUAL(-EBUSY, heddle_connection_hand_off(connection, wire[0], 0));
+    CHECK_EQUAL(HEDDLE_OWNER_LOOP, connection->transport.owner);
+    CHECK_EQUAL(-EAGAIN, heddle_handoff_receive(&sockets, wire[1]));
+    connection->output.size = 0;
+    finish();
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("handoff", "what was heard of is given", what_was_heard_of_is_given);
-    check_run("handoff", "what is served is told of later", what_is_served_is_told_of_later);
-    check_run("handoff", "nothing is given where nobody takes", nothing_is_given_where_nobody_takes);
+    check_run("handoff", "a connection with input is handed off by a stuck loop",
+              connection_with_input_is_handed_off_by_a_stuck_loop);
+    check_run("handoff", "a connection that is served gets its events later",
+              connection_that_is_served_gets_its_events_later);
+    check_run("handoff", "no connection is handed off while no worker accepts",
+              no_connection_is_handed_off_while_no_worker_accepts);
     check_run("handoff", "each long stall raises one alarm, unless Ruby collects", each_long_stall_raises_one_alarm);
-    check_run("handoff", "what does not go stays, and is tried again", what_does_not_go_stays_and_is_tried_again);
-    check_run("handoff", "where nobody reads it stays", where_nobody_reads_it_stays);
-    check_run("handoff", "who has no descriptor left leaves it to others",
-              who_has_no_descriptor_left_leaves_it_to_others);
-    check_run("handoff", "what may hold up another one waits until it can not",
-              what_may_hold_up_another_one_waits_until_it_can_not);
-    check_run("handoff", "who has left is not given", who_has_left_is_not_given);
-    check_run("handoff", "what is too long stays", what_is_too_long_stays);
-    check_run("handoff", "each has one owner", each_has_one_owner);
+    check_run("handoff", "a connection stays while the socket is full, and is sent later",
+              connection_stays_while_the_socket_is_full_and_is_sent_later);
+    check_run("handoff", "a connection stays when no process reads the socket",
+              connection_stays_when_no_process_reads_the_socket);
+    check_run("handoff", "a connection is left to others by a process without descriptors",
+              connection_is_left_to_others_by_a_process_without_descriptors);
+    check_run("handoff", "a connection whose label blocks a worker waits until the label is gone",
+              connection_whose_label_blocks_a_worker_waits_until_the_label_is_gone);
+    check_run("handoff", "a connection whose client has left stays", connection_whose_client_has_left_stays);
+    check_run("handoff", "a connection with too much input stays", connection_with_too_much_input_stays);
+    check_run("handoff", "a connection with unsent output stays", connection_with_unsent_output_stays);
+    check_run("handoff", "each connection has one owner", each_connection_has_one_owner);
     return check_end();
 }

@@ -78,8 +78,8 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
  */
 int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at);
 /*
- * Sends a connection that the loop owns, and drops the record. Returns 0, or the error of heddle_connection_send: then
- * the loop still owns the connection. Called in the loop.
+ * Sends a connection that the loop owns, and drops the record. Returns 0, -EBUSY if output is unsent, or the error of
+ * heddle_connection_send: then the loop still owns the connection. Called in the loop.
  */
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at);
 /* Sends a connection whose session these words describe, see heddle_service_operations. Called in the loop. */

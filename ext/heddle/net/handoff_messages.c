@@ -97,7 +97,7 @@ static bool claim_idle_connection(heddle_connection *connection)
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at)
 {
     heddle_transport *transport = &connection->transport;
-    if (!heddle_transport_change_owner(transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF))
+    if (connection->output.size || !heddle_transport_change_owner(transport, HEDDLE_OWNER_LOOP, HEDDLE_OWNER_HANDOFF))
         return -EBUSY;
     int result = heddle_connection_send(connection, socket, shared_at);
     if (result < 0) {

@@ -24,7 +24,7 @@ static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
     int result = stays ? -EBUSY : heddle_connection_hand_off(connection, sockets->handoff.socket, 0);
     if (result == 0)
         return true;
-    /* the connection is being served or uses TLS, or too much input was read */
+    /* the connection is being served, has unsent output or uses TLS, or too much input was read */
     if (result == -EBUSY || result == -EOPNOTSUPP) {
         heddle_sockets_queue(sockets, work, false);
         return true;
