@@ -22,7 +22,7 @@ typedef struct {
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
     uint32_t free_slot, slot_count; /* free slots are a list: each has the number of the next */
-    uint16_t retire_code;  /* the code of the close frames when the server stops … */
+    uint16_t retire_code;  /* the code of the close frames when the server stops (server/drain.rb chooses it) … */
     int64_t retire_time;   /* … and the time over which they are spread, ns */
     int64_t retire_end;    /* until then sockets wait for on_shutdown: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets that got on_shutdown */

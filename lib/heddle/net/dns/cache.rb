@@ -8,10 +8,8 @@ module Heddle
       # Answers of name servers, each for as long as its TTL says and within bounds; absent names for as long as the
       # zone's SOA says (RFC 2308). Bounded in bytes: the least recently used answer is dropped first.
       class Cache < Resolver::Cache
-        # Seconds. RFC 2308, section 5, finds one to three hours good for absent names; RFC 9520, section 3.2, wants a
-        # failure kept for a second at least.
+        # Seconds. RFC 9520, section 3.2, wants a failure kept for a second at least.
         MAX_TTL = 86_400
-        MAX_NEGATIVE_TTL = 10_800
         FAILURE_TTL = 1
         # Bytes of an entry in addition to its message.
         OVERHEAD = 200
@@ -44,17 +42,9 @@ module Heddle
           return FAILURE_TTL unless answer.is_a?(Message)
 
           records = answer.answers + answer.authorities + answer.additionals
-          negative = answer.answers.empty? || answer.rcode == :NXDOMAIN
-          return negative_ttl(answer, records) if negative
-
-          records.map(&:ttl).min.clamp(@min_ttl, @max_ttl)
-        end
-
-        # Without a SOA nothing may be kept (RFC 2308, section 5).
-        def negative_ttl(answer, records)
-          soa = answer.authorities.find { |record| record.type == :SOA } or return 0
-          [*records.map(&:ttl), soa.data.minimum, MAX_NEGATIVE_TTL].min.clamp([@min_ttl, MAX_NEGATIVE_TTL].min,
-                                                                              @max_ttl)
+          ttls = records.map(&:ttl)
+          ttls << (answer.negative_ttl or return 0) if answer.answers.empty? || answer.rcode == :NXDOMAIN
+          ttls.min.clamp(@min_ttl, @max_ttl)
         end
 
         def aged(answer, seconds)

@@ -18,7 +18,9 @@ module Heddle
         MAX_SIZE = 65_535
         # Aliases followed in one message.
         MAX_ALIASES = 16
-        private_constant :MAX_ALIASES
+        # Seconds. RFC 2308, section 5, finds one to three hours good for absent names.
+        MAX_NEGATIVE_TTL = 10_800
+        private_constant :MAX_ALIASES, :MAX_NEGATIVE_TTL
 
         # @return [Integer] from 0 to 65535, chosen by the client
         attr_accessor :id
@@ -99,6 +101,14 @@ module Heddle
             found << link
             name = link.data.name
           end
+        end
+
+        # @api private
+        # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist: the
+        #   lesser of the SOA's own TTL and its MINIMUM (RFC 2308, section 5). nil without a SOA: then nothing may be kept
+        def negative_ttl
+          soa = authorities.find { |record| record.type == :SOA } or return
+          [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min
         end
 
         # @return [Integer] 0 is a query (RFC 6895, section 2.2)

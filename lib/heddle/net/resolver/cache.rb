@@ -3,7 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # Answers by full name, each until its time is over. Bounded: the least recently used one is dropped first.
+      # Answers by full name, each until its time is over, which {Reply#answer} says. Bounded: the least recently used
+      # one is dropped first.
       #
       # @api private
       class Cache

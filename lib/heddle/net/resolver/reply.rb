@@ -16,8 +16,6 @@ module Heddle
 
         # None is believed for longer than a day.
         MAX_TTL = 86_400
-        # RFC 2308, section 5, finds one to three hours good for absent names.
-        MAX_NEGATIVE_TTL = 10_800
 
         # @param bytes [String]
         # @param query [Query]
@@ -83,16 +81,10 @@ module Heddle
 
         def nothing(name, ttl)
           absent = @message.rcode == :NXDOMAIN
-          negative = negative_ttl
+          negative = @message.negative_ttl
           return Answer.new(ttl:, target: name) unless absent || negative || name.casecmp?(@question.name)
 
           Answer.new(ttl: [ttl, negative || 0].min, absent:)
-        end
-
-        # The lesser of the SOA's own TTL and its MINIMUM (RFC 2308, section 5); without a SOA nothing may be kept.
-        def negative_ttl
-          soa = @message.authorities.find { |record| record.type == :SOA } or return
-          [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min
         end
       end
     end
