@@ -6,10 +6,10 @@ require "heddle/own_code"
 require "heddle/stalls"
 
 module Heddle
-  # Reports Ruby code that waits, or starts a task, in a callback of a native library. `Heddle.enable :callback_report`
-  # switches it on. Meanwhile another fiber of the loop runs, and may enter the library while that call is under way on
-  # the same thread. Each call site is reported once, like a stall. Not reported: libraries in
-  # {NativeLibraries.reentrant}, a library's own waits, and waits that can't be judged.
+  # Reports Ruby code that waits, or starts a task, in a callback of a native library. During such a wait
+  # another fiber of the loop runs, and may enter the library while that call is under way on the same thread.
+  # `Heddle.enable :callback_report` switches the reports on. Each call site is reported once, like a stall. Not
+  # reported: libraries in {NativeLibraries.reentrant}, a library's own waits, and waits that can't be judged.
   module CallbackReport
     # A call site that was reported.
     #

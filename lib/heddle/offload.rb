@@ -161,10 +161,10 @@ module Heddle
         end
 
         def refuse(libraries)
-          bad = libraries.find { |name| name.empty? || NEVER_LIBC.any? { |never| name.start_with?(never) } }
-          return unless bad
+          raise ArgumentError, "a library's name is empty" if libraries.any?(&:empty?)
 
-          raise ArgumentError, "the waits of #{bad.inspect} can't be offloaded: it holds locks while it waits"
+          bad = libraries.find { |name| NEVER_LIBC.any? { |never| name.start_with?(never) } } or return
+          raise ArgumentError, "#{bad} can't be offloaded: the library holds locks while it waits"
         end
 
         def environment(name) = ENV.fetch(name, "").split(",").map(&:strip).reject(&:empty?)

@@ -71,11 +71,11 @@ class MinitestHelperTest < Minitest::Test
   end
 
   def test_leaked_task_fails_the_test_and_is_named
-    assert_match(/the test is over.*leaking \(waiting\).*#{__FILE__}/m, failure(run_example("test_leaks_a_task")))
+    assert_match(/the test has ended.*leaking \(waiting\).*#{__FILE__}/m, failure(run_example("test_leaks_a_task")))
   end
 
   def test_leaked_fiber_fails_the_test
-    assert_match(/the test is over.*not a task/m, failure(run_example("test_leaks_a_fiber")))
+    assert_match(/the test has ended.*not a task/m, failure(run_example("test_leaks_a_fiber")))
   end
 
   def test_failed_task_fails_the_test

@@ -267,7 +267,8 @@ class PoolTest < Minitest::Test
       other = Heddle.async { pool.with { held.push(true) && forever } }
       held.pop
       error = assert_raises(Heddle::TimeoutError) { pool.acquire(timeout: 0.001) }
-      assert_match(/1 of the pool's 1 are in use \(its limit is 1\), and 0 more tasks wait \(things\)/, error.message)
+      assert_includes error.message,
+                      "1 of the pool's 1 resources are in use (its limit is 1), and 0 more tasks wait (things)"
       assert_equal [0, 1], [pool.waiting, pool.statistics[:timeouts]]
       other.cancel
     end

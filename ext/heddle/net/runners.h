@@ -29,7 +29,7 @@ typedef struct {
     /* the runners that wait for work; the latest comes first, because its stack is still in the processor's caches */
     heddle_runner *idle;
     size_t idle_count;
-    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: so many runners were never needed */
+    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: that number was not needed */
     heddle_runner *serving;
     size_t serving_count;
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */

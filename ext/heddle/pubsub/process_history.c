@@ -5,7 +5,7 @@
 
 enum {
     DEFAULT_MEMORY = 16 << 20,
-    BYTES_A_TOPIC = 1024, /* bytes of the log for each topic in the table; most messages are shorter */
+    BYTES_A_TOPIC = 1024, /* the table has room for one topic for each 1024 bytes of the log */
     DEFAULT_MESSAGES = 100,
     DEFAULT_AGE = 300,
 };
@@ -36,9 +36,9 @@ static uint64_t power_of_two(uint64_t least)
 /*
  * call-seq: History.open(memory = 16 MiB, messages = 100, age = 300) -> true or false
  *
- * Makes the process's history, with room for +memory+ bytes, rounded up to a power of two, and for a topic for each KiB
- * of it; a topic's entry has 42 bytes. +messages+ of a topic can be replayed while they are younger than +age+ seconds.
- * Returns false, and keeps the earlier history, if there is one.
+ * Makes the process's history, with room for +memory+ bytes of messages (rounded up to a power of two), and for one
+ * topic for each KiB of them; a topic's entry has 42 bytes. +messages+ of a topic can be replayed while they are
+ * younger than +age+ seconds. Returns false, and keeps the earlier history, if there is one.
  */
 static VALUE history_open(int argc, VALUE *argv, VALUE self)
 {
@@ -127,7 +127,8 @@ static void check_result(int64_t result, long data_size)
  * call-seq: History.publish(topic, data) -> String
  *
  * Appends a message and returns its position. Raises ArgumentError when it is too large, Errno::ETIMEDOUT when another
- * process holds the history and makes no progress, and Errno::EPERM when it follows a backend.
+ * process holds the history and makes no progress, and Errno::EPERM when the history follows a
+ * backend.
  */
 static VALUE history_publish(VALUE self, VALUE topic, VALUE data)
 {
@@ -243,7 +244,7 @@ static void reset_published(void)
 /*
  * call-seq: History.position(topic) -> String
  *
- * The position after the topic's last message. Raises ArgumentError when no message can have this topic.
+ * The position after the topic's last message. Raises ArgumentError when the topic is too long.
  */
 static VALUE history_position(VALUE self, VALUE topic)
 {

@@ -15,7 +15,7 @@ typedef struct {
 } entry;
 
 enum {
-    ENTRY_SIZE = 96, /* bytes: an entry in an array that doubles, and the String's object */
+    ENTRY_SIZE = 96, /* bytes of a message: up to two entries, because the array doubles, and the String's object */
 };
 
 typedef struct subscription {
@@ -239,8 +239,8 @@ static VALUE subscription_close(VALUE self)
 /*
  * call-seq: Heddle::PubSub::Subscription.statistics(scheduler) -> Hash
  *
- * Counters of this loop: subscribers, topics, and, since the loop began, delivered, dropped, resets, and subscribers
- * closed because they were too slow. May be called on any thread.
+ * Counters of this loop: the subscribers and topics that there are; since the loop began the messages delivered and
+ * dropped, the resets, and the subscribers closed because they were too slow. May be called on any thread.
  */
 static VALUE read_statistics(VALUE self, VALUE scheduler)
 {

@@ -56,7 +56,8 @@ static void unlock_stacks(uintptr_t who)
     if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
     atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
-    atomic_store(&holder, 0); /* stored before `waiting` is loaded; a waiter stores and loads in the reverse order */
+    /* Stores `holder`, then loads `waiting`. A waiter stores `waiting`, then loads `holder`: one sees the other. */
+    atomic_store(&holder, 0);
     if (atomic_load(&waiting)) {
         pthread_mutex_lock(&lock);
         pthread_cond_broadcast(&freed);
@@ -102,7 +103,7 @@ static void *wait_until_free(void *unused)
 
 static VALUE wait_without_gvl(VALUE unused)
 {
-    /* Not interruptible: the holder needs it for some microseconds, or for a garbage collection. */
+    /* Not interruptible: the holder keeps the stacks for some microseconds, or for a garbage collection. */
     rb_nogvl(wait_until_free, NULL, NULL, NULL, 0);
     return Qnil;
 }
@@ -127,10 +128,10 @@ static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
 
 /*
- * Does that thread sleep? During a collection a thread can hold the stacks in only three cases. It has run out of
- * stacks and asks for memory, before it changes the list. Or it has returned from its switch and no longer uses the
- * list. Or it runs the code of Scheduler#resume_new, which returns a stack at its end: so the main Ractor's offload
- * threads begin.
+ * Does that thread sleep? Then a collection need not wait for it, because during a collection a thread can hold the
+ * stacks in only three cases. It has run out of stacks and asks for memory, before it changes the list. Or it has
+ * returned from its switch and no longer uses the list. Or it runs the code of Scheduler#resume_new, which starts the
+ * main Ractor's offload threads and returns a stack at its end.
  */
 static bool is_thread_at_rest(int thread)
 {
@@ -172,7 +173,10 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 {
 }
 
-/* Runs in the main Ractor. The calling Ractor's own hook stays: a collection may be under way there. */
+/*
+ * Runs in the main Ractor: adds a hook and removes it, so that Ruby computes the variable again. The hook of the Ractor
+ * that asked for this stays as it is, because a collection may be under way there.
+ */
 static void subscribe_again(void *unused)
 {
     rb_add_event_hook2(ignore_event, RUBY_INTERNAL_EVENT_GC_EXIT, Qnil, RUBY_EVENT_HOOK_FLAG_SAFE);
@@ -181,7 +185,7 @@ static void subscribe_again(void *unused)
 
 /*
  * Each Ractor has its own hooks, but one global variable says which events have hooks, and the last call overwrites it.
- * So the main Ractor, where the program may have hooks, adds its hook again.
+ * So the main Ractor, where the program may have hooks, calls Ruby last.
  */
 void heddle_fiber_stacks_join(void)
 {

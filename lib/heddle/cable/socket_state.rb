@@ -37,7 +37,7 @@ module Heddle
       end
 
       # @param connection [ActionCable::Connection::Base]
-      # @param topics [Topics] in which nothing begins anew
+      # @param topics [Topics] in {Topics#resume}: its streams are assigned, and not started again
       # @param subscriptions [Hash{String => Array<String>}] see {of}
       # @return [void]
       def self.subscribe(connection, topics, subscriptions)

@@ -64,10 +64,11 @@ module Heddle
         def row(option)
           flag = "#{option.flag} #{option.argument}"
           flag = "--[no-]#{option.flag.delete_prefix("--")}" if option.unit == :switch
-          notes = option.default_text
-          notes = "any of #{option.choices.join(", ")}; default: #{notes}" if option.unit == :list && option.choices
+          notes = []
+          notes << "any of #{option.choices.join(", ")}" if option.unit == :list && option.choices
+          notes << "default: #{option.default_text}" unless option.default_text.empty?
           row_of("  #{option.short ? "#{option.short}, " : "    "}#{flag}",
-                 notes.empty? ? option.text : "#{option.text} (#{notes})", COLUMN)
+                 notes.empty? ? option.text : "#{option.text} (#{notes.join("; ")})", COLUMN)
         end
 
         def row_of(left, text, column)

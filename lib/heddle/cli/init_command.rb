@@ -97,8 +97,9 @@ module Heddle
         return if failures.empty?
 
         raise UsageError, "#{failures.join("\n")}\n#{path} was not written, because the settings of these lines of " \
-                          "Puma's file would be missing. Set what they need (RAILS_ENV=production heddle init …), " \
-                          "change the lines, or write an incomplete file with --force."
+                          "Puma's file would be missing. If the lines need environment variables, set these " \
+                          "(RAILS_ENV=production heddle init …), change the lines, or write an incomplete file with " \
+                          "--force."
       end
 
       def require_file(file)

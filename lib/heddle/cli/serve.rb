@@ -42,7 +42,7 @@ module Heddle
 
       private
 
-      # Printed through the log's buffer: a new master must not wait for a reader that the old one has lost.
+      # Printed through the log's buffer: a new master must not wait if nobody reads the standard error any more.
       def warn(text) = @errors.puts(text)
 
       # This command's own defaults, in place of the defaults of {Options}.
@@ -111,7 +111,7 @@ module Heddle
         inheritance = @inheritance
         load = method(:load)
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
-          # Until then the pidfile is another master's, which may continue.
+          # Not earlier: the pidfile is the old master's, which continues if this one fails to serve.
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, succeeding: true)
@@ -132,7 +132,8 @@ module Heddle
         Server::Control.open(configuration, source, log, succeeding:).tap { |control| control&.start }
       end
 
-      # A person reads it where the command was given, wherever the log goes; a program, among the other lines.
+      # In the format text it is also printed where the command was given, if the log goes to a file. Programs read the
+      # other formats: there it is a line of the log.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
         experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
         fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: what, urls:,

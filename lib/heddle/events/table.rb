@@ -96,7 +96,7 @@ module Heddle
                                     "Set trusted_proxies to the addresses of the proxies. To keep this default " \
                                     "without the warning, set it to \"loopback\", \"private\", \"unix\"",
         pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. Further entries are " \
-                              "skipped silently. Give each program a `?name=` of its own in the address",
+                              "skipped silently. Give each program its own `?name=` in the URL of the option pubsub",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
         queue_rejected: "busy: {requests:request was|requests were} answered with 503 (in total {full} because the " \

@@ -46,7 +46,7 @@ module Heddle
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1; 5 in mode thread",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of threads in each process (of Ractors in mode ractor); each thread runs an event " \
+                 text: "number of threads in each process, or of Ractors in mode ractor; each thread runs an event " \
                        "loop, or in mode thread one request at a time",
                  reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
@@ -70,7 +70,8 @@ module Heddle
                           "reload has no delay. See [Behind a balancer](processes.md#behind-a-balancer)."),
       Option.new(name: :stop_timeout, unit: :seconds, range: 0..86_400, example: "stop_timeout 20",
                  default: ->(values) { [25 - values[:drain_delay], 0].max }, default_words: "25 s minus drain_delay",
-                 text: "time that running requests have to finish when the server stops; it begins after drain_delay",
+                 text: "time that running requests have to finish when the server stops, counted from the end of " \
+                       "drain_delay",
                  reason: "Raise it when requests take longer, together with the timeout of the supervisor",
                  details: "Docker, Kubernetes and Kamal kill a server after 10 or 30 s unless they are configured " \
                           "otherwise."),

@@ -20,7 +20,8 @@ module Heddle
 
       class << self
         # @param field [String, nil] `sec-websocket-extensions` of the request
-        # @return [String, nil] that field of the response: to the first offer that can be taken; nil: to none
+        # @return [String, nil] that field of the response, which accepts the first acceptable offer; nil if
+        #   none is acceptable
         def answer_to(field)
           field.to_s.split(",", MOST + 1).first(MOST).each do |offer|
             name, *parameters = offer.split(";", -1).map(&:strip)

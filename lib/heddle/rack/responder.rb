@@ -123,7 +123,8 @@ module Heddle
         true
       end
 
-      # The connection continues by itself; where it can't, as the request was not read to its end, this fiber does it.
+      # The connection sends the events itself. If it can't, because the request's body was not read to its end, this
+      # fiber sends them.
       def events(body, status, headers)
         @response.start(status, { **EventStream::FIELDS, **headers })
         return finish if @response.bodiless?
@@ -164,7 +165,7 @@ module Heddle
         hijack.call(@exchange.detach)
       end
 
-      # This fiber decodes a body that is still to come; over HTTP/2 it writes frames.
+      # Waits until the stream is closed: this fiber decodes the rest of the request's body, and writes HTTP/2 frames.
       def hijack_in_place(hijack)
         @response.flush
         closed = Thread::Queue.new

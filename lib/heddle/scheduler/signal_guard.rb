@@ -41,7 +41,7 @@ module Heddle
         handlers&.each { |name, handler| restore(name, handler) }
       end
 
-      # The fiber that the loop resumes next; its exception ends the loop.
+      # Runs in a new fiber, which the loop resumes next: raises the signal, which ends the loop.
       #
       # @api private
       def call
@@ -49,7 +49,7 @@ module Heddle
         raise signal
       end
 
-      # This message distinguishes it from other cancellations.
+      # Does nothing: when the loop cancels all fibers, the one that raises the signal goes on.
       #
       # @api private
       def cancel; end

@@ -32,7 +32,7 @@ class ClusterBootTest < Minitest::Test
     RUBY
     serve
     wait_for("Ctrl-C stops it")
-    lines = served.output.lines.grep(/while it loaded/)
+    lines = served.output.lines.grep(/while it was loaded/)
 
     assert_equal 1, lines.size, served.output
     assert_match(/workers run without 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])

@@ -128,7 +128,7 @@ module Heddle
           name = PumaWords::HOOKS.fetch(call.name)
           raise LeftError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
           raise LeftError, "it has no block" unless call.block
-          raise LeftError, "its block takes arguments of Puma" if call.block.match?(ONLY_PUMAS.fetch(name, TWO))
+          raise LeftError, "its block has parameters that Puma passes" if call.block.match?(ONLY_PUMAS.fetch(name, TWO))
           raise LeftError, "its block uses #{call.needs.join(", ")}, which only Puma's file defines" if call.needs.any?
 
           ["#{name} #{call.block}"]

@@ -46,7 +46,8 @@ module Heddle
           def to_s = "#{preference} #{exchange}."
         end
 
-        # Start of authority (RFC 1035, section 3.3.13). `minimum` is how long resolvers keep that a name is absent.
+        # Start of authority (RFC 1035, section 3.3.13). `minimum`: how long resolvers keep the answer
+        # that a name does not exist.
         SOA = ::Data.define(:primary, :contact, :serial, :refresh, :retry, :expire, :minimum) do
           def self.read(reader, _length) = new(Data.name(reader), Data.name(reader), *reader.unpack("N5", 20))
 
@@ -59,7 +60,7 @@ module Heddle
           def to_s = "#{primary}. #{contact}. #{serial} #{refresh} #{self.retry} #{expire} #{minimum}"
         end
 
-        # Text: Strings of at most 255 bytes, of which a longer text is made (RFC 1035, section 3.3.14).
+        # Text: one or more Strings of at most 255 bytes; a longer text is split (RFC 1035, section 3.3.14).
         TXT = ::Data.define(:strings) do
           def self.read(reader, length)
             strings = []
@@ -76,7 +77,7 @@ module Heddle
             new(Array(text).flat_map { |part| part.empty? ? [""] : part.b.scan(/.{1,255}/mn) }.freeze)
           end
 
-          # @return [String] all of it; UTF-8 where it is
+          # @return [String] the strings joined, in UTF-8 if they are valid UTF-8, else in BINARY
           def text
             whole = strings.join.force_encoding(Encoding::UTF_8)
             whole.valid_encoding? ? whole : whole.b

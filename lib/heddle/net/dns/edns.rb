@@ -12,7 +12,7 @@ module Heddle
       # - options [Array<Array(Integer, String)>]
       EDNS = ::Data.define(:size, :rcode_high, :version, :dnssec, :options) do
         # @param klass [Integer] the record's class, which is the size
-        # @param ttl [Integer] the record's TTL, which is the rest
+        # @param ttl [Integer] the record's TTL, which has rcode_high, version and the flags
         # @raise [MalformedError] when the options do not fill the data
         def self.read(reader, klass, ttl, length)
           at_end = reader.offset + length

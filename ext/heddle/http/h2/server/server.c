@@ -95,7 +95,7 @@ static void handle_deadline(heddle_connection *connection)
         judge_deadline(connection);
 }
 
-/* Called when a tick begins. Tunnels may have written output that only the session has. */
+/* Called when a tick begins. Tunnels may have written output that is still in the session, not in the connection. */
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
