@@ -135,14 +135,15 @@ class WaitInPlaceTest < Minitest::Test
   # @return [Symbol, nil] nil: the close came when the wait had ended already
   def sleep_after_close_and_timeout
     fiber, scheduler = Fiber.current, Fiber.scheduler
-    passed = now + 0.03
     over = late = false
+    begun = Thread::Queue.new # the time by which the limit has passed
     thread = Thread.new do
+      passed = begun.pop
       nil until now > passed # with Ruby's lock: the fiber sees both at once
       late = over
       scheduler.fiber_interrupt(fiber, IOError.new("stream closed in another thread").freeze) unless late
     end
-    assert_raises(Timeout::Error) { Timeout.timeout(0.02) { sleep 5 } }
+    assert_raises(Timeout::Error) { Timeout.timeout(0.02) { begun << (now + 0.03) && sleep(5) } }
     over = true
     sleep 0.001
     thread.join

@@ -172,6 +172,7 @@ class ClientHTTP2HostileTest < ClientCase
   end
 
   def test_a_server_that_resets_all_streams_is_left_after_a_while
+    skip "100 resets a second are allowed, and AddressSanitizer makes it hardly faster" if ENV["HEDDLE_SANITIZED"]
     server = serve_h2 { |peer, _| peer.reset_all(8) }
     http = client(server)
     in_loop { Heddle.map(1..1_500) { assert_raises(Client::Error) { http.get("/") } } }
