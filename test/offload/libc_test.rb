@@ -252,11 +252,14 @@ class OffloadLibcTest < Minitest::Test
   end
 
   def test_a_library_that_holds_locks_of_its_own_is_refused
-    [["sqlite3"], [:sqlite3_native], ["ok", ""]].each do |names|
+    [["sqlite3"], [:sqlite3_native]].each do |names|
       error = assert_raises(ArgumentError) { Heddle.enable(:offload, libc: names) }
 
       assert_match(/can't be offloaded/, error.message)
     end
+    error = assert_raises(ArgumentError) { Heddle.enable(:offload, libc: ["ok", ""]) }
+
+    assert_equal "a library's name is empty", error.message
   end
 
   # -- a real PostgreSQL, by the calls of the gem pg that hold the lock ----------------------------------------------
