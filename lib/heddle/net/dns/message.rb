@@ -105,7 +105,7 @@ module Heddle
 
         # @api private
         # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist: the
-        #   lesser of the SOA's own TTL and its MINIMUM (RFC 2308, section 5). nil without a SOA: then nothing may be kept
+        #   lesser of the SOA's own TTL and its MINIMUM (RFC 2308, section 5). nil without a SOA: nothing may be kept
         def negative_ttl
           soa = authorities.find { |record| record.type == :SOA } or return
           [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min
