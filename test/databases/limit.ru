@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Says how many queries of this application the database runs at once; under /lease by a connection that the request
-# keeps until its end.
+# keeps until its end. Under /hold a query lasts, and the file `holder` has the worker's process.
 
 require "active_record"
 
@@ -14,7 +14,9 @@ run lambda { |env|
   case env["PATH_INFO"]
   when "/lease" then running = ActiveRecord::Base.lease_connection.select_value(RUNNING)
   when "/query" then running = ActiveRecord::Base.with_connection { |connection| connection.select_value(RUNNING) }
-  when "/hold" then ActiveRecord::Base.with_connection { |connection| connection.execute("SELECT pg_sleep(600)") }
+  when "/hold"
+    File.write("holder", Process.pid.to_s)
+    ActiveRecord::Base.with_connection { |connection| connection.execute("SELECT pg_sleep(600)") }
   end
   [200, { "x-worker" => Process.pid.to_s }, [running.to_s]]
 }

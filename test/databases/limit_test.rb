@@ -58,17 +58,16 @@ class ClusterLimitTest < Minitest::Test
 
   def test_the_connections_of_a_worker_that_was_killed_come_back
     serve_with_limit(1)
-    first, second, pid = connections_of_two_workers
-    first.write(format(ClusterCase::GET, "/hold"))
+    holding = ask("/hold")
     wait_until { connections == 1 }
-    second.write(format(ClusterCase::GET, "/query"))
+    pid = Integer(File.read(path("holder"))) # any worker may have the connection
     signal("KILL", pid)
-    PrivatePostgresql.shared.cut_connections("limited")
-    second.timeout = ClusterCase::PATIENCE
+    wait_until { !alive?(pid) }
 
-    assert_match(/ 200 /, second.gets)
+    assert_equal "200", requests(["/query"]).first.value.code, served.output
   ensure
-    [first, second].each { |socket| socket&.close }
+    holding&.close
+    PrivatePostgresql.shared.cut_connections("limited") # the database continues the killed worker's query
   end
 
   private

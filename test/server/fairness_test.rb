@@ -294,16 +294,21 @@ class FairnessTest < Minitest::Test
     assert_operator waiting, :>=, 20
   end
 
-  # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
-  def assert_readers_are_served(protocol)
-    held = Thread::Queue.new
-    go = Thread::Queue.new
+  # /hold blocks the loop; /large has a large response.
+  # @yield [held, go] the Queue that gets the time at which /hold began, and the one that lets it end
+  def serving_held(**)
+    held, go = Array.new(2) { Thread::Queue.new }
     app = lambda do |env|
       path = env["PATH_INFO"]
       path == "/hold" && (held << now) && hold_up(go)
       [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
     end
-    serving(app, lint: false, access_log: false, protect: [], write_timeout: WRITE_LIMIT) do
+    serving(app, lint: false, access_log: false, protect: [], **) { yield held, go }
+  end
+
+  # The loop is blocked for longer than the limit, and then the clients' turns are spread over several ticks.
+  def assert_readers_are_served(protocol)
+    serving_held(write_timeout: WRITE_LIMIT) do |held, go|
       readers = Array.new(20) { ask_for_large(protocol) }
       readers.each { |socket| socket.wait_readable(PATIENCE) }
       connect.write(request("/hold"))
@@ -318,15 +323,7 @@ class FairnessTest < Minitest::Test
 
   # The limit of connections is reached while the loop is blocked.
   def assert_readers_are_kept(protocol)
-    held = Thread::Queue.new
-    go = Thread::Queue.new
-    app = lambda do |env|
-      path = env["PATH_INFO"]
-      path == "/hold" && (held << now) && hold_up(go)
-      [200, { "content-type" => "text/plain" }, [path == "/large" ? LARGE_RESPONSE : "x"]]
-    end
-    serving(app, lint: false, access_log: false, protect: [], max_connections: 21,
-                 trusted_proxies: %w[127.0.0.0/8]) do
+    serving_held(max_connections: 21, trusted_proxies: %w[127.0.0.0/8]) do |held, go|
       readers = Array.new(20) { ask_for_large(protocol) }
       readers.each { |socket| socket.wait_readable(PATIENCE) }
       connect.write(request("/hold"))

@@ -131,7 +131,7 @@ static size_t incoming_size(const heddle_datagram_socket *socket)
     return sizeof(heddle_datagram_incoming) + HEDDLE_DATAGRAM_BATCH * socket->max_size;
 }
 
-/* Sets the sizes again that the kernel has overwritten with those of the last datagram. */
+/* Sets the sizes again that the kernel has overwritten with the sizes of the last datagram. */
 static void reset_message(heddle_datagram_incoming *incoming, int index, bool is_wildcard)
 {
     struct msghdr *header = &incoming->messages[index].msg_hdr;

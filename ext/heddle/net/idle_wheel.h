@@ -2,7 +2,7 @@
 
 /*
  * A hashed timer wheel for very many deadlines, most of which never expire. Adding and removing is O(1). A record whose
- * deadline becomes later, as that of a connection does at each request, stays in its slot. When the slot comes up, the
+ * deadline becomes later, as a connection's does at each request, stays in its slot. When the slot comes up, the
  * callback returns the new deadline. Uses no Ruby.
  */
 

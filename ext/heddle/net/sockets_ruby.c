@@ -14,7 +14,7 @@ static void sockets_mark(void *data)
     heddle_sockets *sockets = data;
     if (!sockets)
         return;
-    /* Pinned, because C code holds these addresses, including that of the sockets' own object. */
+    /* Pinned, because C code holds these addresses, including the address of the sockets' own object. */
     rb_gc_mark(sockets->attachment.object);
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);

@@ -28,7 +28,7 @@ typedef struct {
 /* Account::SAMPLE */
 typedef struct {
     int64_t began, ended;
-    uint64_t request; /* 0: none; then `task` says whether the stack is that of the loop's own thread */
+    uint64_t request; /* 0: none; then `task` says whether the stack belongs to the loop's own thread */
     uint8_t activity, task;
     uint16_t place;
     uint16_t frames[FRAMES]; /* innermost first, then 0 */

@@ -5,7 +5,7 @@
 #include "scheduler/loop.h"
 
 /*
- * Called on a Ruby thread, when it checks for interrupts; `heartbeat` is that of the thread's loop, or NULL. Notes
+ * Called on a Ruby thread, when it checks for interrupts; `heartbeat` belongs to the thread's loop, or is NULL. Notes
  * which code the late loops run, or which code holds the GVL for which they wait.
  */
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);

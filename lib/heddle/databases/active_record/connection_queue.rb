@@ -39,8 +39,8 @@ module Heddle
         def wait_poll(timeout)
           began = Concurrency.now
           heddle_statistics.waits += 1
-          limit = Limit.of(@lock) if @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
           @heddle_waiting = @heddle_waiting.to_i + 1
+          limit = Limit.of(@lock) if @lock.is_a?(::ActiveRecord::ConnectionAdapters::ConnectionPool)
           limit&.report_wait
           scheduler = Fiber.current_scheduler
           connection = scheduler.is_a?(Scheduler) ? heddle_wait(scheduler) { super } : super

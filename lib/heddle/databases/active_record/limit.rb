@@ -5,7 +5,7 @@ module Heddle
     module ActiveRecord
       # `max_total` of an entry of config/database.yml: how many connections its pools have in all workers together.
       # Each connection needs a share ({Pool::Registry.sharing}). Active Record closes connections in many ways, so the
-      # number of shares is compared with that of the pools' connections, and the excess is returned.
+      # number of shares is compared with the number of the pools' connections, and the excess is returned.
       class Limit
         # Seconds between two checks while fibers wait for a share.
         POLL_INTERVAL = 0.1
