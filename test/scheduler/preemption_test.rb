@@ -12,6 +12,30 @@ class PreemptionTest < Minitest::Test
 
   def preemptions = Fiber.scheduler.statistics[:preemptions]
 
+  # Runs the block as a TracePoint's.
+  def traced(&)
+    point = TracePoint.new(:call, &)
+    point.enable(target: method(:call_traced)) { call_traced }
+  end
+
+  def call_traced = nil
+
+  # Another fiber runs while one computes that has run the block as a TracePoint's.
+  def assert_preempted_after(&)
+    ran = false
+    scheduled do
+      Fiber.schedule do
+        traced(&)
+        deadline = now + 10
+        nil until ran || now > deadline
+        refute_operator now, :>, deadline
+      end
+      Fiber.schedule { ran = true }
+    end
+
+    assert ran
+  end
+
   def test_a_fiber_that_computes_lets_another_run
     flag = false
     scheduled do
@@ -198,6 +222,32 @@ class PreemptionTest < Minitest::Test
     end
 
     assert_equal 0, lost
+  end
+
+  # Ruby sends no other trace event while it handles one, so the switches within a TracePoint's block go unseen.
+  def test_a_fiber_that_has_waited_in_a_trace_points_block_is_preempted_afterwards
+    assert_preempted_after { sleep 0.001 }
+  end
+
+  def test_a_fiber_that_has_resumed_another_in_a_trace_points_block_is_preempted_afterwards
+    assert_preempted_after { Fiber.new { Fiber.yield }.resume }
+  end
+
+  def test_no_value_of_an_enumerator_is_lost_in_a_trace_points_block
+    wrong = 0
+    scheduled do
+      3.times do
+        Fiber.schedule do
+          deadline = now + 0.4
+          traced do
+            numbers = Enumerator.new { |yielder| loop { 1000.times { |i| yielder << i } } }
+            1000.times { |i| wrong += 1 unless numbers.next == i } while now < deadline
+          end
+        end
+      end
+    end
+
+    assert_equal 0, wrong
   end
 
   def test_an_exception_for_a_preempted_fiber_is_raised_there

@@ -2,6 +2,7 @@
 
 #include "binding.h"
 #include "scheduler/callbacks.h"
+#include "scheduler/frame_names.h"
 #include "scheduler/recorder.h"
 #include "scheduler/take_errinfo.h"
 #include "watch/stalls.h"
@@ -179,6 +180,25 @@ static bool is_exempt(heddle_loop *loop)
     return fiber == loop->fiber || (loop->starter && fiber == loop->starter);
 }
 
+/*
+ * Is a switch of fibers under way? A method in C makes it, or one of Ruby's own. The hook is not called where Ruby sends
+ * no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses, so `switched_to` may have been left from
+ * an earlier switch.
+ */
+static bool is_switching(heddle_loop *loop)
+{
+    VALUE frame;
+    int line;
+    if (rb_profile_frames(0, 1, &frame, &line) < 1)
+        return true;
+    VALUE path = rb_profile_frame_path(frame);
+    if (RB_TYPE_P(path, T_STRING) && !heddle_frame_name_begins(path, "<internal:"))
+        return false;
+    VALUE class = rb_profile_frame_classpath(frame);
+    return loop->preempt.switched_to != rb_fiber_current() || heddle_frame_name_is(class, "Fiber") ||
+           heddle_frame_name_is(class, "Enumerator");
+}
+
 /* Uses the thread's CPU clock: on a busy machine a slice computes for less time than it lasts. */
 static void charge_slice(heddle_loop *loop)
 {
@@ -192,7 +212,7 @@ static int consider_preempting(heddle_loop *loop)
 {
     if (is_exempt(loop))
         return HEDDLE_LOOK_LATER;
-    if (loop->preempt.switched_to != rb_fiber_current() || heddle_own_code_runs())
+    if (is_switching(loop) || heddle_own_code_runs())
         return HEDDLE_LOOK_SOON;
     if (!has_other_work(loop)) {
         charge_slice(loop);

@@ -9,7 +9,8 @@
  *   the job ends.
  * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: a switch at
  *   that point would lose an Enumerator's value or the exception of Fiber#raise. A hook at each switch, called after
- *   that point, notes the target of the switch; the job does nothing unless the target is the current fiber.
+ *   that point, notes the target of the switch. The job does nothing unless the target is the current fiber, or the
+ *   current frame is Ruby code, which makes no switch.
  * - Ruby runs the jobs that were triggered together one after another, and this one may not return for long. So that
  *   finalizers don't wait for it, it first only triggers itself again.
  * - Heddle's own Ruby code expects switches only where it waits: it is not interrupted.
