@@ -117,6 +117,19 @@ class SlowReadersTest < Minitest::Test
     end
   end
 
+  # Those of the other address take a little, and still they are the ones that are cut off.
+  def test_client_that_reads_nothing_gets_all_of_its_response_while_another_address_has_most_bytes
+    serving(APP, memory_limit: MEMORY, access_log: false, lint: false, trusted_proxies: []) do
+      alone = connect.tap { |socket| socket.write("GET / HTTP/1.0\r\n\r\n") }
+      many = Array.new(COUNT) { TCPSocket.new("127.0.0.1", port, "127.0.0.66").tap { |socket| socket.write(GET) } }
+      many.each { |socket| socket.readpartial(4_096) && sleep(0.01) } until output.string.include?("cut off")
+
+      assert_equal SIZE, alone.read.partition("\r\n\r\n").last.bytesize
+    ensure
+      [alone, *many].each { |socket| socket&.close }
+    end
+  end
+
   # Also at the first look of the server, and while the kernel sends what it took of the response at once.
   def test_client_that_reads_slowly_but_steadily_is_not_cut_off
     cut = 0

@@ -4,6 +4,7 @@
  * unsent output, of which there are few.
  */
 
+#include "net/majority.h"
 #include "net/sockets.h"
 
 #include <sys/ioctl.h>
@@ -12,7 +13,7 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* clients that one check cuts off; each of them costs a pass over the connections */
+    MOST_CUTS = 64, /* clients below the minimum rate that one check cuts off, and as many of the slowest */
 };
 
 /* ns. How long a client is watched before it can count as the slowest. */
@@ -90,21 +91,47 @@ static bool watch_connection(heddle_connection *connection, int64_t now, double 
     return slow;
 }
 
-/* Returns NULL if none was watched for long enough. */
-static heddle_connection *find_slowest(heddle_sockets *sockets, int64_t now)
+static heddle_majority find_majority(heddle_sockets *sockets)
 {
-    heddle_connection *slowest = NULL;
-    double least = 0;
+    heddle_majority majority = {0};
+    heddle_connection *connection = NULL;
+    while ((connection = find_next(sockets, connection)))
+        heddle_majority_vote(&majority, connection->address_bucket, count_waiting(connection));
+    while ((connection = find_next(sockets, connection)))
+        heddle_majority_count(&majority, connection->address_bucket, count_waiting(connection));
+    return majority;
+}
+
+typedef struct {
+    uint64_t identity;
+    size_t waiting;
+    double rate;
+} slow_reader;
+
+/*
+ * Finds the slowest clients that were watched for long enough, the slowest one first, and returns their number. If an
+ * address has more than half of all waiting bytes, they are its clients.
+ */
+static size_t find_slowest(heddle_sockets *sockets, int64_t now, slow_reader found[MOST_CUTS])
+{
+    heddle_majority majority = find_majority(sockets);
+    size_t count = 0;
     for (heddle_connection *connection = NULL; (connection = find_next(sockets, connection));) {
-        if (!count_waiting(connection) || !is_watched(connection, now, LEAST_WATCH))
+        size_t waiting = count_waiting(connection);
+        if (!waiting || !is_watched(connection, now, LEAST_WATCH) ||
+            !heddle_majority_includes(&majority, connection->address_bucket))
             continue;
-        double rate = find_rate(connection, now);
-        if (slowest && rate >= least)
-            continue;
-        slowest = connection;
-        least = rate;
+        slow_reader reader = {heddle_sockets_identity(sockets, connection), waiting, find_rate(connection, now)};
+        size_t place = count;
+        for (; place > 0 && found[place - 1].rate > reader.rate; place--) {
+            if (place < MOST_CUTS)
+                found[place] = found[place - 1];
+        }
+        if (place < MOST_CUTS)
+            found[place] = reader;
+        count += count < MOST_CUTS;
     }
-    return slowest;
+    return count;
 }
 
 size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget, double rate, int64_t span)
@@ -123,12 +150,13 @@ size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget,
     }
     for (size_t i = 0; i < cuts; i++)
         cut_off(sockets, slow[i]);
-    for (; waiting > budget && cuts < MOST_CUTS; cuts++) {
-        heddle_connection *slowest = find_slowest(sockets, now);
-        if (!slowest)
-            break;
-        waiting -= count_waiting(slowest);
-        cut_off(sockets, heddle_sockets_identity(sockets, slowest));
+    if (waiting > budget) {
+        slow_reader slowest[MOST_CUTS];
+        size_t count = find_slowest(sockets, now, slowest);
+        for (size_t i = 0; i < count && waiting > budget; i++, cuts++) {
+            waiting -= slowest[i].waiting;
+            cut_off(sockets, slowest[i].identity);
+        }
     }
     return cuts;
 }

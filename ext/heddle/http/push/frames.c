@@ -2,6 +2,7 @@
 
 #include "http/body_rules.h"
 #include "http/push/session.h"
+#include "net/majority.h"
 
 #include <ruby/encoding.h>
 
@@ -67,29 +68,18 @@ static uint16_t find_address(const heddle_push_session *socket)
     return socket->work.connection ? socket->work.connection->address_bucket : 0;
 }
 
-/*
- * If an address has more than half of all bytes, it is one of its sockets: it must not end the messages of others. The
- * first pass finds such an address (Boyer and Moore's majority vote), the second one checks it.
- */
+/* If an address has more than half of all bytes, it is one of its sockets. */
 static heddle_push_session *find_oldest(heddle_engine *engine)
 {
-    uint16_t address = 0;
-    uint64_t votes = 0, bytes = 0;
+    heddle_majority majority = {0};
     heddle_push_session *socket = NULL;
-    while ((socket = find_next(engine, socket))) {
-        bool other = find_address(socket) != address;
-        if (other && votes < socket->unfinished)
-            address = find_address(socket);
-        if (!other)
-            votes += socket->unfinished;
-        else
-            votes = votes < socket->unfinished ? socket->unfinished - votes : votes - socket->unfinished;
-    }
     while ((socket = find_next(engine, socket)))
-        bytes += find_address(socket) == address ? socket->unfinished : 0;
-    socket = find_next(engine, NULL);
-    while (bytes > engine->websockets.unfinished / 2 && find_address(socket) != address)
+        heddle_majority_vote(&majority, find_address(socket), socket->unfinished);
+    while ((socket = find_next(engine, socket)))
+        heddle_majority_count(&majority, find_address(socket), socket->unfinished);
+    do {
         socket = find_next(engine, socket);
+    } while (socket && !heddle_majority_includes(&majority, find_address(socket)));
     return socket;
 }
 
