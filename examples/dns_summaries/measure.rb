@@ -17,7 +17,7 @@ class Measure
   end
 
   def run
-    @service = start([RbConfig.ruby, "-S", "heddle", "serve", "--port", "0"], {})
+    @service = start([RbConfig.ruby, "-S", "heddle", "serve", "--bind", "127.0.0.1", "--port", "0"], {})
     @server = start([RbConfig.ruby, "summaries.rb"], { "SERVICE" => @service[:url], "LISTEN" => "127.0.0.1:0" })
     ask_by_one_client
     ask_by_dig

@@ -32,9 +32,9 @@ class AdmissionTest < Minitest::Test
   def body_of(socket) = read_answer(socket)&.split("\r\n\r\n", 2)&.last
 
   # Connections that have asked, each after the one before has been heard.
-  def asking(*paths)
+  def asking(*paths, from: nil)
     before = server.statistics
-    sockets = paths.map { connect }
+    sockets = paths.map { from ? connect_from(from) : connect }
     until_statistics { |found| found[:connections] == before[:connections] + sockets.size }
     sockets.zip(paths).each_with_index do |(socket, path), index|
       ask(socket, path)
@@ -56,6 +56,8 @@ class AdmissionTest < Minitest::Test
 
   def connect = super.tap { |socket| (@sockets ||= []) << socket }
 
+  def connect_from(address) = TCPSocket.new("127.0.0.1", port, address).tap { |socket| (@sockets ||= []) << socket }
+
   def test_requests_beyond_the_limit_wait_and_are_served_in_order
     serving(held, max_requests: 2) do
       sockets = asking("/1", "/2", "/3", "/4", "/5")
@@ -73,6 +75,41 @@ class AdmissionTest < Minitest::Test
 
       assert_equal %w[/1 /2 /3 /4 /5], sockets.map { |socket| body_of(socket) }
       assert_equal 0, server.statistics[:waiting]
+    end
+  end
+
+  def test_addresses_take_turns_in_the_queue
+    serving(held, max_requests: 1, trusted_proxies: []) do
+      asking("/running")
+      asking("/many1", "/many2", "/many3", from: "127.0.0.66")
+      asking("/few1", "/few2")
+      arrived = Array.new(6) { next_arrived.tap { @release << true } }
+
+      assert_equal %w[/running /many1 /few1 /many2 /few2 /many3], arrived
+    end
+  end
+
+  def test_streams_of_an_address_take_turns_with_other_addresses
+    serving(held, max_requests: 1, trusted_proxies: []) do
+      asking("/running")
+      client = H2Client.new(connect_from("127.0.0.66"))
+      client.send_preface
+      [1, 3, 5].each { |stream| client.send_frame("HEADERS es+eh #{stream} get") }
+      until_statistics { |found| found[:waiting] == 1 }
+      asking("/few1", "/few2")
+      arrived = Array.new(6) { next_arrived.tap { @release << true } }
+
+      assert_equal %w[/running / /few1 /few2 / /], arrived
+    end
+  end
+
+  def test_an_address_with_half_of_the_queue_is_refused_and_others_are_not
+    serving(held, max_requests: 1, queue_limit: 5, trusted_proxies: []) do
+      *, refused = asking("/running", "/1", "/2", "/3", "/4", from: "127.0.0.66")
+
+      assert_match(/\AHTTP.1.1 503 /, read_answer(refused))
+      asking("/5", "/6")
+      assert_equal [1, 5, 1], server.statistics.values_at(:running, :waiting, :rejected_full)
     end
   end
 
@@ -97,7 +134,7 @@ class AdmissionTest < Minitest::Test
       assert_operator head, :start_with?, "HTTP/1.1 503 Service Unavailable\r\n"
       assert_includes head, "retry-after: 1\r\n"
       assert_includes head, "connection: close"
-      assert_equal "503 Service Unavailable: the server is busy, and 2 requests wait already.\n", body
+      assert_equal "503 Service Unavailable: the server is busy, and too many requests wait already.\n", body
       assert_equal [1, 0, 2], server.statistics.values_at(:rejected_full, :rejected_late, :waiting)
       3.times { @release << true }
 
@@ -137,7 +174,7 @@ class AdmissionTest < Minitest::Test
       late = connect
       ask(late, "/late")
 
-      assert_match(/\AHTTP.1.1 503 .*8 requests wait already/m, read_all(late))
+      assert_match(/\AHTTP.1.1 503 .*too many requests wait already/m, read_all(late))
       assert server.statistics[:accepting]
       9.times { @release << true }
     end

@@ -104,7 +104,7 @@ static void reject_work(heddle_work *work, heddle_overload why)
     heddle_rejection rejection;
     switch (why) {
     case HEDDLE_QUEUE_FULL:
-        heddle_reject(&rejection, 503, "the server is busy, and %zu requests wait already", admission->queue_limit);
+        heddle_reject(&rejection, 503, "the server is busy, and too many requests wait already");
         break;
     case HEDDLE_QUEUED_TOO_LONG:
         heddle_reject(&rejection, 503, "the server is busy, and the request waited for %g s",

@@ -8,6 +8,14 @@ static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
            (sockets->gate.closed && heddle_rounds_list_of(sockets, work) == &sockets->ready);
 }
 
+/* An address may have half of the queue. */
+static bool is_queue_full(heddle_sockets *sockets, const heddle_connection *connection)
+{
+    size_t limit = sockets->admission.queue_limit;
+    const heddle_address_share *share = heddle_address_share_of(connection);
+    return heddle_rounds_count_waiting(sockets) >= limit || (share && share->waiting >= limit - limit / 2);
+}
+
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;
@@ -17,7 +25,7 @@ heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
         work->operations->reject(work, HEDDLE_QUEUE_ENDS);
         return HEDDLE_GONE;
     }
-    if (heddle_rounds_count_waiting(sockets) >= admission->queue_limit) {
+    if (is_queue_full(sockets, work->connection)) {
         admission->rejected_full++;
         work->operations->reject(work, HEDDLE_QUEUE_FULL);
         return HEDDLE_GONE;

@@ -234,8 +234,9 @@ bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection
 
 void heddle_address_uncount(heddle_connection *connection)
 {
-    if (connection->address_bucket)
-        connection->sockets->by_address[connection->address_bucket - 1].connections--;
+    heddle_address_share *share = heddle_address_share_of(connection);
+    if (share)
+        share->connections--;
     connection->address_bucket = 0;
 }
 

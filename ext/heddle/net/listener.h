@@ -15,11 +15,14 @@ enum {
 };
 
 /* The record of an address, for all its connections. */
-typedef struct {
+typedef struct heddle_address_share heddle_address_share;
+struct heddle_address_share {
     uint32_t connections;   /* counted by heddle_address_count */
+    uint32_t waiting;       /* work items in ready lists */
+    uint32_t round;         /* of the last of them: see ready_list.c */
     heddle_link handshakes; /* connections whose TLS handshake can continue */
     heddle_link turn_link;  /* listed while there are such connections, and until its turn */
-} heddle_address_share;
+};
 
 /* How long accepting pauses when there are no descriptors, no memory or no room in max_connections, ns. */
 #define HEDDLE_ACCEPT_BACK_OFF INT64_C(100000000)

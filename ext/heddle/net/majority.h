@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The address that has more than half of all bytes, if there is one. It gives way first, so that one client does not end
- * what others have begun. Two passes over the bytes: the first one finds the only address that can have so many (Boyer
- * and Moore's majority vote), the second one counts them.
+ * The address that has more than half of all bytes, if there is one. It gives way first, so that one client does not
+ * end what others have begun. Two passes over the bytes: the first one finds the only address that can have so many
+ * (Boyer and Moore's majority vote), the second one counts them.
  */
 
 #include "system.h"

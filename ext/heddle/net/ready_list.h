@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Work items that wait for a runner, in order. Only the loop adds and removes items. The lock lets the watch thread
- * read the list, for microseconds and only while the loop is blocked.
+ * Work items that wait for a runner, in order; addresses take turns. Only the loop adds and removes items. The lock
+ * lets the watch thread read the list, for microseconds and only while the loop is blocked.
  */
 
 #include "net/work.h"
@@ -38,30 +38,14 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
     return link ? HEDDLE_CONTAINER_OF(link, heddle_work, link) : NULL;
 }
 
-/* Adds the item at the end, or with `at_front` at the front. Does nothing if the item is in a list. */
-static inline void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front)
-{
-    if (work->list)
-        return;
-    heddle_ready_list_lock(list);
-    heddle_link_insert_after(at_front ? &list->head : list->head.previous, &work->link);
-    work->list = list;
-    list->count++;
-    heddle_ready_list_unlock(list);
-}
+/*
+ * Adds the item behind those that wait, or with `at_front` before them. It comes before later items of addresses that
+ * have several. Does nothing if the item is in a list.
+ */
+void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front);
 
 /* Removes the item from its list, if it is in one. */
-static inline void heddle_ready_list_remove(heddle_work *work)
-{
-    heddle_ready_list *list = work->list;
-    if (!list)
-        return;
-    heddle_ready_list_lock(list);
-    heddle_link_remove(&work->link);
-    work->list = NULL;
-    list->count--;
-    heddle_ready_list_unlock(list);
-}
+void heddle_ready_list_remove(heddle_work *work);
 
 static inline heddle_work *heddle_ready_list_take_first(heddle_ready_list *list)
 {

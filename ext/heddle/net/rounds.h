@@ -23,6 +23,7 @@ typedef struct {
     heddle_ready_list deferred;
     uint64_t tick;   /* the loop's tick at the last turn */
     uint32_t number; /* number of the round, from 1 */
+    uint32_t served; /* the round of the item that was served last, among addresses: see ready_list.c */
     size_t first_turns; /* how many first turns of connections may still come before the deferred items */
     heddle_turn_length length;
     int64_t turn_began; /* when the last turn of several items began, ns */

@@ -129,6 +129,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
         }
         if (!work->probe && !heddle_rounds_use_turn(sockets, work))
             continue;
+        heddle_ready_list_note_served(sockets, work);
         heddle_connection_begin_work(work->connection);
         return work;
     }

@@ -185,6 +185,15 @@ static inline heddle_ready_list *heddle_rounds_list_of(heddle_sockets *sockets, 
     return work->operations->waits_at_gate && !work->probe ? &sockets->ready : &sockets->callbacks;
 }
 
+/* The record of the address for which the connection is counted, or NULL. */
+static inline heddle_address_share *heddle_address_share_of(const heddle_connection *connection)
+{
+    return connection->address_bucket ? &connection->sockets->by_address[connection->address_bucket - 1] : NULL;
+}
+
+/* Called with an item that will be served now: later items of addresses that have none waiting come after its round. */
+void heddle_ready_list_note_served(heddle_sockets *sockets, const heddle_work *work);
+
 /* How many work items wait for a runner. */
 static inline size_t heddle_rounds_count_waiting(const heddle_sockets *sockets)
 {

@@ -11,6 +11,7 @@
 
 #include <ruby.h>
 
+typedef struct heddle_address_share heddle_address_share;
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_ready_list heddle_ready_list;
 typedef struct heddle_work heddle_work;
@@ -50,6 +51,8 @@ struct heddle_work {
     heddle_connection *connection; /* NULL once the connection is closed, or the item no longer needs it */
     heddle_link link;              /* in the ready list */
     heddle_ready_list *list;       /* the list in which it waits, or NULL */
+    heddle_address_share *share;   /* the address for which it is counted there; NULL: it is not counted */
+    uint32_t round;                /* its place in the list: see ready_list.c */
     /*
      * The request of a health check: admission never delays or rejects it, and it comes before all other items. It is
      * rejected once the server has announced its stop (heddle_sockets.leaving).

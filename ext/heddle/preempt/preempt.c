@@ -181,9 +181,9 @@ static bool is_exempt(heddle_loop *loop)
 }
 
 /*
- * Is a switch of fibers under way? A method in C makes it, or one of Ruby's own. The hook is not called where Ruby sends
- * no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses, so `switched_to` may have been left from
- * an earlier switch.
+ * Is a switch of fibers under way? A method in C makes it, or one of Ruby's own. The hook is not called where Ruby
+ * sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may have been
+ * left from an earlier switch.
  */
 static bool is_switching(heddle_loop *loop)
 {
