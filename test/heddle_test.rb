@@ -185,11 +185,11 @@ class HeddleTest < Minitest::Test
           Fiber.scheduler.park
         ensure
           sleep 0.01
-          puts "cleaned up"
-          $stdout.flush
+          # without Ruby's buffer: a signal right after the write would leave the line there
+          $stdout.syswrite("cleaned up\n")
           ARGV.first == "stubborn" && sleep
         end
-        Heddle.async { sleep 0.001; puts "ready"; $stdout.flush }
+        Heddle.async { sleep 0.001; $stdout.syswrite("ready\n") }
         sleep
       end
     rescue Interrupt

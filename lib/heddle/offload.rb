@@ -67,12 +67,9 @@ module Heddle
           self.thread_limit = threads if threads
           limit_threads(@thread_limit || @share || ThreadLimit.default)
           know_good_libraries(KNOWN_GOOD)
-          allow_libraries(@allow)
-          deny_libraries(@deny)
           quick_libraries(QUICK)
           native_methods(Scheduler::BlockingOperations::INLINE.keys, LOADING)
-          hook_libc(@libc)
-          intercept
+          apply_names
           check_descriptors unless @checked
           switch(true)
         end
@@ -92,7 +89,7 @@ module Heddle
           limit_threads(@thread_limit || @share)
         end
 
-        # Names libraries for the next time it is switched on.
+        # Names further libraries, from now on or, while it is off, from when it is switched on.
         # @param (see enable)
         # @raise (see enable)
         def name_libraries(allow: [], deny: [], libc: [])
@@ -103,6 +100,7 @@ module Heddle
           @allow |= allow
           @deny |= environment("HEDDLE_OFFLOAD_DENY") + deny
           @libc |= libc
+          apply_names if enabled?
         end
 
         # Calls that come from now on are as Ruby made them; those under way end as they began.
@@ -132,6 +130,13 @@ module Heddle
         end
 
         private
+
+        def apply_names
+          allow_libraries(@allow)
+          deny_libraries(@deny)
+          hook_libc(@libc)
+          intercept
+        end
 
         # Called from C, once a process, on a fiber of the loop that must not wait.
         def threads_used_up(scheduler)

@@ -247,6 +247,7 @@ class FiberInterruptTest < Minitest::Test
       waited = outcome.nil?
       scheduler.fiber_interrupt(fiber, IndexError.new)
       until_true { sleep(0.001) && outcome }
+      waited &&= outcome.is_a?(IndexError) if Heddle.enabled.any? # it may have read all of it, and been preempted
       waited ? assert_instance_of(IndexError, outcome) : assert_equal(4_000_000, outcome)
       refute_includes read, "a" if waited
     end

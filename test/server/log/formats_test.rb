@@ -17,12 +17,11 @@ class LogFormatsTest < Minitest::Test
   HOSTILE = "GET /a\"b\\c HTTP/1.1\r\nHost: a\r\nUser-Agent: \"x\\\xff \xe2\x80\xa8\xc2\x9b\r\n" \
             "Referer: http://b/\"\r\nConnection: close\r\n\r\n".b
 
-  # On a machine that is busy the log has lines about stalls, too.
   def lines_of(format, *requests, app: text, **options)
     serving(app, lint: false, log_format: format, protect: [], **options) do
       requests.each { |request| exchange(request) }
     end
-    output.string.b.lines
+    log_lines
   end
 
   def request(target = "/hello?a=b", *fields)

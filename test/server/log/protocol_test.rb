@@ -14,14 +14,14 @@ class LogProtocolTest < Minitest::Test
   # @return [String] the line of a request over TLS
   def line_over_tls(format, *flags)
     serving_tls(text, lint: false, protect: [], log_format: format) { curl_tls("/", *flags) }
-    output.string
+    log_lines.join
   end
 
   def line_over_plain(format, *flags)
     serving(text, lint: false, protect: [], log_format: format) do
       Open3.capture2e("curl", "-sS", *flags, "http://127.0.0.1:#{port}/")
     end
-    output.string
+    log_lines.join
   end
 
   def test_text
