@@ -180,6 +180,21 @@ static bool is_exempt(heddle_loop *loop)
     return fiber == loop->fiber || (loop->starter && fiber == loop->starter);
 }
 
+/* Is it a method of Ruby that switches to another fiber? Its class is read last, because that allocates a String. */
+static bool makes_switch(VALUE frame)
+{
+    static const char *const names[] = {"resume", "transfer", "raise", "kill", "yield", "next", "next_values", "peek",
+                                        "peek_values"};
+    VALUE name = rb_profile_frame_method_name(frame);
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (!heddle_frame_name_is(name, names[i]))
+            continue;
+        VALUE class = rb_profile_frame_classpath(frame);
+        return heddle_frame_name_is(class, "Fiber") || heddle_frame_name_is(class, "Enumerator");
+    }
+    return false;
+}
+
 /*
  * Is a switch of fibers under way? A method in C makes it, or one of Ruby's own. The hook is not called where Ruby
  * sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may have been
@@ -194,9 +209,7 @@ static bool is_switching(heddle_loop *loop)
     VALUE path = rb_profile_frame_path(frame);
     if (RB_TYPE_P(path, T_STRING) && !heddle_frame_name_begins(path, "<internal:"))
         return false;
-    VALUE class = rb_profile_frame_classpath(frame);
-    return loop->preempt.switched_to != rb_fiber_current() || heddle_frame_name_is(class, "Fiber") ||
-           heddle_frame_name_is(class, "Enumerator");
+    return loop->preempt.switched_to != rb_fiber_current() || makes_switch(frame);
 }
 
 /* Uses the thread's CPU clock: on a busy machine a slice computes for less time than it lasts. */
