@@ -37,6 +37,14 @@ class HealthPathsTest < Minitest::Test
     Open3.capture2e("curl", "-sS", "-i", "--max-time", PATIENCE.to_s, *, "http://127.0.0.1:#{port}#{path}").first
   end
 
+  # Computes for a millisecond.
+  def compute
+    ends = processor_time + 1
+    nil while processor_time < ends
+  end
+
+  def processor_time = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :float_millisecond)
+
   def fill_queue
     ask("/1")
     @arrived.pop(timeout: PATIENCE)
@@ -79,6 +87,26 @@ class HealthPathsTest < Minitest::Test
     assert_equal 5, frame&.stream
     assert_equal 1, server.statistics[:waiting]
     client.close
+  end
+
+  def test_health_checks_of_a_client_without_end_let_other_requests_begin
+    served = Thread::Queue.new
+    app = lambda do |env|
+      served << env["PATH_INFO"]
+      compute
+      [200, {}, []]
+    end
+    start(app)
+    checks = "GET /up HTTP/1.1\r\nHost: a\r\n\r\n" * 100
+    clients = Array.new(10) { connect }
+    clients.each { |client| client.write(checks) }
+    served.pop(timeout: PATIENCE)
+    read_answer(ask("/"))
+    before = Array.new(served.size) { served.pop }.index("/")
+
+    assert_operator before, :<, 500, "half of the health checks"
+  ensure
+    clients&.each(&:close)
   end
 
   def test_a_health_check_with_a_body_may_run_longer_than_its_body_may_take

@@ -13,7 +13,8 @@ static bool is_queue_full(heddle_sockets *sockets, const heddle_connection *conn
 {
     size_t limit = sockets->admission.queue_limit;
     const heddle_address_share *share = heddle_address_share_of(connection);
-    return heddle_rounds_count_waiting(sockets) >= limit || (share && share->waiting >= limit - limit / 2);
+    return heddle_rounds_count_waiting(sockets) - sockets->probes.count >= limit ||
+           (share && share->waiting >= limit - limit / 2);
 }
 
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
@@ -53,6 +54,7 @@ void heddle_admission_end_queue(heddle_sockets *sockets)
 {
     heddle_work *work;
     while ((work = heddle_ready_list_take_first(&sockets->ready)) ||
+           (work = heddle_ready_list_take_first(&sockets->probes)) ||
            (work = heddle_ready_list_take_first(&sockets->callbacks)) ||
            (work = heddle_ready_list_take_first(&sockets->rounds.deferred))) {
         if (heddle_connection_acquire(work->connection))
@@ -64,11 +66,14 @@ void heddle_admission_end_queue(heddle_sockets *sockets)
 
 heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
 {
-    if (heddle_admission_has_probe(sockets))
-        return &sockets->callbacks;
-    if (!heddle_admission_has_room(sockets))
+    bool room = heddle_admission_has_room(sockets);
+    bool request = room && sockets->ready.count && heddle_admission_open(sockets);
+    bool callback = room && sockets->callbacks.count;
+    sockets->probed = sockets->probes.count && (!sockets->probed || !(request || callback));
+    if (sockets->probed)
+        return &sockets->probes;
+    if (!room)
         return NULL;
-    bool request = sockets->ready.count && heddle_admission_open(sockets), callback = sockets->callbacks.count;
     if (sockets->urgent)
         return sockets->urgent == &sockets->callbacks || request ? sockets->urgent : NULL;
     if (request && callback)
@@ -97,7 +102,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
 {
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(attachment, heddle_sockets, attachment);
     size_t waiting = heddle_rounds_count_waiting(sockets);
-    bool room = heddle_admission_has_room(sockets), probe = heddle_admission_has_probe(sockets);
+    bool room = heddle_admission_has_room(sockets), probe = sockets->probes.count;
     if (sockets->closed)
         return;
     if (!waiting) {

@@ -298,7 +298,7 @@ static void begin_handoff(heddle_rescue *rescue)
     pthread_mutex_lock(&sockets->handoff.lock);
     harvest_for_loop(sockets, left);
     if (hand_off_notified(sockets, &left) && hand_off_ready(sockets, &sockets->ready, &left) &&
-        hand_off_ready(sockets, &sockets->callbacks, &left))
+        hand_off_ready(sockets, &sockets->probes, &left) && hand_off_ready(sockets, &sockets->callbacks, &left))
         hand_off_ready(sockets, &sockets->rounds.deferred, &left);
     send_farewells(sockets);
     pthread_mutex_unlock(&sockets->handoff.lock);

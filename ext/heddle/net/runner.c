@@ -144,7 +144,7 @@ static int serve_ready_items(heddle_runner *runner)
     heddle_sockets *sockets = runner->sockets;
     if (!sockets->ready.count && !sockets->callbacks.count)
         heddle_rounds_release(sockets);
-    size_t left = sockets->ready.count + sockets->callbacks.count; /* of the items that are ready now */
+    size_t left = heddle_rounds_count_waiting(sockets) - sockets->rounds.deferred.count; /* that are ready now */
     runner->in_row = false;
     uint64_t preemptions = sockets->loop->statistics.preemptions;
     int64_t began = 0;

@@ -215,9 +215,10 @@ void heddle_sockets_close_idle(heddle_connection *connection)
 void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_front)
 {
     heddle_ready_list *list = heddle_rounds_list_of(sockets, work);
-    if ((work->probe || !at_front) && !heddle_admission_admit(sockets, work))
+    at_front = at_front && !work->probe;
+    if (!at_front && !heddle_admission_admit(sockets, work))
         return;
-    heddle_ready_list_add(list, work, at_front || work->probe);
+    heddle_ready_list_add(list, work, at_front);
     heddle_connection_release(work->connection);
     sockets->urgent = at_front ? list : NULL;
     heddle_admission_request(sockets);
@@ -349,6 +350,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
     sockets->admission = (heddle_admission){.queue_limit = SIZE_MAX, .queue_timeout = -1};
     heddle_link_init_head(&sockets->unsent);
     heddle_ready_list_init(&sockets->ready);
+    heddle_ready_list_init(&sockets->probes);
     heddle_ready_list_init(&sockets->callbacks);
     heddle_rounds_start(&sockets->rounds);
     heddle_turns_init(&sockets->turns);

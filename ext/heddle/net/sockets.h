@@ -56,8 +56,9 @@ struct heddle_sockets {
 
     heddle_connection_slot *slots;
     uint32_t slot_count, free_slot;
-    heddle_ready_list ready, callbacks; /* items that wait at the gate, and all other items */
-    bool callback_next; /* if both lists have an item, `callbacks` comes next */
+    heddle_ready_list ready, probes, callbacks; /* items that wait at the gate, health checks, and all other items */
+    bool callback_next; /* if both `ready` and `callbacks` have an item, `callbacks` comes next */
+    bool probed;        /* the list chosen last is `probes`, so another one comes next */
     heddle_rounds rounds;
     heddle_admission admission;
     heddle_gate gate;
@@ -176,13 +177,13 @@ static inline void heddle_connection_release(heddle_connection *connection)
 static inline bool heddle_rounds_have_listed(const heddle_sockets *sockets, const heddle_work *work)
 {
     const heddle_ready_list *list = work->list;
-    return list == &sockets->ready || list == &sockets->callbacks || list == &sockets->rounds.deferred;
+    return list && list != &sockets->reserve.deferred;
 }
 
 /* The list that the item waits in when its turn has come. */
 static inline heddle_ready_list *heddle_rounds_list_of(heddle_sockets *sockets, const heddle_work *work)
 {
-    return work->operations->waits_at_gate && !work->probe ? &sockets->ready : &sockets->callbacks;
+    return work->probe ? &sockets->probes : work->operations->waits_at_gate ? &sockets->ready : &sockets->callbacks;
 }
 
 /* The record of the address for which the connection is counted, or NULL. */
@@ -197,7 +198,7 @@ void heddle_ready_list_note_served(heddle_sockets *sockets, const heddle_work *w
 /* How many work items wait for a runner. */
 static inline size_t heddle_rounds_count_waiting(const heddle_sockets *sockets)
 {
-    return sockets->ready.count + sockets->callbacks.count + sockets->rounds.deferred.count;
+    return sockets->ready.count + sockets->probes.count + sockets->callbacks.count + sockets->rounds.deferred.count;
 }
 
 /* Adds without overflow: configured durations have no maximum. */
@@ -219,13 +220,6 @@ static inline bool heddle_admission_open(const heddle_sockets *sockets)
 {
     return heddle_admission_has_room(sockets) &&
            heddle_gate_admits(&sockets->gate, sockets->runners.serving_count, sockets->loop->statistics.ticks);
-}
-
-/* Is a probe (a health check) the next callback? It is served regardless of the limits. */
-static inline bool heddle_admission_has_probe(const heddle_sockets *sockets)
-{
-    const heddle_work *first = heddle_work_of_link(heddle_link_first(&sockets->callbacks.head));
-    return first && first->probe;
 }
 
 /* When an item that became ready at `since` has waited for too long; -1: never. */
