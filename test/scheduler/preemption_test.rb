@@ -250,6 +250,36 @@ class PreemptionTest < Minitest::Test
     assert_equal 0, wrong
   end
 
+  # Ruby calls a handler within a switch, too. One that was set before preemption was enabled may be preempted.
+  def test_no_value_is_lost_when_a_signal_handler_computes_within_a_switch
+    output, status = ruby(<<~RUBY)
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      handled = 0
+      trap("USR1") do
+        ended = now + 0.008
+        nil until now > ended
+        handled += 1
+      end
+      require "heddle"
+      Heddle.enable(:preempt, slice: 0.002)
+      wrong = 0
+      Heddle.run do
+        3.times do
+          Heddle.async do
+            nested = Fiber.new { |value| loop { value = Fiber.yield(value) } }
+            i = 0
+            wrong += 1 unless nested.resume(i += 1) == i until handled > 20
+          end
+        end
+        Thread.new { sleep 0.01 while handled <= 20 && Process.kill("USR1", Process.pid) }.join
+      end
+      puts wrong
+    RUBY
+
+    assert_equal "0\n", output
+    assert_predicate status, :success?
+  end
+
   def test_an_exception_for_a_preempted_fiber_is_raised_there
     struck = nil
     scheduled do

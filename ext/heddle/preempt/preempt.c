@@ -180,11 +180,19 @@ static bool is_exempt(heddle_loop *loop)
     return fiber == loop->fiber || (loop->starter && fiber == loop->starter);
 }
 
+static bool is_ruby_code(VALUE frame)
+{
+    VALUE path = rb_profile_frame_path(frame);
+    return RB_TYPE_P(path, T_STRING) && !heddle_frame_name_begins(path, "<internal:");
+}
+
 /* Is it a method of Ruby that switches to another fiber? Its class is read last, because that allocates a String. */
 static bool makes_switch(VALUE frame)
 {
     static const char *const names[] = {"resume", "transfer", "raise", "kill", "yield", "next", "next_values", "peek",
                                         "peek_values"};
+    if (is_ruby_code(frame))
+        return false;
     VALUE name = rb_profile_frame_method_name(frame);
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         if (!heddle_frame_name_is(name, names[i]))
@@ -198,18 +206,23 @@ static bool makes_switch(VALUE frame)
 /*
  * Is a switch of fibers under way? A method in C makes it, or one of Ruby's own. The hook is not called where Ruby
  * sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may have been
- * left from an earlier switch.
+ * left from an earlier switch. Within a switch Ruby may call a signal's handler: so if the hook was not called, the
+ * frames below count, too, as far as a handler is likely to reach.
  */
 static bool is_switching(heddle_loop *loop)
 {
-    VALUE frame;
-    int line;
-    if (rb_profile_frames(0, 1, &frame, &line) < 1)
+    enum { DEPTH = 64 };
+    VALUE frames[DEPTH], fiber = rb_fiber_current();
+    int lines[DEPTH];
+    bool noted = loop->preempt.switched_to == fiber;
+    int count = rb_profile_frames(0, noted ? 1 : DEPTH, frames, lines);
+    if (count < 1 || (!noted && (!is_ruby_code(frames[0]) || heddle_park_find(loop, fiber))))
         return true;
-    VALUE path = rb_profile_frame_path(frame);
-    if (RB_TYPE_P(path, T_STRING) && !heddle_frame_name_begins(path, "<internal:"))
-        return false;
-    return loop->preempt.switched_to != rb_fiber_current() || makes_switch(frame);
+    for (int i = 0; i < count; i++) {
+        if (makes_switch(frames[i]))
+            return true;
+    }
+    return false;
 }
 
 /* Uses the thread's CPU clock: on a busy machine a slice computes for less time than it lasts. */
