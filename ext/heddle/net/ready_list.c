@@ -34,13 +34,8 @@ static heddle_link *find_place(heddle_ready_list *list, uint32_t round)
     return before;
 }
 
-void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front)
+static void insert_item(heddle_ready_list *list, heddle_work *work, bool at_front)
 {
-    if (work->list)
-        return;
-    heddle_sockets *sockets = work->connection->sockets;
-    work->share = heddle_address_share_of(work->connection);
-    work->round = at_front ? sockets->rounds.served : choose_round(sockets->rounds.served, work->share);
     if (work->share)
         work->share->waiting++;
     heddle_ready_list_lock(list);
@@ -48,6 +43,22 @@ void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_f
     work->list = list;
     list->count++;
     heddle_ready_list_unlock(list);
+}
+
+void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front)
+{
+    if (work->list)
+        return;
+    heddle_sockets *sockets = work->connection->sockets;
+    work->share = heddle_address_share_of(work->connection);
+    work->round = at_front ? sockets->rounds.served : choose_round(sockets->rounds.served, work->share);
+    insert_item(list, work, at_front);
+}
+
+void heddle_ready_list_move(heddle_ready_list *list, heddle_work *work)
+{
+    heddle_ready_list_remove(work);
+    insert_item(list, work, false);
 }
 
 void heddle_ready_list_remove(heddle_work *work)

@@ -44,6 +44,9 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
  */
 void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front);
 
+/* Moves an item to another list. It keeps its round, so that moving it does not put its address behind others. */
+void heddle_ready_list_move(heddle_ready_list *list, heddle_work *work);
+
 /* Removes the item from its list, if it is in one. */
 void heddle_ready_list_remove(heddle_work *work);
 

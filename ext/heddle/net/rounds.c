@@ -10,8 +10,8 @@ void heddle_rounds_start(heddle_rounds *rounds)
 static void release_deferred(heddle_sockets *sockets)
 {
     heddle_work *work;
-    while ((work = heddle_ready_list_take_first(&sockets->rounds.deferred)))
-        heddle_ready_list_add(heddle_rounds_list_of(sockets, work), work, false);
+    while ((work = heddle_work_of_link(heddle_link_first(&sockets->rounds.deferred.head))))
+        heddle_ready_list_move(heddle_rounds_list_of(sockets, work), work);
 }
 
 /*
