@@ -32,8 +32,8 @@ static inline void heddle_majority_count(heddle_majority *majority, uint16_t add
         majority->bytes += bytes;
 }
 
-/* Is it this address, or is there none? */
+/* Is it this address, or is there none? Connections that are not counted by address (0) are of many clients. */
 static inline bool heddle_majority_includes(const heddle_majority *majority, uint16_t address)
 {
-    return majority->bytes <= majority->all / 2 || address == majority->address;
+    return !majority->address || majority->bytes <= majority->all / 2 || address == majority->address;
 }
