@@ -8,7 +8,7 @@
 #include "net/sockets.h"
 
 enum {
-    MOST_STEPS = 1024, /* items before which a new one is put at most: each is a step through memory */
+    MOST_STEPS = 1024, /* from each end of the list to an item's place: each is a step through memory */
 };
 
 static bool comes_after(uint32_t round, uint32_t other)
@@ -24,12 +24,18 @@ static uint32_t choose_round(uint32_t served, heddle_address_share *share)
     return share->round = (later ? share->round : served) + 1;
 }
 
+/*
+ * From both ends at once: items of an address with many others belong near the end of a long list, those of an address
+ * with few near its front.
+ */
 static heddle_link *find_place(heddle_ready_list *list, uint32_t round)
 {
-    heddle_link *before = list->head.previous;
-    for (int i = 0; i < MOST_STEPS && before != &list->head; i++, before = before->previous) {
-        if (!comes_after(heddle_work_of_link(before)->round, round))
+    heddle_link *before = list->head.previous, *after = list->head.next;
+    for (int i = 0; i < MOST_STEPS; i++, before = before->previous, after = after->next) {
+        if (before == &list->head || !comes_after(heddle_work_of_link(before)->round, round))
             break;
+        if (comes_after(heddle_work_of_link(after)->round, round))
+            return after->previous;
     }
     return before;
 }
