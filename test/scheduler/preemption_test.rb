@@ -36,6 +36,27 @@ class PreemptionTest < Minitest::Test
     assert ran
   end
 
+  # @yieldparam take [Proc] takes values of enumerators for a while; in three fibers
+  def assert_no_value_lost(&block)
+    wrong = 0
+    scheduled do
+      3.times do
+        Fiber.schedule do
+          deadline = now + 0.4
+          take = lambda do
+            while now < deadline
+              numbers = Enumerator.new { |yielder| 1000.times { |i| yielder << i } }
+              1000.times { |i| wrong += 1 unless numbers.next == i }
+            end
+          end
+          block.call(take)
+        end
+      end
+    end
+
+    assert_equal 0, wrong
+  end
+
   def test_a_fiber_that_computes_lets_another_run
     flag = false
     scheduled do
@@ -180,20 +201,7 @@ class PreemptionTest < Minitest::Test
   # -- what is raised at a switch -------------------------------------------------------------------------------------
 
   def test_no_value_of_an_enumerator_is_lost
-    wrong = 0
-    scheduled do
-      3.times do
-        Fiber.schedule do
-          deadline = now + 0.4
-          while now < deadline
-            numbers = Enumerator.new { |yielder| 1000.times { |i| yielder << i } }
-            1000.times { |i| wrong += 1 unless numbers.next == i }
-          end
-        end
-      end
-    end
-
-    assert_equal 0, wrong
+    assert_no_value_lost(&:call)
   end
 
   def test_no_exception_raised_in_a_nested_fiber_is_lost
@@ -234,20 +242,7 @@ class PreemptionTest < Minitest::Test
   end
 
   def test_no_value_of_an_enumerator_is_lost_in_a_trace_points_block
-    wrong = 0
-    scheduled do
-      3.times do
-        Fiber.schedule do
-          deadline = now + 0.4
-          traced do
-            numbers = Enumerator.new { |yielder| loop { 1000.times { |i| yielder << i } } }
-            1000.times { |i| wrong += 1 unless numbers.next == i } while now < deadline
-          end
-        end
-      end
-    end
-
-    assert_equal 0, wrong
+    assert_no_value_lost { |take| traced { take.call } }
   end
 
   # Ruby calls a handler within a switch, too. One that was set before preemption was enabled may be preempted.

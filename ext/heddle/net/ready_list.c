@@ -25,8 +25,8 @@ static uint32_t choose_round(uint32_t served, heddle_address_share *share)
 }
 
 /*
- * From both ends at once: items of an address with many others belong near the end of a long list, those of an address
- * with few near its front.
+ * From both ends at once: an item of an address with many others belongs near the end of a long list, an item of an
+ * address with few near its front.
  */
 static heddle_link *find_place(heddle_ready_list *list, uint32_t round)
 {
