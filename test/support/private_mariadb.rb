@@ -3,7 +3,8 @@
 require "concurrency/support/private_server"
 
 # A MariaDB for tests: Debian's, with its data in a temporary folder, on a unix socket. It asks for no password and has
-# no tables of its own: making those takes longer than a test.
+# no tables of its own: making those takes longer than a test. Its temporary tables are in that folder, too: a MariaDB
+# that starts removes those of all others in its folder for them.
 class PrivateMariadb < PrivateServer
   SOCKET = "mariadb.sock"
 
@@ -26,9 +27,10 @@ class PrivateMariadb < PrivateServer
     super(SOCKET) do |folder|
       data = File.join(folder, "data")
       Dir.mkdir(data)
-      [self.class.program, "--no-defaults", "--datadir=#{data}", "--socket=#{File.join(folder, SOCKET)}",
-       "--pid-file=#{File.join(folder, "pid")}", *network, "--skip-grant-tables", "--max-connections=500",
-       "--innodb-fast-shutdown=2", "--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=4M",
+      [self.class.program, "--no-defaults", "--datadir=#{data}", "--tmpdir=#{folder}",
+       "--socket=#{File.join(folder, SOCKET)}", "--pid-file=#{File.join(folder, "pid")}", *network,
+       "--skip-grant-tables", "--max-connections=500", "--innodb-fast-shutdown=2",
+       "--innodb-flush-log-at-trx-commit=0", "--innodb-log-file-size=4M",
        *("--user=root" if Process.uid.zero?)] # as root it runs only if that is said
     end
   end
