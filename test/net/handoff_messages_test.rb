@@ -17,9 +17,9 @@ module HandOverTests
     super
   end
 
-  def two_servers
+  def two_servers(**limits)
     serve(echo) do |first|
-      second = Heddle::Net::Sockets.new(first.scheduler, set:, &echo)
+      second = Heddle::Net::Sockets.new(first.scheduler, set:, **limits, &echo)
       second.stop_listening # opens it
       yield first, second
     ensure
@@ -46,6 +46,20 @@ module HandOverTests
       clients.drop(1).each { |client| client.write("b") }
 
       assert_equal ["b"] * 3, clients.map { |client| client.readpartial(1) }
+    end
+  end
+
+  def test_an_address_gets_twice_its_share_of_connections_by_handoffs_and_no_more
+    two_servers(max_connections: 64) do |first, second|
+      clients = Array.new(33) { first.connect }
+      until_true { first.sockets.idle == 33 }
+
+      assert first.sockets.hand_off_idle(@giving)
+      33.times { assert second.accept_handoff(@taking) }
+
+      assert_equal 32, second.connections
+      assert_equal 1, second.refused
+      clients.each(&:close)
     end
   end
 

@@ -216,7 +216,9 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
                                                                         secure, sockets->scratch, words.bytes, Qnil);
     if (result < 0)
         close(fd);
-    else
+    if (result == -EPERM)
+        sockets->refused++;
+    if (result == 0)
         sockets->handoffs_received++;
     return result;
 }

@@ -218,14 +218,14 @@ uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_addres
     return (uint16_t)(heddle_address_find_share(sockets, address) - sockets->by_address + 1);
 }
 
-bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection)
+bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection, size_t shares)
 {
     uint16_t number = heddle_address_find_number(sockets, &connection->remote);
     if (!number)
         return true;
     heddle_address_share *share = &sockets->by_address[number - 1];
     size_t most = sockets->max_connections / HEDDLE_ADDRESS_SHARE;
-    if (share->connections >= (most > HEDDLE_ADDRESS_LEAST ? most : HEDDLE_ADDRESS_LEAST))
+    if (share->connections >= shares * (most > HEDDLE_ADDRESS_LEAST ? most : HEDDLE_ADDRESS_LEAST))
         return false;
     share->connections++;
     connection->address_bucket = number;

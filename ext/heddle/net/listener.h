@@ -11,6 +11,11 @@ enum {
     /* One address may have max_connections / SHARE connections, and at least LEAST. Proxies have no such limit. */
     HEDDLE_ADDRESS_SHARE = 4,
     HEDDLE_ADDRESS_LEAST = 16,
+    /*
+     * So many times as many with those that other workers have handed off. A request may be lost with a connection that
+     * is closed for this limit, so a worker that takes over all connections of another one must not reach it.
+     */
+    HEDDLE_ADDRESS_HANDOFFS = 2,
     HEDDLE_CLOSES_A_TURN = 16, /* idle connections that are closed at once for new ones */
 };
 
@@ -69,10 +74,10 @@ heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const h
  */
 uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_address *address);
 /*
- * Counts the connection for its address. Returns false if the address is at its limit: then the caller must close the
- * connection.
+ * Counts the connection for its address. Returns false if the address is at its limit, `shares` times the ordinary one:
+ * then the caller must close the connection.
  */
-bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection);
+bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection, size_t shares);
 void heddle_address_uncount(heddle_connection *connection);
 /* For a set that removes a listener after it has reported one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);

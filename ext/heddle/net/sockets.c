@@ -94,7 +94,7 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
     if (!connection)
         return -ENOMEM;
     connection->shared = !listener;
-    bool counted = heddle_address_count(sockets, connection);
+    bool counted = heddle_address_count(sockets, connection, 1);
     int result = counted ? add_connection(sockets, connection) : -EPERM;
     if (result < 0) {
         heddle_address_uncount(connection);
@@ -114,9 +114,11 @@ int heddle_sockets_add_shared(heddle_sockets *sockets, int fd, const heddle_addr
         return -ENOMEM;
     connection->secure = secure;
     connection->shared = true;
-    bool kept = heddle_connection_keep_input(connection, bytes, size);
-    int result = kept ? add_connection(sockets, connection) : -ENOMEM;
+    bool counted = heddle_address_count(sockets, connection, HEDDLE_ADDRESS_HANDOFFS);
+    bool kept = counted && heddle_connection_keep_input(connection, bytes, size);
+    int result = kept ? add_connection(sockets, connection) : counted ? -ENOMEM : -EPERM;
     if (result < 0) {
+        heddle_address_uncount(connection);
         heddle_connection_drop_input(connection);
         free(connection);
         return result;

@@ -58,7 +58,7 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
         heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* the other workers see that there is no room here */
     if (result == -EDQUOT || result == -EMFILE || result == -EBUSY)
         return Qfalse;
-    if (result < 0 && result != -EPROTO && result != -ENOMEM)
+    if (result < 0 && result != -EPROTO && result != -ENOMEM && result != -EPERM)
         rb_syserr_fail(-result, "receiving a handoff");
     return Qtrue;
 }
