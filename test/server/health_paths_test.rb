@@ -37,6 +37,18 @@ class HealthPathsTest < Minitest::Test
     Open3.capture2e("curl", "-sS", "-i", "--max-time", PATIENCE.to_s, *, "http://127.0.0.1:#{port}#{path}").first
   end
 
+  # Requests of /up wait until they are let go.
+  def held_checks
+    lambda do |env|
+      path = env["PATH_INFO"]
+      if path == "/up"
+        @arrived << path
+        @release.pop
+      end
+      [200, { "content-type" => "text/plain" }, [path]]
+    end
+  end
+
   # Computes for a millisecond.
   def compute
     ends = processor_time + 1
@@ -112,6 +124,41 @@ class HealthPathsTest < Minitest::Test
     assert_operator before, :<, 500, "half of the health checks"
   ensure
     clients&.each(&:close)
+  end
+
+  def test_health_checks_that_wait_leave_other_requests_their_room
+    start(held_checks, max_requests: 1)
+    checks = Array.new(2) { ask("/up") }
+    2.times { @arrived.pop(timeout: PATIENCE) }
+
+    assert_match(%r{\AHTTP/1.1 200 .*/\z}m, read_answer(ask("/")))
+  ensure
+    @release.close
+    checks&.each(&:close)
+  end
+
+  def test_health_checks_of_an_address_beyond_their_limit_are_ordinary_requests
+    start(held_checks, max_requests: 1, max_connections: 400, trusted_proxies: [])
+    checks = Array.new(34) { ask("/up") }
+    until_statistics { |found| found[:waiting] == 1 }
+
+    assert_equal 33, @arrived.size, "32 health checks, and max_requests"
+  ensure
+    @release.close
+    checks&.each(&:close)
+  end
+
+  def test_health_checks_of_an_address_beyond_their_limit_are_ordinary_requests_over_http2
+    start(held_checks, max_requests: 1, max_connections: 400, trusted_proxies: [])
+    client = H2Client.new(connect)
+    client.send_preface
+    34.times { |i| client.send_frame("HEADERS es+eh #{(2 * i) + 1} :method=GET :scheme=http :path=/up :authority=a") }
+    until_statistics { |found| found[:waiting] == 1 }
+
+    assert_equal 33, @arrived.size, "32 health checks, and max_requests"
+  ensure
+    @release.close
+    client&.close
   end
 
   def test_a_health_check_with_a_body_may_run_longer_than_its_body_may_take

@@ -17,6 +17,15 @@ static bool is_queue_full(heddle_sockets *sockets, const heddle_connection *conn
            (share && share->waiting >= limit - limit / 2);
 }
 
+void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work)
+{
+    if (!work->probe || work->list || sockets->leaving)
+        return;
+    const heddle_address_share *share = heddle_address_share_of(work->connection);
+    work->probe = sockets->probes.count + sockets->runners.probing_count < HEDDLE_MOST_PROBES &&
+                  !(share && share->probes >= HEDDLE_PROBES_OF_ADDRESS);
+}
+
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_admission *admission = &sockets->admission;

@@ -8,6 +8,12 @@
 
 #include "system.h"
 
+/* Health checks beyond either number, running or waiting, are like other requests. */
+enum {
+    HEDDLE_MOST_PROBES = 256,
+    HEDDLE_PROBES_OF_ADDRESS = 32,
+};
+
 typedef struct {
     size_t limit;          /* how many items are served at once; 0: any number */
     size_t queue_limit;    /* how many items may wait beyond the limit */

@@ -24,6 +24,7 @@ typedef struct heddle_address_share heddle_address_share;
 struct heddle_address_share {
     uint32_t connections;   /* counted by heddle_address_count */
     uint32_t waiting;       /* work items in ready lists */
+    uint32_t probes;        /* health checks, in ready lists and running */
     uint32_t round;         /* of the last of them: see ready_list.c */
     heddle_link handshakes; /* connections whose TLS handshake can continue */
     heddle_link turn_link;  /* listed while there are such connections, and until its turn */

@@ -42,8 +42,10 @@ static heddle_link *find_place(heddle_ready_list *list, uint32_t round)
 
 static void insert_item(heddle_ready_list *list, heddle_work *work, bool at_front)
 {
-    if (work->share)
+    if (work->share) {
         work->share->waiting++;
+        work->share->probes += work->probe;
+    }
     heddle_ready_list_lock(list);
     heddle_link_insert_after(at_front ? &list->head : find_place(list, work->round), &work->link);
     work->list = list;
@@ -72,8 +74,10 @@ void heddle_ready_list_remove(heddle_work *work)
     heddle_ready_list *list = work->list;
     if (!list)
         return;
-    if (work->share)
+    if (work->share) {
         work->share->waiting--;
+        work->share->probes -= work->probe;
+    }
     heddle_ready_list_lock(list);
     heddle_link_remove(&work->link);
     work->list = NULL;

@@ -96,6 +96,11 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     runner->served = &call.object;
     if (sockets->handoff.on && work->operations->label)
         runner->fiber->label = work->operations->label(work);
+    heddle_address_share *prober = work->probe ? work->share : NULL;
+    bool probe = work->probe;
+    sockets->runners.probing_count += probe;
+    if (prober)
+        prober->probes++;
     heddle_runners_start_serving(runner);
     heddle_loop_advance_heartbeat(sockets->loop); /* each request has its own time slice */
     rb_protect(call_block, (VALUE)&call, &state);
@@ -105,6 +110,9 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     runner->quantum.counts = false;
     runner->in_row = has_account && !runner->account.request;
     heddle_account_abandon(&runner->account);
+    sockets->runners.probing_count -= probe;
+    if (prober)
+        prober->probes--;
     heddle_runners_stop_serving(runner);
     runner->served = NULL;
     RB_GC_GUARD(call.object);

@@ -32,6 +32,7 @@ typedef struct {
     size_t least_idle; /* the smallest idle_count since the timer `trim` was set: that number was not needed */
     heddle_runner *serving;
     size_t serving_count;
+    size_t probing_count;  /* those of them that serve health checks */
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* runners that were summoned and have not read the ready list yet */
     heddle_timer trim, retry;

@@ -209,10 +209,11 @@ static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 
 /* -- admission.c -------------------------------------------------------------------------------------------------- */
 
-/* Do fewer items run than the limit allows? */
+/* Do fewer items run than the limit allows? Health checks don't count. */
 static inline bool heddle_admission_has_room(const heddle_sockets *sockets)
 {
-    return sockets->admission.limit == 0 || sockets->runners.serving_count < sockets->admission.limit;
+    size_t running = sockets->runners.serving_count - sockets->runners.probing_count;
+    return sockets->admission.limit == 0 || running < sockets->admission.limit;
 }
 
 /* May a request begin in this tick? */
@@ -247,6 +248,8 @@ heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets);
 /* The attachment's operation `begin_work`: judges the gate, and summons a runner or shares the next request. */
 void heddle_admission_begin_work(heddle_attachment *attachment);
 
+/* Called before the item is queued: makes a health check an ordinary request if there are too many. */
+void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work);
 /* Lets the item wait, or rejects it: when the queue is full, and a probe when the server stops. */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /* Rejects an item that has waited for too long. */

@@ -54,8 +54,8 @@ struct heddle_work {
     heddle_address_share *share;   /* the address for which it is counted there; NULL: it is not counted */
     uint32_t round;                /* its place in the list: see ready_list.c */
     /*
-     * The request of a health check: admission never delays or rejects it, and it comes before all other items, or by
-     * turns with those that may begin. It is rejected once the server has announced its stop (heddle_sockets.leaving).
+     * The request of a health check: admission never delays or rejects it, as long as there are not too many of them
+     * (heddle_admission_limit_probe), and it comes before all other items, or by turns with those that may begin. It is rejected once the server has announced its stop (heddle_sockets.leaving).
      */
     bool probe;
 };

@@ -34,6 +34,7 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     heddle_h1 *h1 = heddle_h1_of(connection);
     int64_t since = h1->stage == HEDDLE_H1_BODY ? heddle_clock_now() : h1->exchange->arrived;
     h1->exchange->queued = since;
+    heddle_admission_limit_probe(sockets, &h1->exchange->work);
     heddle_connection_set_deadline(connection, heddle_admission_deadline(sockets, &h1->exchange->work, since));
     heddle_h1_enter(h1, HEDDLE_H1_READY);
     /*

@@ -151,6 +151,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     if (length != HEDDLE_NO_BODY && length != 0)
         carrier->exchange->queued = heddle_clock_now();
     carrier->due.passed = reject_late;
+    heddle_admission_limit_probe(sockets, &carrier->exchange->work);
     heddle_due_set(sockets, &carrier->due,
                    heddle_admission_deadline(sockets, &carrier->exchange->work, carrier->exchange->queued));
     if (carrier->exchange->work.probe) { /* a health check is queued in addition to the queued exchange */
