@@ -261,6 +261,24 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  def test_connection_that_was_idle_for_longest_is_closed_at_the_limit
+    serving(->(query) { query.answer("192.0.2.1") }, tcp_connections: 3, tcp_idle: 600) do |dns|
+      silent = Array.new(2) do |i|
+        TCPSocket.new("127.0.0.1", dns.port).tap { wait_until("accepted") { dns.server.tcp_accepted == i + 1 } }
+      end
+      dns.tcp do |socket|
+        socket.write(framed(DNS::Message.query("a.test", :A).encode))
+
+        assert_equal "a.test", read_framed(socket).question.name
+      end
+      assert silent[0].wait_readable(5)
+      assert_nil silent[0].read(1)
+      refute silent[1].wait_readable(0)
+    ensure
+      silent&.each(&:close)
+    end
+  end
+
   def test_addresses_of_a_64_are_one_client
     server = DNS::Server.new("127.0.0.1:0") { nil }
     keys = %w[2001:db8::1 2001:db8::2:0:0:1 2001:db8:0:1::1 192.0.2.1 192.0.2.2].map do |address|

@@ -11,13 +11,16 @@ module Heddle
         # @param address [Addrinfo]
         # @param server [Server]
         # @param idle [Numeric] seconds that a connection without a query under way stays open
-        # @param connections [Integer] at most, of all clients; further ones wait in the kernel
+        # @param connections [Integer] at most, of all clients; the longest idle one is closed for a new one,
+        #   and without an idle one further ones wait in the kernel
         # @param per_client [Integer] connections of one address
         def initialize(address, server, idle:, connections:, per_client:)
           @server = server
           @idle = idle
+          @most = connections
           @per_client = per_client
           @clients = Hash.new(0)
+          @sessions = {}.compare_by_identity
           @listener = TCPServer.new(address.ip_address, address.ip_port)
           # A client's connections count from the beginning, also those that send nothing. They are counted here, so the
           # sockets' own limit by address is off.
@@ -49,10 +52,17 @@ module Heddle
           client = @server.source_key(address)
           return @server.count(:rejected_connections) if (@clients[client] += 1) > @per_client
 
-          TCPSession.new(connection, address, @server, @idle).run
+          close_idle if @sockets.connections >= @most
+          session = TCPSession.new(connection, address, @server, @idle)
+          @sessions[session] = true
+          session.run
         ensure
+          @sessions.delete(session)
           @clients.delete(client) if (@clients[client] -= 1) <= 0
         end
+
+        # So there is room for the next client. Otherwise a few addresses could keep all others out.
+        def close_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)&.close
       end
     end
   end

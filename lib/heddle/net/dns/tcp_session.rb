@@ -15,6 +15,9 @@ module Heddle
         # @return [String] 4 or 16 bytes
         attr_reader :address_bytes
 
+        # @return [Float] when the connection will be closed, unless a response is sent
+        attr_reader :idle_until
+
         def initialize(connection, address, server, idle)
           @connection = connection
           @address_bytes = address
@@ -30,6 +33,12 @@ module Heddle
         def transport = :tcp
 
         def address = @address ||= AddressText.from_bytes(@address_bytes)
+
+        # @return [Boolean] whether no query is under way
+        def idle? = @room.empty?
+
+        # @return [void]
+        def close = @connection.close
 
         # Serves until the client has ended its side, or has sent nothing for the idle time.
         def run
