@@ -201,9 +201,10 @@ class ControlTest < Minitest::Test
   def test_status_responds_beside_silent_connections
     controlled(control: ["unix:#{@path}", "tcp://127.0.0.1:0"])
     port = URI(@control.urls.last).port
-    [-> { TCPSocket.new("127.0.0.1", port) }, -> { UNIXSocket.new(@path) }].each do |connect|
-      silent = Array.new(100) { connect.call }
-      socket = connect.call
+    [->(i) { TCPSocket.new("127.0.0.1", port, "127.0.0.#{1 + (i / 16)}", 0) },
+     ->(_) { UNIXSocket.new(@path) }].each do |connect|
+      silent = Array.new(96, &connect)
+      socket = connect.call(96)
       socket.timeout = 20
       socket.write("GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 
@@ -211,6 +212,18 @@ class ControlTest < Minitest::Test
     ensure
       [*silent, socket].compact.each(&:close)
     end
+  end
+
+  def test_an_address_has_a_quarter_of_the_connections_over_tcp
+    controlled(control: ["tcp://127.0.0.1:0"])
+    port = URI(@control.urls.last).port
+    sockets = Array.new(17) { TCPSocket.new("127.0.0.1", port, "127.0.0.1", 0) }
+    sockets.last.timeout = 3 # less than their time for a head
+
+    assert_raises(EOFError, Errno::ECONNRESET) { sockets.last.readpartial(1) }
+    refute sockets.first.wait_readable(0)
+  ensure
+    sockets&.each(&:close)
   end
 
   def test_a_socket_that_was_left_behind_is_taken_and_one_in_use_is_not

@@ -14,8 +14,8 @@ module Heddle
 
       # Seconds that a recording may take.
       RECORDED = 0.1..60.0
-      # Limits of its requests: how many at once, from all addresses, and their time. At the limit, the connections that
-      # have been silent longest are closed, so that silent clients don't block others.
+      # Limits of its requests: how many at once, over TCP a quarter of them from one address, and their time. At the
+      # limit, the connections that have been silent longest are closed, so that silent clients don't block others.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Paths whose request ends when the client disconnects. Other requests are answered even if the client has closed
@@ -180,8 +180,7 @@ module Heddle
         env_builder = Rack::EnvBuilder.new(@log.errors, nil)
         handler = Rack::Handler.new(app, env_builder, @log)
         waiting = Rack::CancellingHandler.new(app, env_builder, @log, methods: :all)
-        proxies = Net::Networks.new(["all"])
-        sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine, proxies:) do |exchange|
+        sockets = Net::Sockets.new(scheduler, max_connections: CONNECTIONS, service: engine) do |exchange|
           (WAITING.match?(exchange.target) ? waiting : handler).call(exchange)
         end
         sockets.listen(listener.io, own_user: listener.own_user)
