@@ -227,6 +227,19 @@ module TLSTests
     assert_includes [0, 1], begun.index("192.0.2.2")
   end
 
+  def test_what_ended_handshakes_leave_counts_for_the_garbage_collector
+    serve_tls(echo) do |server|
+      GC.disable
+      before = GC.stat(:malloc_increase_bytes)
+      50.times { server.connect.tap { |client| client.write("\x16\x03\x01\x00\x05hello") }.close }
+      until_true { server.sockets.failed_handshakes == 50 }
+
+      assert_operator GC.stat(:malloc_increase_bytes) - before, :>, 50 * 16_384
+    ensure
+      GC.enable
+    end
+  end
+
   def test_waiting_handshakes_that_are_closed_have_no_turn
     begun = begin_handshakes(%w[192.0.2.1 192.0.2.2 192.0.2.2 192.0.2.3], &:shutdown_idle)
 
