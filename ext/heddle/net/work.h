@@ -55,7 +55,8 @@ struct heddle_work {
     uint32_t round;                /* its place in the list: see ready_list.c */
     /*
      * The request of a health check: admission never delays or rejects it, as long as there are not too many of them
-     * (heddle_admission_limit_probe), and it comes before all other items, or by turns with those that may begin. It is rejected once the server has announced its stop (heddle_sockets.leaving).
+     * (heddle_admission_limit_probe), and it comes before all other items, or by turns with those that may begin. It is
+     * rejected once the server has announced its stop (heddle_sockets.leaving).
      */
     bool probe;
 };
