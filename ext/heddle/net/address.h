@@ -23,5 +23,8 @@ enum {
 };
 /* "192.0.2.1", "::1" or "unix"; NULL if unknown. */
 const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
-/* Parses such a text, and ignores a port in it (192.0.2.1:80, [::1]:80). Returns false if it is not an address. */
+/*
+ * Parses the text of an IP address. A port after it (192.0.2.1:80, [::1]:80) is ignored. Returns false if it is not an
+ * address.
+ */
 bool heddle_address_read(const char *text, size_t size, heddle_address *address);

@@ -1,14 +1,14 @@
 #include "net/sockets.h"
 #include "net/work_sharing.h"
 
-/* Must the item wait now? If there is room, only requests wait, for the gate. */
+/* Must the item wait now? While there is room, only requests must: they wait for the gate. */
 static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
 {
     return !heddle_admission_has_room(sockets) ||
            (sockets->gate.closed && heddle_rounds_list_of(sockets, work) == &sockets->ready);
 }
 
-/* An address may have half of the queue. */
+/* The items of one address may fill half of the queue. */
 static bool is_queue_full(heddle_sockets *sockets, const heddle_connection *connection)
 {
     size_t limit = sockets->admission.queue_limit;
@@ -115,7 +115,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     if (sockets->closed)
         return;
     if (!waiting) {
-        heddle_runners_publish_load(sockets); /* no item waits any more, for example because the clients have left */
+        heddle_runners_publish_load(sockets); /* the queue is empty, for example because the clients have left */
         return;
     }
     bool held = heddle_loop_has_ready(sockets->loop, holds_gate);
@@ -127,7 +127,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     }
     if (probe || (room && (open || sockets->callbacks.count)))
         heddle_runners_summon(sockets);
-    /* otherwise the end of an item, or the timer that summons again, summons a runner */
+    /* otherwise a runner is summoned when an item ends, or when the retry timer expires */
     if ((room || probe) && !sockets->runners.retry.slot)
         heddle_admission_request(sockets);
 }

@@ -2,13 +2,13 @@
 
 /*
  * Limits how many work items are served at once. Further items wait on the ready list, first come first served, for a
- * bounded time; when the queue is full, a new request gets 503 at once. New connections are accepted all the same: in
- * the kernel's queue clients and health checks would wait without a response. Ruby sets the limits.
+ * bounded time; when the queue is full, a new request gets 503 at once. Connections are accepted even then, because
+ * clients and health checks would get no response in the kernel's queue. Ruby sets the limits.
  */
 
 #include "system.h"
 
-/* Health checks beyond either number, running or waiting, are like other requests. */
+/* Further health checks are treated like other requests when this many run, or this many wait. */
 enum {
     HEDDLE_MOST_PROBES = 256,
     HEDDLE_PROBES_OF_ADDRESS = 32,

@@ -47,7 +47,7 @@ static void schedule_check(heddle_sockets *sockets)
     timer->fn = check_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
-        /* there is no memory for a timer: accepts again, because nothing would end the pause */
+        /* without memory for a timer, nothing would end the pause: so accepts again at once */
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
 }
 
@@ -79,7 +79,7 @@ static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
     if (sockets->loop->operations == &heddle_select_operations) {
         uint64_t count;
         if (read(waiter->fd, &count, sizeof(count)) < 0)
-            count = 0; /* another process has read the counter */
+            count = 0; /* another process read the counter first */
     }
     if (!(flags & HEDDLE_MORE)) {
         heddle_loop_count_disarmed(sockets->loop);
@@ -105,7 +105,7 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
     if (scoreboard->poke_fd >= 0) {
         balance->poked = (heddle_waiter){
             .fn = handle_poke, .fd = scoreboard->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
-        /* without memory this worker notices the change a little later */
+        /* if this fails for lack of memory, the worker notices the change a little later */
         heddle_loop_arm(sockets->loop, &balance->poked);
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
@@ -132,7 +132,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     balance->slot = NULL;
 }
 
-/* Called in a forked child, where the slot is the parent's. */
+/* Called in a forked child: the slot belongs to the parent. */
 void heddle_balance_abandon(heddle_sockets *sockets)
 {
     if (sockets->balance.publishes_ticks)

@@ -2,7 +2,7 @@
 
 /*
  * Several workers listen on the same sockets, and the kernel wakes any of them. A worker that is clearly busier than
- * another stops accepting until the scoreboard shows that it no longer is.
+ * another one stops accepting, until the scoreboard shows that the load is even again.
  */
 
 #include "net/scoreboard.h"

@@ -75,7 +75,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     ssize_t result = -EAGAIN;
     bool reads = heddle_transport_has(transport, pending_input) || transport->operations->pending(transport);
     if (reads) {
-        /* Cleared before the call, so that events noted during it are kept. */
+        /* Forgotten before the call, so that an event noted during the call is kept. */
         heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
         result = transport->operations->recv(transport, memory, size);
     }

@@ -24,7 +24,7 @@ typedef enum {
 } heddle_direction;
 
 struct heddle_connection {
-    /* a broadcast to ten thousand connections reads only the first members, which share few cache lines */
+    /* the members that a broadcast reads come first: together they fill few cache lines */
     heddle_transport transport;
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
@@ -39,7 +39,7 @@ struct heddle_connection {
     uint8_t late_events;  /* events that are delivered in its turn, with all later events (turns.h) */
     bool secure;          /* its client uses TLS, with this server or with a proxy that says so in its PROXY header */
     uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
-    uint8_t further;     /* how many work items its session has in addition to the ready one; for the length of turns */
+    uint8_t further;     /* its session's work items in addition to the ready one (turn_length.h) */
     uint8_t turn_left;    /* how many more items its current turn may serve (rounds.h) */
     uint8_t turn;         /* the heddle_turn of the queue in which it waits */
     uint16_t address_bucket; /* the index of its address's record + 1, see heddle_address_count; 0: it is not counted */
@@ -50,10 +50,10 @@ struct heddle_connection {
     heddle_link unsent_link;    /* in the list of connections with unsent output */
     heddle_due due;             /* the time limit of the current step of its protocol */
     heddle_handle *handle;      /* the Heddle::Net::Connection, if there is one */
-    heddle_wait *waits[2];      /* the fibers that wait, by heddle_direction */
+    heddle_wait *waits[2];      /* the fibers that wait for it; the index is a heddle_direction */
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
-    int64_t watched_since;   /* used by slow_readers.c: since when each check has found a waiting response … */
+    int64_t watched_since;   /* used by slow_readers.c: since when each check has found unsent output … … */
     int64_t watched_taken;   /* … how many bytes the client had taken then … */
     uint32_t watched_look;   /* … and the number of the last check */
     int error;               /* errno of the first failure, because the kernel reports it only once */
@@ -77,7 +77,7 @@ static inline size_t heddle_connection_buffered(const heddle_connection *connect
     return connection->input_end - connection->input_start;
 }
 
-/* Prefetches what sending reads. */
+/* Prefetches the members that sending reads. */
 static inline void heddle_connection_prefetch(const heddle_connection *connection)
 {
     heddle_prefetch(connection, offsetof(heddle_connection, slot));
@@ -133,19 +133,18 @@ void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direc
                                      const char *timeout_message);
 /* Wakes the fibers that wait for one of these events. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
-/* Separates the connection from its Ruby object: fibers that wait for it get IOError. */
+/* Separates the connection from its Ruby object. Fibers that wait for the connection get IOError. */
 void heddle_connection_drop_handle(heddle_connection *connection);
 
 /*
- * These functions let the fiber that serves the connection wait. `*place` is the connection, or NULL once it is gone:
- * then they raise IOError. They also raise IO::TimeoutError, and the SystemCallError of a broken connection. A
- * `timeout` < 0 means none.
+ * This function and the next ones wait. `*place` is the connection, or NULL once it is gone: then they raise IOError.
+ * They also raise IO::TimeoutError, and the SystemCallError of a broken connection. A `timeout` < 0 means none.
  */
 VALUE heddle_connection_readpartial(heddle_connection *const *place, long max, int64_t timeout);
 /* Returns the connection as an ordinary Ruby socket, whose first reads return the unused input. The record is freed. */
 VALUE heddle_connection_detach(heddle_connection *connection);
 
-/* The address as a String, always the same object, or nil. */
+/* The address as a String, or nil if it is unknown. Equal addresses give the same object. */
 VALUE heddle_address_string(const heddle_address *address);
 
 /* Heddle::Net::Connection. */

@@ -228,9 +228,9 @@ HEDDLE_DEFINE_METHOD(connection_local_address, "local_address",
                      heddle_address_string(heddle_connection_local(open_handle(self)->connection)))
 
 #define METHODS(X)                                                                                                     \
-    /* Has this object no connection any more: was it closed, made idle or detached? */                                \
-    X(connection_closed_p, "closed?", connection_of(self) ? Qfalse : Qtrue)                                     \
-    /* Takes the connection over as an ordinary socket, which returns the unused input first. Fibers that wait         \
+    /* True once the connection was closed, made idle or detached. */                                                  \
+    X(connection_closed_p, "closed?", connection_of(self) ? Qfalse : Qtrue)                                            \
+    /* Returns the connection as an ordinary socket, whose first reads return the unused input. Fibers that wait       \
      * for the connection get IOError. */                                                                              \
     X(connection_detach, "detach", heddle_connection_detach(open_handle(self)->connection))                            \
     /* The peer's IP address, or "unix". */                                                                            \

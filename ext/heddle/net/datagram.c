@@ -1,4 +1,4 @@
-#define __APPLE_USE_RFC_3542 1 /* macOS declares struct in6_pktinfo only with it */
+#define __APPLE_USE_RFC_3542 1 /* without it, macOS does not declare struct in6_pktinfo */
 
 #include "net/datagram.h"
 
@@ -88,8 +88,8 @@ static void write_control(struct msghdr *header, control *memory, int level, int
 }
 
 /*
- * A client ignores a response that comes from another address than it has asked. A response can't come from a multicast
- * address: then the kernel chooses one of the machine's addresses.
+ * A client ignores a response unless it comes from the address that the request was sent to. If that is a multicast
+ * address, which no response can come from, the kernel chooses one of the machine's addresses.
  */
 static void write_own_address(struct msghdr *header, control *memory, const heddle_datagram_peer *peer)
 {
@@ -131,7 +131,7 @@ static size_t incoming_size(const heddle_datagram_socket *socket)
     return sizeof(heddle_datagram_incoming) + HEDDLE_DATAGRAM_BATCH * socket->max_size;
 }
 
-/* Sets the sizes again that the kernel has overwritten with the sizes of the last datagram. */
+/* Restores the sizes of the buffers: the kernel has replaced them by the sizes of the last datagram. */
 static void reset_message(heddle_datagram_incoming *incoming, int index, bool is_wildcard)
 {
     struct msghdr *header = &incoming->messages[index].msg_hdr;

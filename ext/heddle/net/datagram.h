@@ -16,7 +16,7 @@ enum {
     HEDDLE_DATAGRAM_LARGEST = 65535,     /* bytes; the length field of UDP has 16 bits */
 };
 
-/* The sender of a datagram, and the local address that it was sent to, from which responses must come. */
+/* The sender of a datagram, and the local address to which it was sent. Responses must come from that address. */
 typedef struct {
     union {
         struct sockaddr any;
@@ -24,8 +24,8 @@ typedef struct {
         struct sockaddr_in6 ipv6;
     } remote;
     uint8_t own[16];        /* 4 or 16 bytes, by the family; a multicast address can't be the sender of a response */
-    uint32_t own_interface; /* IPv6 only, for a link-local address, which means nothing without its interface */
-    bool has_own;           /* only on a socket that is bound to a wildcard address */
+    uint32_t own_interface; /* IPv6 only: the interface of a link-local address, which is not unique without it */
+    bool has_own;           /* true true only on a socket that is bound to a wildcard address */
 } heddle_datagram_peer;
 
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct heddle_datagram_incoming heddle_datagram_incoming;
 
 typedef struct {
     int fd;                             /* -1: closed; the owner of this record closes the descriptor */
-    bool is_wildcard;                   /* receives the own address of each datagram */
+    bool is_wildcard;                   /* the kernel reports to which local address each datagram was sent */
     size_t max_size;                    /* bytes of a received datagram that are kept */
     heddle_datagram_incoming *incoming; /* from malloc, at the first receive */
     uint64_t unsent;                    /* datagrams that the kernel has not taken */
@@ -56,8 +56,8 @@ const heddle_datagram *heddle_datagram_at(const heddle_datagram_socket *socket, 
 bool heddle_datagram_is_late_error(int error);
 
 /*
- * Returns false if the kernel has not taken the datagram, for example because the socket's buffer is full: waiting
- * would delay datagrams to other peers.
+ * Returns false if the kernel has not taken the datagram, for example because the socket's buffer is full. It does not
+ * wait, because that would delay datagrams to other peers.
  */
 bool heddle_datagram_send(heddle_datagram_socket *socket, const void *bytes, size_t size,
                           const heddle_datagram_peer *peer);

@@ -226,7 +226,10 @@ static int await_datagrams(VALUE self)
     }
 }
 
-/* Copies all datagrams before Ruby code runs, which may receive again or close the socket: the arguments of yields. */
+/*
+ * Returns the arguments of the yields. All datagrams are copied before Ruby code runs, because that code may receive
+ * again or close the socket.
+ */
 static VALUE copy_datagrams(const heddle_datagram_socket *socket, int count)
 {
     VALUE datagrams = rb_ary_new_capa(count);

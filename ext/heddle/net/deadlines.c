@@ -17,7 +17,7 @@ static void set_timer(heddle_sockets *sockets)
     if (timer->slot)
         heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->deadline = next;
-    /* Without memory no time limit expires until another one is set, which tries again. */
+    /* Without memory, time limits do not expire until another one is set: then this is tried again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -25,10 +25,10 @@ void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
 {
     due->at = at;
     if (at < 0)
-        return; /* the new deadline is later: the record stays in its slot of the wheel */
+        return; /* the new deadline is later than the slot's time, so the record need not move now */
     if (heddle_idle_wheel_has(&due->entry)) {
         if (due->entry.tick <= at / HEDDLE_IDLE_WHEEL_TICK + 1)
-            return; /* when its slot comes up, the record moves to the slot of the later deadline */
+            return; /* the record moves when its present slot comes up */
         heddle_idle_wheel_remove(&sockets->wheel, &due->entry);
     }
     heddle_idle_wheel_add(&sockets->wheel, &due->entry, at);
@@ -69,7 +69,7 @@ static int64_t check_deadline(heddle_idle_entry *entry, void *data)
         return due->at;
     due->at = -1;
     due->passed(due);
-    return -1; /* the record, if it still exists, may be in the wheel again */
+    return -1; /* the callback may have freed the record, or put it into the wheel again */
 }
 
 static void advance_wheel(heddle_timer *timer)

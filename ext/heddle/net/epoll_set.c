@@ -7,8 +7,8 @@
 #include <sys/epoll.h>
 
 /*
- * Connections are added once, edge-triggered, and never armed in the loop's selector, which watches the epoll set's
- * descriptor. Any thread with the set can harvest it, so a stuck loop does not delay its events.
+ * Connections are added to the epoll set once, edge-triggered. The loop's selector watches only the descriptor of the
+ * set. Any thread can harvest the set, so a blocked loop does not delay the events.
  */
 
 #ifndef EPOLLEXCLUSIVE
@@ -18,7 +18,7 @@
 enum {
     EVENTS_PER_WAIT = 256,
     OTHER_EVENTS_PER_TICK = 1024, /* events in one tick that are handled at once */
-    EVENTS_PER_TICK = 8192, /* the limit with hang-ups, most of which are queued (turns.h) */
+    EVENTS_PER_TICK = 8192, /* the limit for all events together: most hang-ups are only queued (turns.h) */
 };
 
 static void harvest_events(heddle_socket_set *set)

@@ -2,7 +2,7 @@
 
 /*
  * The result of a call that may have freed a connection, stream or request. The compiler warns where the result is
- * ignored. A caller that uses the record afterwards must check the result; any other caller passes it to
+ * ignored. A caller that uses the record afterwards must check the result. Any other caller passes the result to
  * heddle_last_use.
  */
 
@@ -17,8 +17,8 @@ typedef enum {
 #define HEDDLE_FATE HEDDLE_MUST_CHECK heddle_fate
 
 /*
- * Marks a function without a result that may free a record: its first argument, or, if that is a heddle_sockets, its
- * second. The caller must not use that record afterwards; test/last_use_test.rb reads every call.
+ * Marks a function without a result that may free a record. The record is the first argument, or the second one if the
+ * first is a heddle_sockets. The caller must not use that record afterwards; test/last_use_test.rb reads every call.
  */
 #define HEDDLE_LAST_USE
 

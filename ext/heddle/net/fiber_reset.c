@@ -46,9 +46,9 @@ int heddle_fiber_reset(heddle_fiber *fiber)
     heddle_fiber_keep_error(fiber); /* takes the exception from the thread; the next line drops it */
     fiber->interrupt = Qundef;
     fiber->must_raise = false;
-    /* may be left over from an Enumerator that was abandoned within a block without preemption */
+    /* not zero if an Enumerator was abandoned inside a block without preemption */
     fiber->unpreempted = 0;
-    heddle_fiber_drop_timeouts(fiber); /* of such Enumerators; otherwise they would be raised in the fiber's next use */
+    heddle_fiber_drop_timeouts(fiber); /* those of abandoned Enumerators would be raised later */
     rb_protect(reset_fiber, fiber->fiber, &state);
     return state;
 }

@@ -100,7 +100,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
     if (heddle_link_is_listed(&connection->watch_link))
         return;
     heddle_link_push_last(&sockets->handoff.notified, &connection->watch_link);
-    heddle_sockets_schedule_resume(sockets); /* then it calls heddle_handoff_process_noted */
+    heddle_sockets_schedule_resume(sockets); /* when the loop resumes, it calls heddle_handoff_process_noted */
     heddle_loop_wake(sockets->loop);
 }
 
@@ -148,7 +148,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     return 0;
 }
 
-/* Has the client sent bytes, and not only closed the connection? */
+/* Has the client sent bytes? It may have only closed the connection. */
 static bool has_sent(const heddle_connection *connection, uint8_t events)
 {
     char byte;
@@ -204,7 +204,7 @@ enum {
     FAREWELLS = 256, /* connections that are visited in one critical section */
 };
 
-/* If the output is between two frames, sends the farewell: then the client uses another connection. */
+/* Sends the farewell if the output is between two frames. The client then opens another connection. */
 static void send_farewell(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -244,8 +244,8 @@ static void harvest_for_loop(heddle_sockets *sockets, int left)
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
         /*
-         * The loop sets a record's owner to GONE before it frees the slot. A record that was put into the list in
-         * between would be freed while it is listed.
+         * The loop sets a record's owner to GONE before it frees the slot. In between, the record must not be put into
+         * the list: it would be freed while it is listed.
          */
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_RELEASED)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
@@ -260,7 +260,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
-        if (handoff->rescue.label) /* if a loop blocks other loops, the slot shows the label of its request */
+        if (handoff->rescue.label) /* the slot shows the label of the request whose loop blocks the other loops */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
         HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }
@@ -270,7 +270,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
-/* A garbage collection ends by itself, so the master need not start another process. */
+/* Does nothing during a garbage collection: it ends by itself, so the master need not start another process. */
 static void alarm_master(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;

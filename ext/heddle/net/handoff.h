@@ -31,7 +31,7 @@ typedef struct {
     int socket; /* the socket from which the receiving processes read; -1: none */
     heddle_rescue rescue;
     pthread_mutex_t lock;
-    heddle_link notified; /* connections that the loop has to look at: with watch_events, or handed off */
+    heddle_link notified; /* connections with watch_events, or handed off by the watch thread: the loop handles them */
     uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
     bool alarmed; /* the master knows of this stall; used by the watch thread alone */
     bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
@@ -41,8 +41,8 @@ typedef struct {
 
 void heddle_handoff_start(heddle_sockets *sockets);
 /*
- * Enables handoff over `socket`. Returns 0, -errno, or -ENOTSUP when there is no epoll set that the watch thread could
- * harvest, or these sockets have no slot on the scoreboard.
+ * Enables handoff over `socket`. Returns 0 or -errno: -ENOTSUP if these sockets have no slot on the scoreboard, or no
+ * epoll set, which the watch thread needs.
  */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
 /* After this call the watch thread does not touch these sockets. Idempotent. */
@@ -58,7 +58,7 @@ void heddle_handoff_process_noted(heddle_sockets *sockets);
 /* Call this before the record is freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 
-/* The slow paths of heddle_connection_release and heddle_connection_acquire. */
+/* The slow paths of heddle_connection_release and heddle_connection_acquire. They take the lock. They take the lock. */
 void heddle_handoff_release(heddle_connection *connection);
 bool heddle_handoff_acquire(heddle_connection *connection);
 
@@ -70,11 +70,11 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
 }
 
 /*
- * Sends a copy of its descriptor, with the unused input, to the process that reads the socket with
+ * Sends a copy of the connection's descriptor, and its unused input, to the process that reads `socket` with
  * heddle_handoff_receive. Called on the thread that owns the connection. Returns 0, -EOPNOTSUPP if it can't be sent as
  * a whole (TLS, a chunked body that has begun, more than 64 KiB), -EAGAIN if the socket is full, or another -errno.
  * `shared_at` is 0, except for a worker that runs and itself receives connections. Such a worker passes the current
- * time, and leaves this connection to the others for 20 ms.
+ * time. For the next 20 ms it leaves this connection to the others.
  */
 int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at);
 /*
@@ -82,5 +82,5 @@ int heddle_connection_send(heddle_connection *connection, int socket, int64_t sh
  * heddle_connection_send: then the loop still owns the connection. Called in the loop.
  */
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at);
-/* Sends a connection whose session these words describe, see heddle_service_operations. Called in the loop. */
+/* Sends a connection and the description of its session, see `describe` in net/protocol.h. Called in the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);

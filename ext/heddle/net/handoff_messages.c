@@ -33,7 +33,7 @@ typedef union {
     char room[CMSG_SPACE(sizeof(int))];
 } attached_descriptor;
 
-/* Sends the message and these `count` pieces of input; the caller has left room for the message before them. */
+/* Sends the message and the pieces of input. `pieces[0]` is left free by the caller, for the message. */
 static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags,
                         int64_t shared_at)
 {
@@ -86,7 +86,7 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
     return send_message(connection, pieces, 1, socket, FLAG_SESSION, 0);
 }
 
-/* Claims an idle connection for a drain. All other connections are still served here. */
+/* Claims a connection for a drain, if it is idle. Connections that are not idle are served to their end here. */
 static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
@@ -157,7 +157,7 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
     struct msghdr message = {.msg_iov = pieces,
                              .msg_iovlen = 2,
                              .msg_control = attached.room,
-                             /* without padding: a second descriptor would fit into it, and leak */
+                             /* without padding, which has room for a second descriptor: that one would leak */
                              .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t result;
     HEDDLE_RETRY(result, recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
@@ -184,7 +184,10 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
 /* How long a sender leaves a shared connection to the others before it may receive it itself, ns. */
 #define SHARING_BACKOFF INT64_C(20000000)
 
-/* Has this worker itself just shared the next connection? While it drains, it takes such connections back. */
+/*
+ * Has this worker itself just shared the next connection? Always false while it drains: then it takes such connections
+ * back.
+ */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {
     handoff_message words;

@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 
 /*
- * The time for handshakes in one tick (ns). One handshake takes from 0.1 to 2 ms, depending on its key, and a thousand
- * may come at once.
+ * The time for all handshakes in one tick, in ns. One handshake takes 0.1 to 2 ms, depending on its key, and a thousand
+ * may begin at once.
  */
 static const int64_t SHARE = 2000000;
 
@@ -26,7 +26,7 @@ static void enter_stage(heddle_connection *connection, heddle_handshake_stage st
 static void complete_handshake(heddle_connection *connection)
 {
     enter_stage(connection, HEDDLE_STAGE_COMPLETE);
-    /* Input behind the handshake may be buffered already: its event was delivered before. */
+    /* Input that follows the handshake may already be buffered. The kernel reports no further event for it. */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->choose_protocol(connection);
 }

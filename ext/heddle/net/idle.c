@@ -32,7 +32,7 @@ static int64_t find_heard_at(const heddle_connection *connection)
     return stays ? INT64_MAX : protocol->heard_at(connection);
 }
 
-/* Since when the client of an incomplete request, or of an unread response, has done nothing. */
+/* Since when the client has done nothing, although its request is incomplete or its response unread. */
 static int64_t find_transit_heard_at(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -48,7 +48,7 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
         if (!connection || !is_idle(connection))
             continue;
         const heddle_protocol *protocol = connection->protocol;
-        /* end_idle tells the client, so nothing is lost */
+        /* end_idle notifies the client, so nothing is lost */
         bool loses_nothing = age == 0 || (protocol && protocol->end_idle);
         if (!loses_nothing && (!protocol || find_idle_since(connection) >= heddle_clock_coarse() - age))
             continue;

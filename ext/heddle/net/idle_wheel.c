@@ -86,7 +86,7 @@ static void collect_due(heddle_idle_wheel *wheel, int64_t tick)
     }
 }
 
-/* `fn` may remove other entries, also due ones, so they are taken one at a time. */
+/* Takes one entry at a time, because `fn` may remove any other entry. */
 static void expire_first(heddle_idle_wheel *wheel, heddle_idle_fn *fn, void *data)
 {
     heddle_idle_entry *entry = wheel->due;
@@ -110,7 +110,7 @@ void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, unsigned m
             expire_first(wheel, fn, data);
             continue;
         }
-        int64_t tick = wheel->tick++; /* increased before the calls, so that entries added by them expire later */
+        int64_t tick = wheel->tick++; /* increased first: what `fn` adds expires in a later tick */
         if (wheel->used[slot_of(tick) / 64] >> (slot_of(tick) % 64) & 1)
             collect_due(wheel, tick);
     }

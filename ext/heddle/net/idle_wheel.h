@@ -23,7 +23,7 @@ struct heddle_idle_entry {
 
 typedef struct {
     heddle_idle_entry *slots[HEDDLE_IDLE_WHEEL_SLOTS];
-    heddle_idle_entry *due; /* entries that are due, and were too many for one call of heddle_idle_wheel_advance */
+    heddle_idle_entry *due; /* due entries that exceeded the limit of a call of heddle_idle_wheel_advance */
     uint64_t used[HEDDLE_IDLE_WHEEL_SLOTS / 64]; /* a bit for each slot that may have entries */
     size_t count;
     int64_t tick; /* all earlier ticks have expired */
@@ -40,9 +40,12 @@ void heddle_idle_wheel_start(heddle_idle_wheel *wheel, int64_t now);
 void heddle_idle_wheel_add(heddle_idle_wheel *wheel, heddle_idle_entry *entry, int64_t deadline);
 /* does nothing if the entry is not in the wheel */
 void heddle_idle_wheel_remove(heddle_idle_wheel *wheel, heddle_idle_entry *entry);
-/* When to advance next; 0 for at once; -1 if the wheel is empty. At most one tick later than the earliest deadline. */
+/*
+ * Returns the time at which to advance next, at most one tick after the earliest deadline; 0: at once; -1: the wheel is
+ * empty.
+ */
 int64_t heddle_idle_wheel_find_next(const heddle_idle_wheel *wheel);
-/* Calls `fn` for the entries that are due, `most` at most: the next call continues with the others. */
+/* Calls `fn` for at most `most` due entries. The next call continues with the others. */
 void heddle_idle_wheel_advance(heddle_idle_wheel *wheel, int64_t now, unsigned most, heddle_idle_fn *fn, void *data);
 
 static inline bool heddle_idle_wheel_has(const heddle_idle_entry *entry)

@@ -1,13 +1,13 @@
 #pragma once
 
-/* Waits for an IO that belongs to no loop, in the way of the calling fiber or thread. */
+/* Waits for an IO that belongs to no loop: in a Heddle loop, under another scheduler, or in a plain thread. */
 
 #include "scheduler/io_wait.h"
 
 /*
- * Waits until `io` is ready for one of these events, at most until `deadline` (CLOCK_MONOTONIC ns; < 0: forever), in a
- * Heddle loop, under another scheduler or in a plain thread. Returns the events, or 0 after the deadline. Raises
- * IOError when the IO is closed meanwhile, and the interrupts of any wait of this fiber or thread.
+ * Waits until `io` is ready for one of these events, at most until `deadline` (CLOCK_MONOTONIC ns; < 0: forever).
+ * Returns the events, or 0 after the deadline. Raises IOError when the IO is closed meanwhile, and any interrupt of
+ * this fiber or thread.
  */
 int heddle_await_io(VALUE io, int events, int64_t deadline);
 

@@ -26,7 +26,7 @@ static int arm_listener(heddle_listener *listener)
     return result;
 }
 
-/* The program may have closed the socket, and its number may belong to another file. */
+/* Has the program closed the socket? Then the descriptor's number may belong to another file. */
 static bool is_closed(const heddle_listener *listener)
 {
     return RTEST(rb_io_closed_p(listener->io));
@@ -128,9 +128,9 @@ static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason)
 /* -- adding ------------------------------------------------------------------------------------------------------ */
 
 /*
- * A peer that vanished without FIN or RST is noticed after five minutes of silence and four probes, even without a time
- * limit: while a request runs, and on event streams. WebSockets are pinged more often than that, so the probes never
- * wake a phone.
+ * A peer that vanished without FIN or RST is noticed after five minutes of silence and four probes. This also works
+ * where no time limit applies: while a request runs, and on event streams. WebSockets are pinged more often, so the
+ * probes never wake a phone.
  */
 enum {
     KEEPALIVE_IDLE = 300, /* seconds */
@@ -200,8 +200,8 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 /* -- addresses --------------------------------------------------------------------------------------------------- */
 
 /*
- * Several addresses may share a record. There are so many records that an ordinary address shares its record with few
- * others, and a record counts on average a thousandth of the limit. Clients don't know the key of the hash.
+ * Several addresses may share a record, but there are many records: on average, a record counts a thousandth of the
+ * limit. Clients can't choose their record, because they don't know the key of the hash.
  */
 heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address)
 {
@@ -300,7 +300,7 @@ static bool is_full(const heddle_sockets *sockets)
     return sockets->max_connections && sockets->connections >= sockets->max_connections;
 }
 
-/* Returns 0, or why accepting has ended: -EAGAIN if no client is left. */
+/* Returns 0, or the -errno that ended accepting: -EAGAIN if no client is left. */
 static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *left)
 {
     while (*left > 0) {

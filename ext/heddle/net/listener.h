@@ -8,12 +8,15 @@
 
 enum {
     HEDDLE_ACCEPTS_A_TURN = 64,
-    /* One address may have max_connections / SHARE connections, and at least LEAST. Proxies have no such limit. */
+    /*
+     * One address may have max_connections / HEDDLE_ADDRESS_SHARE connections, and always HEDDLE_ADDRESS_LEAST. Trusted
+     * proxies have no such limit.
+     */
     HEDDLE_ADDRESS_SHARE = 4,
     HEDDLE_ADDRESS_LEAST = 16,
     /*
-     * So many times as many with those that other workers have handed off. A request may be lost with a connection that
-     * is closed for this limit, so a worker that takes over all connections of another one must not reach it.
+     * The limit of an address is multiplied by this for handed-off connections. Closing such a connection may lose a
+     * request. So a worker that takes over all connections of another one must not reach the limit.
      */
     HEDDLE_ADDRESS_HANDOFFS = 2,
     HEDDLE_CLOSES_A_TURN = 16, /* idle connections that are closed at once for new ones */
@@ -22,12 +25,12 @@ enum {
 /* The record of an address, for all its connections. */
 typedef struct heddle_address_share heddle_address_share;
 struct heddle_address_share {
-    uint32_t connections;   /* counted by heddle_address_count */
+    uint32_t connections;   /* its open connections: see heddle_address_count */
     uint32_t waiting;       /* work items in ready lists */
     uint32_t probes;        /* health checks, in ready lists and running */
-    uint32_t round;         /* of the last of them: see ready_list.c */
+    uint32_t round;         /* the round of its last waiting item: see ready_list.c */
     heddle_link handshakes; /* connections whose TLS handshake can continue */
-    heddle_link turn_link;  /* listed while there are such connections, and until its turn */
+    heddle_link turn_link;  /* in the list of addresses while `handshakes` is not empty */
 };
 
 /* How long accepting pauses when there are no descriptors, no memory or no room in max_connections, ns. */
@@ -80,7 +83,7 @@ uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_addres
  */
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection, size_t shares);
 void heddle_address_uncount(heddle_connection *connection);
-/* For a set that removes a listener after it has reported one event. */
+/* Called for a socket set that removes a listener after one event: adds the listeners again. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
 void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The address that has more than half of all bytes, if there is one. It gives way first, so that one client does not
- * end what others have begun. Two passes over the bytes: the first one finds the only address that can have so many
- * (Boyer and Moore's majority vote), the second one counts them.
+ * Finds the address that has more than half of all bytes, if there is one. Its connections are closed first, so that
+ * one client does not end the requests of others. There are two passes over the connections. The first one finds the
+ * only address that can have a majority (Boyer and Moore's majority vote). The second one counts its bytes.
  */
 
 #include "system.h"
@@ -32,7 +32,10 @@ static inline void heddle_majority_count(heddle_majority *majority, uint16_t add
         majority->bytes += bytes;
 }
 
-/* Is it this address, or is there none? Connections that are not counted by address (0) are of many clients. */
+/*
+ * True if there is no majority, or if this address has it. Address 0 never has it: its connections belong to many
+ * clients.
+ */
 static inline bool heddle_majority_includes(const heddle_majority *majority, uint16_t address)
 {
     return !majority->address || majority->bytes <= majority->all / 2 || address == majority->address;

@@ -2,8 +2,7 @@
 
 /*
  * A connection that this process has opened. It has the same transport as the server's connections, but belongs to no
- * loop and no thread: it waits in the way of its caller, which may run in a Heddle loop, under another scheduler or in
- * a plain thread.
+ * loop and no thread. Its callers may run in a Heddle loop, under another scheduler or in a plain thread.
  */
 
 #include "net/address.h"
@@ -43,34 +42,32 @@ void heddle_outbound_use_input(heddle_outbound *connection, size_t size);
 ssize_t heddle_outbound_receive(heddle_outbound *connection, void *memory, size_t size);
 ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size);
 
-/*
- * Did the peer end its output properly, over TLS by close_notify? Without close_notify an attacker may have ended it.
- */
+/* Did the peer itself end its output? Over TLS this requires close_notify, because an attacker can forge a FIN. */
 bool heddle_outbound_ended_properly(const heddle_outbound *connection);
 
 /*
- * Would the next receive return at once? For an idle connection that means that the peer has closed it or sent
- * something unexpected.
+ * Has the peer of this idle connection closed it, or sent something unexpected? True if the next receive would return
+ * at once.
  */
 bool heddle_outbound_is_stale(heddle_outbound *connection);
 
 /*
  * Waits for input, until the connection's deadline and at most for `timeout` ns (< 0: no limit). Raises
- * IO::TimeoutError with this message, IOError when the connection is closed meanwhile, and the interrupts of any wait
- * of this fiber or thread.
+ * IO::TimeoutError with this message, IOError when the connection is closed meanwhile, and any interrupt of this fiber
+ * or thread.
  */
 void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timeout_message);
 
 /*
- * Waits for one of these events, and returns the events that have come. `phase`: the deadline of this step,
+ * Waits for one of these events, and returns the events that have come. `phase`: a deadline for this call alone,
  * CLOCK_MONOTONIC ns, < 0: none. Raises as heddle_outbound_await_input does.
  */
 int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timeout_message);
 
 /*
- * Sends a String or an Array of Strings; `timeout` (ns, < 0: none) is the longest time in which the peer takes nothing.
- * Returns how many bytes were sent. With `stop_at_input`, that may be fewer than all: it stops when the peer has sent
- * something and takes no more.
+ * Sends a String or an Array of Strings; `timeout` (ns, < 0: none) limits the time in which the peer takes nothing.
+ * With `stop_at_input`, stops early when the peer takes no more and has sent something. Returns how many bytes were
+ * sent.
  */
 size_t heddle_outbound_send_all(VALUE object, VALUE data, int64_t timeout, bool stop_at_input);
 

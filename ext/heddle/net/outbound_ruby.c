@@ -194,7 +194,7 @@ static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: deadline = seconds
  *
- * Sets the end of all waits from now on, by CLOCK_MONOTONIC; nil: none.
+ * Sets the deadline of all later waits, a time of CLOCK_MONOTONIC in seconds; nil: none.
  */
 static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
 {

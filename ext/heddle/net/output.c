@@ -45,7 +45,7 @@ static void wait_to_write(heddle_connection *connection, int64_t timeout)
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
     heddle_connection *connection = find_open_connection(place);
-    /* The event may have come before, when another fiber waited. */
+    /* If another fiber waited before, it may have got the event already. */
     if (!heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         wait_to_write(connection, timeout);
 }

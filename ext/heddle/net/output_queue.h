@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 
 typedef struct {
-    VALUE string;      /* frozen, marked and pinned by the sockets; 0: the bytes are in the queue's own memory */
+    VALUE string;      /* frozen; the sockets mark and pin it; 0: the bytes are in the queue's own memory */
     size_t start, end; /* offsets in the string, or in the queue's memory */
 } heddle_piece;
 
@@ -19,7 +19,7 @@ typedef struct {
     heddle_piece *pieces;
     unsigned first, count, piece_room;
     size_t size; /* bytes of all pieces */
-    uint64_t sent; /* bytes that were ever sent, through the queue or without it */
+    uint64_t sent; /* all bytes sent so far, through the queue or without it */
 } heddle_output;
 
 enum {
@@ -32,7 +32,7 @@ enum {
 
 /* Copies the bytes. Without memory returns false and adds nothing. */
 bool heddle_output_add_bytes(heddle_output *output, const char *bytes, size_t size);
-/* Copies a short string, from `start` on; keeps a long one, which must be frozen. */
+/* Adds the string from `start` on. A short one is copied. A long one is kept, so it must be frozen. */
 bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start);
 /* Makes room for `size` bytes at the end. heddle_output_added then adds the bytes that were written there. */
 char *heddle_output_reserve(heddle_output *output, size_t size);

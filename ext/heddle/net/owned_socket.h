@@ -9,7 +9,7 @@
 typedef struct {
     VALUE io;                /* owns the descriptor; nil once closed */
     int fd;
-    heddle_fork_guard guard; /* replaces a forked child's copy of the descriptor by one of /dev/null */
+    heddle_fork_guard guard; /* in a forked child, makes the descriptor refer to /dev/null */
     bool abandoned;          /* this is a forked child, and the socket is its parent's */
 } heddle_owned_socket;
 

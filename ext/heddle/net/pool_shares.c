@@ -12,7 +12,7 @@ static heddle_shared_pool *pool_at(const heddle_scoreboard *scoreboard, uint32_t
     return (heddle_shared_pool *)(pools + pool * heddle_shared_pool_size(scoreboard->slot_count));
 }
 
-/* Notifies the workers by the scoreboard's eventfd. */
+/* Notifies the workers through the scoreboard's eventfd. */
 static void announce_change(const heddle_scoreboard *scoreboard)
 {
     atomic_fetch_add(&scoreboard->header->pool_changes, 1);
@@ -100,7 +100,7 @@ void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t number, 
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
     if (atomic_exchange(&pool->waiting[slot], 0) && has_other_waiter(scoreboard, pool, slot))
-        announce_change(scoreboard); /* others may have waited for this worker to go first */
+        announce_change(scoreboard); /* workers further back may take a share now */
 }
 
 /* -- shares ------------------------------------------------------------------------------------------------------- */
@@ -135,7 +135,7 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t numb
         int owned = (int)count_owned(pool, owner_of(i));
         least = least < 0 || owned < least ? owned : least;
     }
-    return least >= 0 && count_free(pool) > 0 ? -1 : least; /* it takes the free share */
+    return least >= 0 && count_free(pool) > 0 ? -1 : least; /* if a share is free, the waiting worker takes that one */
 }
 
 /*

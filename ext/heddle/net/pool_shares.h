@@ -2,9 +2,9 @@
 
 /*
  * Limits of pools over all workers, in the shared memory behind the scoreboard's slots. A pool's limit is its number of
- * shares, and each of its resources needs one. A share is taken by compare-and-swap and belongs to the slot of its
- * worker; when a worker has ended, the master releases the shares of its slot. Uses no Ruby. Any thread may call these
- * functions.
+ * shares, and each of its resources needs one share. A share is taken by compare-and-swap and belongs to the slot of
+ * its worker; when a worker has ended, the master releases the shares of its slot. Uses no Ruby. Any thread may call
+ * these functions.
  */
 
 #include "net/scoreboard.h"

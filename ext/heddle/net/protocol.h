@@ -11,7 +11,7 @@
 
 enum {
     HEDDLE_INPUT_PIECES = 3,
-    HEDDLE_SESSION_WORDS = 2048, /* how many bytes `describe` writes at most */
+    HEDDLE_SESSION_WORDS = 2048, /* the largest number of bytes that `describe` writes */
 };
 
 /*
@@ -47,23 +47,28 @@ struct heddle_protocol {
     /* When an idle connection began to wait for a request: CLOCK_MONOTONIC, ns. NULL if that is not known. */
     int64_t (*idle_since)(const heddle_connection *connection);
     /*
-     * When the client has last done its part, such as sending or reading: CLOCK_MONOTONIC, ns. Asked for a connection
-     * that is not idle and that no runner serves. Returns INT64_MAX if the connection must not be closed. NULL if none
-     * of this protocol may be closed.
+     * When the client last sent or read something: CLOCK_MONOTONIC, ns. Called for a connection that is not idle and
+     * that no runner serves. Returns INT64_MAX if the connection must not be closed. NULL if connections of this
+     * protocol must never be closed.
      */
     int64_t (*heard_at)(const heddle_connection *connection);
-    /* Closes a connection at once, because others need its room. NULL if the client need not be told. */
+    /*
+     * Notifies the client and closes the connection at once, to make room for others. If NULL, the connection is closed
+     * without a notice.
+     */
     HEDDLE_LAST_USE void (*yield_room)(heddle_connection *connection);
     /*
-     * True while a request is being received, or the rest of a response sent. Asked only while no runner serves the
+     * True while a request is received, or the rest of a response is sent. Called only while no runner serves the
      * connection. NULL if connections of this protocol are never in transit.
      */
     bool (*is_in_transit)(const heddle_connection *connection);
-    /* The bytes that wait for the client (slow_readers.c). NULL: all are in the connection's output. */
+    /*
+     * The number of bytes that wait for the client (slow_readers.c). NULL: all of them are in the connection's output.
+     */
     size_t (*count_waiting)(const heddle_connection *connection);
     /*
-     * Called for an idle connection when the server stops: tells the client, and then closes the connection. If NULL,
-     * the connection is closed at once.
+     * Called for an idle connection when the server stops: notifies the client, and then closes the connection. If
+     * NULL, the connection is closed at once.
      */
     HEDDLE_LAST_USE void (*end_idle)(heddle_connection *connection);
     /*
@@ -74,8 +79,8 @@ struct heddle_protocol {
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
     /*
      * Writes at most HEDDLE_SESSION_WORDS bytes that describe the session, so that another process can continue it (see
-     * load_session). Returns their number, or -1 if the session can't be handed off or the connection is gone. Called
-     * in the loop, during a drain. NULL if sessions are never handed off, or in another way.
+     * load_session). Returns the number of bytes, or -1 if the session can't be handed off or the connection is gone.
+     * Called in the loop, during a drain. NULL if this protocol's sessions are never handed off in this way.
      */
     ssize_t (*describe)(heddle_connection *connection, char *words);
     /*
@@ -96,8 +101,8 @@ typedef enum {
 } heddle_handshake_error;
 
 /*
- * A service: what the connections of a Sockets are for. It is the C part of a Ruby object, and may exist longer than
- * the object.
+ * A service chooses the protocol of the connections of a Sockets. It is the C part of a Ruby object, and may exist
+ * longer than the object.
  */
 typedef struct heddle_service heddle_service;
 typedef struct {
@@ -112,8 +117,8 @@ typedef struct {
      */
     HEDDLE_LAST_USE void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
     /*
-     * Called when the client should have begun a TLS handshake: does its first byte begin one of the service's
-     * protocols, without TLS? NULL if the service recognizes none.
+     * Called when the client has not begun the expected TLS handshake. Does its first byte begin one of the service's
+     * protocols without TLS? NULL if the service recognizes none.
      */
     bool (*is_plaintext)(char first);
     /*

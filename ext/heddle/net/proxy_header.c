@@ -10,7 +10,7 @@ enum {
 
 static const char WORD[] = "PROXY ";
 
-/* A line that is being split; the next word is empty at the line's end. */
+/* A line that is split into words; at its end the next word is empty. */
 typedef struct {
     const char *at, *end;
 } rest;

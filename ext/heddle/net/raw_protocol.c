@@ -95,8 +95,8 @@ static void handle_deadline(heddle_connection *connection)
 }
 
 /*
- * A fiber that has received exactly as many bytes as it asked for can't know whether more are there. So this function
- * peeks, and no runner is started in vain.
+ * A fiber that has received exactly as many bytes as it asked for does not know whether there are more. So this
+ * function peeks, and no runner is started in vain.
  */
 static bool has_input(heddle_connection *connection)
 {
@@ -139,7 +139,9 @@ void heddle_raw_make_idle(heddle_connection *connection)
 {
     session *raw = session_of(connection);
     heddle_connection_drop_handle(connection);
-    /* The runner that still holds this work item must not end the next one: the connection gets a new session. */
+    /*
+     * The connection gets a new session, because the runner that still holds this work item must not end the next one.
+     */
     session *fresh = malloc(sizeof(*fresh));
     if (!fresh) {
         heddle_sockets_close_connection(connection);

@@ -1,14 +1,14 @@
 /*
  * The order in which items of several addresses are served. Items have a round, and in a round each address has one
- * item, so an address with many waiting items delays the next item of another one by a single item. An item of an
- * address that has none waiting belongs to the round after that of the item served last. Items of connections that are
- * not counted by address do so, too, in the order in which they come.
+ * item, so an address with many waiting items delays the next item of another one by a single item. When the item
+ * served last had round n, the first waiting item of an address gets round n + 1. So does every item of a connection
+ * that is not counted by address; those are served in the order in which they come.
  */
 
 #include "net/sockets.h"
 
 enum {
-    MOST_STEPS = 1024, /* from each end of the list to an item's place: each is a step through memory */
+    MOST_STEPS = 1024, /* the longest search from each end of the list, because each step may miss the caches */
 };
 
 static bool comes_after(uint32_t round, uint32_t other)
@@ -25,8 +25,8 @@ static uint32_t choose_round(uint32_t served, heddle_address_share *share)
 }
 
 /*
- * From both ends at once: an item of an address with many others belongs near the end of a long list, an item of an
- * address with few near its front.
+ * Searches from both ends at once. In a long list, an item belongs near the end if its address has many items, and near
+ * the front if it has few.
  */
 static heddle_link *find_place(heddle_ready_list *list, uint32_t round)
 {

@@ -39,8 +39,8 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
 }
 
 /*
- * Adds the item behind those that wait, or with `at_front` before them. It comes before later items of addresses that
- * have several. Does nothing if the item is in a list.
+ * Adds the item behind the waiting items, but before the later items of addresses that have several. With `at_front`,
+ * adds it before all items. Does nothing if the item is in a list.
  */
 void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front);
 

@@ -86,7 +86,7 @@ static void schedule_check(heddle_sockets *sockets, int64_t time)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->fn = check_again;
     timer->deadline = time;
-    /* without memory for the timer, the next notification leads to the check */
+    /* without memory for the timer, the check happens at the next notification */
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 

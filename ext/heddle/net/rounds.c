@@ -15,8 +15,8 @@ static void release_deferred(heddle_sockets *sockets)
 }
 
 /*
- * Makes the loop poll at the end of this tick: only io_uring knows without a system call whether something is ready. So
- * items that are ready by then are served first.
+ * Makes the loop poll at the end of this tick, so that items that are ready by then are served first. Only io_uring
+ * knows without a system call whether something is ready.
  */
 static void force_poll(heddle_sockets *sockets)
 {

@@ -23,7 +23,7 @@ typedef struct {
     heddle_ready_list deferred;
     uint64_t tick;   /* the loop's tick at the last turn */
     uint32_t number; /* number of the round, from 1 */
-    uint32_t served; /* the round of the item that was served last, among addresses: see ready_list.c */
+    uint32_t served; /* the round, among addresses, of the item served last: see ready_list.c */
     size_t first_turns; /* how many first turns of connections may still come before the deferred items */
     heddle_turn_length length;
     int64_t turn_began; /* when the last turn of several items began, ns */
@@ -39,7 +39,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work);
 /* May the connection's next item be served in the same turn? */
 bool heddle_rounds_has_turn_left(const heddle_sockets *sockets, const heddle_connection *connection);
 /*
- * Called when nothing is ready: the deferred items become ready if the loop has polled the sockets since they were
- * deferred.
+ * Called when nothing is ready. Makes the deferred items ready if the loop has polled the sockets since it deferred
+ * them.
  */
 void heddle_rounds_release(heddle_sockets *sockets);

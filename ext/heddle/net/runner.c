@@ -28,8 +28,8 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
 }
 
 /*
- * For reports about the runner's fiber, or about a fiber that an item started. 0 if the runner serves another item by
- * now.
+ * Used in reports about the runner's fiber, or about a fiber that an item started. Returns 0 if the runner serves
+ * another item by now.
  */
 static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
 {
@@ -294,7 +294,7 @@ void heddle_runner_start(heddle_sockets *sockets)
     runner->fiber->request = job;
     runner->fiber->request_number = 0;
     runner->fiber->quantum = &runner->quantum;
-    runner->fiber->spender = (heddle_spender){0}; /* does not belong to the request in which it was started */
+    runner->fiber->spender = (heddle_spender){0}; /* no request pays for what its fiber computes */
     heddle_fiber_enqueue(runner->fiber);
 }
 

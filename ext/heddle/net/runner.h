@@ -17,8 +17,8 @@ struct heddle_runner {
     unsigned uses; /* how many items it has begun to serve */
     heddle_quantum quantum; /* the work item's */
     heddle_account account; /* the work item's */
-    bool in_row;   /* it has just ended a request's account, see heddle_account_begin */
-    bool summoned; /* heddle_runners_summon has woken or started it, and it has not run yet: it is coming */
+    bool in_row;   /* it has just ended the account of a request, and begins the next one: see heddle_account_begin */
+    bool summoned; /* heddle_runners_summon has woken or started it, and it has not run since: it is coming */
     bool ending;   /* it ends after this item, or when it would wait for work */
 };
 

@@ -29,10 +29,10 @@ typedef struct {
     /* the runners that wait for work; the latest comes first, because its stack is still in the processor's caches */
     heddle_runner *idle;
     size_t idle_count;
-    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: that number was not needed */
+    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: that many runners were never needed */
     heddle_runner *serving;
     size_t serving_count;
-    size_t probing_count;  /* those of them that serve health checks */
+    size_t probing_count;  /* how many of the serving runners serve a health check */
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* runners that were summoned and have not read the ready list yet */
     heddle_timer trim, retry;
@@ -40,7 +40,7 @@ typedef struct {
 
 /* Summons a runner unless one is coming. Never raises. */
 void heddle_runners_summon(heddle_sockets *sockets);
-/* Tells other workers how much there is to do: requests that wait count like those that have begun. */
+/* Publishes this worker's load on the scoreboard: waiting requests count like begun ones. */
 void heddle_runners_publish_load(heddle_sockets *sockets);
 /* The fibers of the serving runners, an Array. */
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
@@ -48,7 +48,7 @@ VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
 VALUE heddle_runners_list_work(heddle_sockets *sockets);
 /* Is there no connection, and does no runner serve an item? */
 bool heddle_runners_are_done(const heddle_sockets *sockets);
-/* Called when a connection or an item has ended: wakes the fiber `waiting_for_end` if that was the last one. */
+/* Called when a connection or an item has ended: if none is left, wakes the fiber `waiting_for_end`. */
 void heddle_runners_wake_if_done(heddle_sockets *sockets);
 /* Ends all idle runners. */
 void heddle_runners_end_idle(heddle_sockets *sockets);

@@ -149,7 +149,7 @@ void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard)
 {
     uint64_t one = 1;
     if (scoreboard->alarm_fd >= 0 && write(scoreboard->alarm_fd, &one, sizeof(one)) < 0)
-        return; /* the counter is full: the master has enough to read */
+        return; /* the counter is full, so the master is notified anyway */
 }
 
 static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)
@@ -183,7 +183,7 @@ bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, cons
         uint32_t load = heddle_scoreboard_load(slot);
         least = load < least ? load : least;
     }
-    /* Ignores a small difference, so that the workers do not alternate at every connection. */
+    /* A small difference is ignored: otherwise the workers would take turns at each connection. */
     return least != UINT32_MAX && heddle_scoreboard_load(mine) > least + 1 + least / 8;
 }
 

@@ -11,9 +11,9 @@
 enum {
     HEDDLE_SCOREBOARD_VERSION = 7,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
-    HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* slots: the owner of a pool's share is a slot's number plus one */
+    HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* slots: `owners` of pools have 16 bits */
     HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
-    HEDDLE_POOL_SHARES = 1024,    /* the largest such limit */
+    HEDDLE_POOL_SHARES = 1024,    /* the largest limit of a pool */
 };
 
 /*
@@ -72,7 +72,7 @@ _Static_assert(sizeof(heddle_scoreboard_slot) == HEDDLE_SCOREBOARD_SLOT, "one sl
 typedef struct {
     heddle_scoreboard_header *header; /* NULL: closed */
     heddle_scoreboard_slot *slots;
-    uint32_t slot_count; /* slots in this mapping; the header's number is for processes that open it */
+    uint32_t slot_count; /* slots in this mapping, also in the header */
     heddle_shared_memory memory;
     int poke_fd; /* an eventfd, or -1: a write makes all workers read the scoreboard again */
     int alarm_fd; /* an eventfd of this master and its workers, or -1: a write asks the master for a reserve worker */
@@ -117,7 +117,7 @@ bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, co
 typedef struct {
     uint64_t held;                       /* on disk */
     uint64_t asked_before, asked_after; /* about to be added, by workers with a slot before `mine` and after it */
-    uint32_t processes;                 /* how many of them have a slot now */
+    uint32_t processes;                 /* how many other workers have a slot now */
 } heddle_scoreboard_bodies;
 heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
                                                      const heddle_scoreboard_slot *mine);
@@ -136,7 +136,7 @@ int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, con
 bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                      int64_t now);
 
-/* There is one writer at a time: no atomic addition is needed. */
+/* Each word has one writer at a time, so no atomic addition is needed. */
 #define HEDDLE_SCOREBOARD_ADD(word, count)                                                                             \
     atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
 #define HEDDLE_SCOREBOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)

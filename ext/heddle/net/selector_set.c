@@ -58,7 +58,7 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_count_disarmed(sockets->loop);
-    /* Clients that are not accepted yet are reported again when the descriptor is armed. */
+    /* If this leaves clients in the kernel's queue, arming the descriptor reports them again. */
     heddle_listeners_accept(sockets);
     if (!sockets->paused)
         heddle_listeners_rearm(sockets);

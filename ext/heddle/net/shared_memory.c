@@ -23,7 +23,9 @@ int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, 
     memory->fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory->fd >= 0 && ftruncate(memory->fd, (off_t)size) != 0)
         result = -errno;
-    /* Sealed: otherwise a process with the descriptor could shrink the memory, and kill the others by SIGBUS. */
+    /*
+     * The memory is sealed: otherwise a process with the descriptor could shrink it, and so kill the others by SIGBUS.
+     */
     if (memory->fd >= 0 && result == 0)
         fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 #else

@@ -10,7 +10,7 @@
  * valid one.
  */
 typedef struct {
-    _Atomic uint64_t version; /* rises with each string; 0: there is none yet */
+    _Atomic uint64_t version; /* rises with each string; 0: no string was written yet */
     _Atomic uint64_t sizes[2];
 } text_head;
 

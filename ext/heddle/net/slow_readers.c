@@ -13,15 +13,15 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* clients below the minimum rate that one check cuts off, and as many of the slowest */
+    MOST_CUTS = 64, /* one check cuts off so many clients for their rate, and so many for the budget */
 };
 
 /* ns. How long a client is watched before it can count as the slowest. */
 static const int64_t LEAST_WATCH = 500000000;
 
 /*
- * How many bytes the client has acknowledged. Those that the kernel has taken don't count: it takes many at once, even
- * if the client reads nothing.
+ * How many bytes the client has acknowledged. Bytes that only the kernel has taken don't count: it takes many at once,
+ * even if the client reads nothing.
  */
 static int64_t count_taken(const heddle_connection *connection)
 {
@@ -41,7 +41,7 @@ static size_t count_waiting(const heddle_connection *connection)
     return protocol->count_waiting ? protocol->count_waiting(connection) : connection->output.size;
 }
 
-/* Of the connections with unsent output; NULL: there is no further one. */
+/* The next connection with unsent output; NULL if there is none. */
 static heddle_connection *find_next(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_link *head = &sockets->unsent;
@@ -61,7 +61,7 @@ static bool is_watched(const heddle_connection *connection, int64_t now, int64_t
     return connection->watched_look == connection->sockets->look && now - connection->watched_since >= least;
 }
 
-/* Like a reset by the client: ends the response, and drops what the kernel has not sent of it. */
+/* Ends the response as if the client had reset the connection, and discards the part that the kernel has not sent. */
 static void cut_off(heddle_sockets *sockets, uint64_t identity)
 {
     heddle_connection *connection = heddle_sockets_at(sockets, identity);
@@ -110,7 +110,7 @@ typedef struct {
 
 /*
  * Finds the slowest clients that were watched for long enough, the slowest one first, and returns their number. If an
- * address has more than half of all waiting bytes, they are its clients.
+ * address has more than half of all waiting bytes, considers only the clients of that address.
  */
 static size_t find_slowest(heddle_sockets *sockets, int64_t now, slow_reader found[MOST_CUTS])
 {

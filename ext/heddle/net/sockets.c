@@ -1,4 +1,7 @@
-/* The connections of a loop: their slots, records, events and work, and their end. */
+/*
+ * The connections of a loop: makes and frees their records, delivers their events, queues their work items, and closes
+ * them.
+ */
 
 #include "net/sockets.h"
 

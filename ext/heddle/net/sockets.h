@@ -1,6 +1,6 @@
 #pragma once
 
-/* The server's sockets of one worker: listeners, connections, and their runners. One loop owns them. */
+/* The listeners and connections of one loop, and the runners that serve them. The loop owns them. */
 
 #include "net/admission.h"
 #include "net/balance.h"
@@ -21,8 +21,8 @@
 #include "net/tls.h"
 
 /*
- * Epoll events carry a slot and its generation, never an address: a descriptor that a child process still holds may
- * bring events of a connection that is gone.
+ * Epoll events carry a slot and its generation, never an address. While a child process holds a copy of the descriptor,
+ * events may arrive for a connection that is gone.
  */
 typedef struct {
     heddle_connection *connection;
@@ -65,7 +65,7 @@ struct heddle_sockets {
     int64_t tick_began; /* when the current item began to be served, from the coarse clock: ns */
     heddle_ready_list *urgent; /* the list whose first item is for the runner that has just put it there; NULL: none */
     heddle_link unsent;       /* connections with output that the kernel, or the client's window, has not taken yet */
-    size_t scheduled_flushes; /* how many of these connections send in the next tick */
+    size_t scheduled_flushes; /* how many of the `unsent` connections send in the next tick */
 
     uint32_t look;            /* the number of the last check of slow readers */
 
@@ -133,7 +133,7 @@ HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddl
                                                   uint8_t ready);
 /* Delivers an event without waiting for a turn. */
 HEDDLE_LAST_USE void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *connection, uint8_t ready);
-/* Called before something waits for the connection's events in this direction. */
+/* Call this before waiting for an event of the connection in this direction. */
 static inline void heddle_connection_want(heddle_connection *connection, heddle_direction direction)
 {
     heddle_socket_set *set = &connection->sockets->set;
@@ -154,7 +154,9 @@ void heddle_sockets_queue(heddle_sockets *sockets, heddle_work *work, bool at_fr
  * the ready list.
  */
 void heddle_sockets_queue_in_turn(heddle_sockets *sockets, heddle_work *work);
-/* Sets how many work items the connection's session has in addition to the ready one; for the length of turns. */
+/*
+ * Sets how many work items the connection's session has in addition to the ready one, which decides how long turns are.
+ */
 static inline void heddle_connection_set_further(heddle_connection *connection, uint32_t count)
 {
     connection->further = count < UINT8_MAX ? (uint8_t)count : UINT8_MAX;
@@ -192,7 +194,9 @@ static inline heddle_address_share *heddle_address_share_of(const heddle_connect
     return connection->address_bucket ? &connection->sockets->by_address[connection->address_bucket - 1] : NULL;
 }
 
-/* Called with an item that will be served now: later items of addresses that have none waiting come after its round. */
+/*
+ * Called with the item that will be served now: the next item of an address that has none waiting gets a later round.
+ */
 void heddle_ready_list_note_served(heddle_sockets *sockets, const heddle_work *work);
 
 /* How many work items wait for a runner. */
@@ -250,7 +254,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment);
 
 /* Called before the item is queued: makes a health check an ordinary request if there are too many. */
 void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work);
-/* Lets the item wait, or rejects it: when the queue is full, and a probe when the server stops. */
+/* Queues the item. Rejects it instead if the queue is full, or if it is a health check and the server stops. */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /* Rejects an item that has waited for too long. */
 HEDDLE_LAST_USE void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work);
@@ -264,7 +268,7 @@ void heddle_admission_end_queue(heddle_sockets *sockets);
 void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_scoreboard *scoreboard, uint32_t slot);
 /* Removes this worker from the scoreboard. Idempotent. */
 void heddle_balance_leave(heddle_sockets *sockets);
-/* Called instead in a forked child, where the slot is the parent's. */
+/* Called instead in a forked child: the slot belongs to the parent. */
 void heddle_balance_abandon(heddle_sockets *sockets);
 /* Updates `accepting` on the scoreboard. */
 void heddle_balance_show_accepting(heddle_sockets *sockets);
@@ -274,7 +278,7 @@ bool heddle_balance_should_defer(heddle_sockets *sockets);
 void heddle_balance_stop_accepting(heddle_sockets *sockets);
 /* Resumes accepting if no other worker has less to do. */
 void heddle_balance_try_resume(heddle_sockets *sockets);
-/* Does a request with this item's label block a worker now? Then the item would block another worker. */
+/* Does a request with this item's label block a worker now? Then this item would probably block its worker, too. */
 bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work);
 
 /*
@@ -298,9 +302,9 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 void heddle_deadlines_start(heddle_sockets *sockets);
 /* Sets a deadline; < 0: none. The protocol's handle_deadline is called up to 64 ms after it. */
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
-/* The same, in ns from now. */
+/* Sets a deadline `limit` ns from now. */
 void heddle_connection_set_time_limit(heddle_connection *connection, int64_t duration);
-/* When the current time limit, of this duration, was set; INT64_MAX: there is no time limit. */
+/* When the current time limit was set, which lasts this long; INT64_MAX: there is no time limit. */
 static inline int64_t heddle_connection_limited_since(const heddle_connection *connection, int64_t duration)
 {
     return duration < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - duration;
@@ -346,7 +350,7 @@ size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget,
 void heddle_sockets_close_idle(heddle_connection *connection);
 /* Closes a connection in any state and frees its record. */
 void heddle_sockets_close_connection(heddle_connection *connection);
-/* Also removes the connection, but returns its descriptor, which stays open. */
+/* Removes the connection and frees its record, but returns the descriptor, which stays open. */
 int heddle_sockets_detach(heddle_connection *connection);
 /*
  * Closes connections that have waited for a request for longer than `age`, ns. With 0, also closes connections that

@@ -242,8 +242,8 @@ HEDDLE_DEFINE_METHOD(sockets_closed_p, "closed?", heddle_sockets_of(self)->close
 /*
  * call-seq: running_requests -> [[Fiber, Array], ...]
  *
- * The fibers in which the block runs, each with the protocol's description of the item it serves. May be called on any
- * thread, so that a status command works while the loop is stuck.
+ * The fibers in which the block runs. Each fiber comes with the protocol's description of the item that it serves. May
+ * be called on any thread, so that a status command works while the loop is stuck.
  */
 static VALUE sockets_running_requests(VALUE self)
 {
@@ -318,8 +318,7 @@ static VALUE sockets_end_queue(VALUE self)
      * descriptors. */                                                                                                 \
     X(sockets_accepting_p, "accepting?",                                                                               \
       heddle_sockets_of(self)->listeners && !heddle_sockets_of(self)->paused ? Qtrue : Qfalse)                         \
-    /* Stops listening and closes every connection, those that are being served too: fibers that wait for one get      \
-     * IOError. Idempotent. */                                                                                         \
+    /* Stops listening and closes every connection. Fibers that wait for a connection get IOError. Idempotent. */      \
     X(sockets_close, "close", (heddle_sockets_in_use(self), heddle_sockets_close(heddle_sockets_of(self)), Qnil))      \
     /* The fibers in which the block runs now. */                                                                      \
     X(sockets_serving, "serving",                                                                                      \

@@ -18,7 +18,7 @@ int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_add
         close(fd);
         rb_jump_tag(state);
     }
-    if (NIL_P(loaded) || sockets->closed) /* loading may have waited */
+    if (NIL_P(loaded) || sockets->closed) /* other fibers may have closed the sockets during the loading */
         return -EPROTO;
     return heddle_sockets_add_shared(sockets, fd, remote, local, secure, NULL, 0, loaded);
 }
@@ -55,7 +55,7 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
     if (result == -EAGAIN)
         return Qnil;
     if (result == -EDQUOT)
-        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* the other workers see that there is no room here */
+        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* tells the other workers */
     if (result == -EDQUOT || result == -EMFILE || result == -EBUSY)
         return Qfalse;
     if (result < 0 && result != -EPROTO && result != -ENOMEM && result != -EPERM)
@@ -66,9 +66,8 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 /*
  * call-seq: enable_handoff(socket) -> true or false
  *
- * From now on, while this loop is blocked (Heddle::Handoff has the time), connections with new input are sent to the
- * processes that read this SEQPACKET socket with #accept_handoff. Call it after #join. Returns false if this system
- * can't do that.
+ * From now on, while this loop is blocked, connections with new input are sent to the processes that read this
+ * SEQPACKET socket with #accept_handoff. Call it after #join. Returns false if this system can't do that.
  */
 static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 {

@@ -11,7 +11,7 @@ enum { HEDDLE_PIECES = 256 };
 
 typedef struct {
     VALUE data;
-    long first;  /* the first String that is not known to be sent */
+    long first;  /* index of the first String that is not sent completely */
     size_t sent; /* bytes of that String and the following ones that were sent */
     bool copied;
 } heddle_string_list;
@@ -19,8 +19,14 @@ typedef struct {
 /* Raises TypeError for anything else. */
 heddle_string_list heddle_string_list_of(VALUE data);
 
-/* Sets the pieces to the unsent rest, or to as much of it as fits. Returns their number; 0 when everything was sent. */
+/*
+ * Sets the pieces to the unsent rest, or to its beginning if they are too few. Returns the number of pieces; 0 when
+ * everything was sent.
+ */
 int heddle_string_list_gather(heddle_string_list *list, struct iovec pieces[HEDDLE_PIECES]);
 
-/* Copies the strings. Call this before a wait: other fibers run during it, and a frozen copy can't change. */
+/*
+ * Replaces the strings by frozen copies. Call this before a wait, because other fibers could change the strings
+ * meanwhile.
+ */
 void heddle_string_list_copy(heddle_string_list *list);

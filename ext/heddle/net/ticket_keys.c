@@ -100,7 +100,10 @@ static int create_keys(void)
     return 0;
 }
 
-/* Returns 0, or the error of making the first key. The ring exists before, and has no key if that fails. */
+/*
+ * Makes the first key if there is none. Returns 0, or the error. The ring already exists, and stays without a key after
+ * an error.
+ */
 static int ensure_key(void)
 {
     int result = ring ? 0 : create_keys();
@@ -220,7 +223,7 @@ HEDDLE_DEFINE_METHOD(keys_descriptor, "descriptor", ring && memory.fd >= 0 ? INT
  * call-seq: TicketKeys.adopt(descriptor) -> true or false
  *
  * Uses the keys behind this descriptor, from .descriptor in another process, and owns the descriptor. Returns false if
- * they are of another version, or this library can't use them.
+ * the memory has another version, or if this library can't use the keys.
  */
 static VALUE keys_adopt(VALUE self, VALUE number)
 {

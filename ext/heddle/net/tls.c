@@ -81,14 +81,15 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
 }
 
 /*
- * The record for which this thread's call of the library counts messages. The library gets no pointer to the record:
- * the socket may exist longer, and a callback of the handshake may close the connection.
+ * The record that counts the messages of this thread's current call of the library. The library gets no pointer to the
+ * record, because the socket may exist longer, and a callback of the handshake may close the connection.
  */
 static _Thread_local heddle_tls *counting;
 
 /*
- * Bytes of the library that an ended connection leaves to the garbage collector, which does not know of them: without
- * this a client that begins one handshake after another would fill the memory before the next collection.
+ * Bytes that the library holds for an ended connection until the garbage collector frees the socket. The collector is
+ * told of them. Otherwise a client that begins one handshake after another would fill the memory before the next
+ * collection.
  */
 enum {
     LEFT_TO_GC = 16384,
@@ -118,12 +119,12 @@ void heddle_tls_mark(const heddle_tls *list)
 /* -- what a peer may cost ---------------------------------------------------------------------------------------- */
 
 /*
- * The library continues to read while records contain nothing for the application, and a change of keys, 27 bytes,
- * takes some 50 us. So a peer is cut off that sends many such messages, or its part of the handshake byte by byte.
+ * The library continues to read while records contain nothing for the application. A change of keys takes 27 bytes and
+ * some 50 us. So a peer is cut off if it sends many such messages, or its part of the handshake byte by byte.
  */
 enum {
     OVERHEAD = 128,      /* records of a handshake, or messages afterwards; clients change keys after many GB */
-    RECORDS_A_RECV = 64, /* then other connections have their turn: 64 KiB may come as so many records */
+    RECORDS_A_RECV = 64, /* the most that one recv reads: a record may have a single byte */
 };
 
 /* As in openssl/ssl.h. */
@@ -183,7 +184,7 @@ void heddle_tls_begin(heddle_transport *transport)
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Why SSL_read failed: 0 at the end of input, or -errno. */
+/* Translates the error of SSL_read: returns 0 at the end of input, or -errno. */
 static ssize_t translate_read_error(heddle_tls *tls, int result)
 {
     int error = errno;
@@ -331,7 +332,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 typedef struct {
     const struct iovec *pieces;
     int count;
-    size_t offset; /* offset in the first piece */
+    size_t offset; /* in the first piece */
 } place;
 
 static void advance_position(place *at, size_t bytes)

@@ -23,9 +23,9 @@ struct heddle_tls {
     unsigned overhead; /* records of the handshake, and messages of TLS itself afterwards */
     unsigned records;  /* received; wraps */
     bool close_notify_sent;
-    /* set when a message of TLS itself must come first: reading waits for room, or writing for input */
+    /* a message of TLS itself must come first: so reading waits for room, or writing waits for input */
     bool read_wants_room, write_wants_input;
-    char *unsent;    /* the bytes of a record that the kernel has not taken completely: SSL_write needs them again */
+    char *unsent;    /* the bytes of a record that the kernel has not taken completely; SSL_write must get them again */
     int unsent_size;
     uint64_t written; /* bytes of the application in complete records, including those of a send that failed later */
     heddle_tls *next, *previous; /* in the list of records that hold objects */
@@ -42,7 +42,7 @@ const char *heddle_tls_load(const char *path);
 /* A function that not every version of the library has, or NULL. Call it after heddle_tls_load. */
 void *heddle_tls_function(const char *name);
 
-/* The pointer at `place` is set to the function of this name. */
+/* A function of the library, and the pointer that is set to it. */
 typedef struct {
     const char *name;
     void *place;
@@ -60,7 +60,7 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
 void heddle_tls_free(heddle_tls *tls);
 void heddle_tls_mark(const heddle_tls *list);
 
-/* Bounds the work of the handshake that now begins on the record's socket. */
+/* Limits the work of the handshake, which begins now on the record's socket. */
 void heddle_tls_begin_handshake(heddle_tls *tls);
 /* From now on this thread's calls of the library count for this record, or, if it is NULL, for none. */
 void heddle_tls_count(heddle_tls *tls);
@@ -71,7 +71,7 @@ void heddle_tls_send_close_notify(heddle_transport *transport);
 /* The result that the next recv would have: the number of bytes, 0 at the end of input, or -errno. */
 ssize_t heddle_tls_peek(heddle_transport *transport);
 
-/* Maps the kernel's events to those that a waiter needs, where one direction waits for the other. */
+/* Maps the kernel's events to the events that waiters need: reading may wait for room, and writing for input. */
 static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t ready)
 {
     if (tls->read_wants_room && (ready & HEDDLE_HAS_ROOM))

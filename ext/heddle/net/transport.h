@@ -24,7 +24,7 @@ typedef struct {
 
 /* Pending events: reported by the kernel, not yet handled. */
 enum {
-    HEDDLE_HAS_INPUT = 1,  /* cleared by a recv that returned less than was asked for */
+    HEDDLE_HAS_INPUT = 1,  /* cleared when recv returns less than was asked for */
     HEDDLE_HAS_ROOM = 2,   /* cleared before each send */
     HEDDLE_INPUT_ENDS = 4, /* the peer has sent FIN */
     HEDDLE_HUNG_UP = 8,    /* both directions have ended */
@@ -77,8 +77,8 @@ static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
 bool heddle_transport_swap_wire(heddle_transport *transport);
 
 /*
- * Takes the wire for the loop. Returns true if it was OPEN: then the caller opens it again, unless a frame is half
- * sent.
+ * Takes the wire for the loop. Returns true if the wire was OPEN: then the caller must open it again, unless a frame is
+ * half sent.
  */
 static inline bool heddle_transport_lock_wire(heddle_transport *transport)
 {
@@ -101,7 +101,7 @@ static inline bool heddle_transport_has(const heddle_transport *transport, uint8
     return atomic_load_explicit(&transport->ready, memory_order_acquire) & ready;
 }
 
-/* Usually there is nothing to forget, so it loads first, which leaves the cache line unchanged. */
+/* Usually there is nothing to forget. So this loads first, because a load does not write to the cache line. */
 static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)
 {
     if (heddle_transport_has(transport, ready))

@@ -2,8 +2,8 @@
 
 /*
  * How many work items of a connection are served in one turn: the fewest that any connection had ready lately. If all
- * connections have many items ready, as with HTTP/2, a turn is long and its responses are sent together. If one client
- * sends one request at a time, every turn is one item. Turns stay long until such a client comes. Uses no Ruby.
+ * connections have many items ready, as with HTTP/2, a turn is long and its responses are sent together. As soon as a
+ * client that sends one request at a time comes, every turn is one item. Uses no Ruby.
  */
 
 #include "system.h"

@@ -3,7 +3,7 @@
 #include "net/sockets.h"
 
 /*
- * The most of each tick that a queue gets: ns, or for hang-ups their number. Each hang-up may lead to more work, such
+ * The part of each tick that a queue gets, in ns; for hang-ups, their number. Each hang-up may lead to more work, such
  * as on_close of a WebSocket.
  */
 static const int64_t most[] = {[HEDDLE_TURN_READS] = 2000000, [HEDDLE_TURN_SENDS] = 2000000, [HEDDLE_TURN_ENDS] = 64};

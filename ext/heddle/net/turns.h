@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The turns of connections. In each tick, reading takes a bounded part of the time for all connections together, and so
- * do sending and hang-ups. Connections that come when that part is used up, or that have used up their own share, wait
- * in a queue for the next ticks. There are three queues, so that no kind of work waits for another:
+ * The turns of connections. In each tick, all connections together get a bounded time for reading, one for sending, and
+ * one for hang-ups. A connection waits in a queue for the next ticks when that time is used up, or when it has used up
+ * its own share. There are three queues, so that no kind of work waits for another:
  *
  * - reading by a protocol whose input can be expensive, such as HTTP/2, of many short records of TLS, or of a WebSocket
  *   that has read its share;
@@ -23,14 +23,14 @@ typedef struct heddle_sockets heddle_sockets;
 typedef enum {
     HEDDLE_TURN_READS,
     HEDDLE_TURN_SENDS,
-    HEDDLE_TURN_ENDS, /* delivers `late_events`, which tell of a hang-up */
+    HEDDLE_TURN_ENDS, /* delivers `late_events`, which report a hang-up */
     HEDDLE_TURN_KINDS,
 } heddle_turn;
 
 typedef struct {
     struct {
         heddle_link waiting; /* connections, by `turn_link` */
-        int64_t used;        /* how much of this tick's part is used: ns, or for hang-ups their number */
+        int64_t used;        /* how much of this tick's part is used, in ns; for hang-ups, their number */
     } queues[HEDDLE_TURN_KINDS];
     uint64_t tick; /* the loop's tick that `used` belongs to */
 } heddle_turns;
@@ -43,12 +43,12 @@ void heddle_turns_init(heddle_turns *turns);
 HEDDLE_LAST_USE void heddle_turns_take(heddle_connection *connection, heddle_turn turn);
 /* Ends the connection's turn with input left, or with output that the kernel has room for: queues it. */
 void heddle_turns_wait(heddle_connection *connection, heddle_turn turn);
-/* If the connection waits, gives it its turn now. Called before its deadline is judged. */
+/* If the connection waits in a queue, gives it its turn now. Called before its deadline is checked. */
 HEDDLE_FATE heddle_turns_end_wait(heddle_connection *connection);
 bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
 /*
- * Delivers events that tell of a hang-up, or queues the connection and keeps them in `late_events`. A connection with
- * such events gets later ones in the same turn.
+ * Delivers events that report a hang-up, or keeps them in `late_events` and queues the connection. Later events of that
+ * connection are delivered in the same turn.
  */
 HEDDLE_LAST_USE void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready);
 /* Called for a connection that has read its share: it gets an event for the remaining input in its next turn. */

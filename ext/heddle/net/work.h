@@ -18,7 +18,7 @@ typedef struct heddle_work heddle_work;
 
 /* All operations but `label` run in the loop, with the GVL. Only `object` and `serve` may raise. */
 typedef struct {
-    bool waits_at_gate; /* such an item begins when the gate is open (gate.h), other items at once */
+    bool waits_at_gate; /* the item begins only while the gate is open (gate.h); other items begin at once */
     /* Called in the item's runner: returns the argument for the block of the Sockets. May raise. */
     VALUE (*object)(heddle_work *work);
     /* Called in the runner: serves the item instead of the block. May raise. If NULL, the block serves the item. */
@@ -51,11 +51,11 @@ struct heddle_work {
     heddle_connection *connection; /* NULL once the connection is closed, or the item no longer needs it */
     heddle_link link;              /* in the ready list */
     heddle_ready_list *list;       /* the list in which it waits, or NULL */
-    heddle_address_share *share;   /* the address for which it is counted there; NULL: it is not counted */
+    heddle_address_share *share;   /* the address that the item is counted for in `list`; NULL: it is not counted */
     uint32_t round;                /* its place in the list: see ready_list.c */
     /*
-     * The request of a health check: admission never delays or rejects it, as long as there are not too many of them
-     * (heddle_admission_limit_probe), and it comes before all other items, or by turns with those that may begin. It is
+     * The item is a health check. Admission never delays or rejects it, unless there are too many
+     * (heddle_admission_limit_probe). It comes before waiting items, and takes turns with items that may begin. It is
      * rejected once the server has announced its stop (heddle_sockets.leaving).
      */
     bool probe;

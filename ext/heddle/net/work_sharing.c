@@ -2,7 +2,7 @@
 
 #include "net/sockets.h"
 
-/* Would the item wait for other work of this worker? The requests of a single client would not. */
+/* Has this worker other work, for which the item would wait? False for the requests of a single client. */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {
     return now - sockets->loop->watch.awake_since >= HEDDLE_WORK_SHARING_AFTER &&
@@ -16,8 +16,8 @@ static bool is_enabled(const heddle_sockets *sockets)
 }
 
 /*
- * If the gate is closed, compares the lengths of the queues: otherwise clients that stay with a worker would wait
- * unevenly.
+ * While the gate is closed, a shorter queue is enough. Otherwise clients that stay with their worker would wait for
+ * different times.
  */
 static bool has_taker(const heddle_sockets *sockets)
 {

@@ -5,7 +5,7 @@
  * gate is closed, to a worker with a shorter queue.
  *
  * New connections go to the worker with the fewest connections. But a client that keeps its connection stays with its
- * worker, and after a reload or a refork most of them are in one worker. So the load is shared by request as well.
+ * worker. After a reload or a refork, most clients are in one worker. So the load is shared by request as well.
  */
 
 #include "net/connection.h"
