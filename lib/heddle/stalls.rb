@@ -79,7 +79,12 @@ module Heddle
       Protection.register(:stall_report, self)
     end
 
+    @since = 0.0
+
     class << self
+      # @param time [Float] stalls that began before it are neither counted nor reported
+      attr_writer :since
+
       # @return [Hash{Symbol => Object}] since the process began: `count`, `seconds`, `longest`, and the same
       #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
       def statistics
@@ -119,7 +124,8 @@ module Heddle
       # Takes the extension's new stalls. One thread may read the counts while another reports them.
       def collect
         @lock.synchronize do
-          Native.take_stalls.each { |found| @unreported << count(Stall.new(found)) }
+          stalls = Native.take_stalls.map { |found| Stall.new(found) }
+          stalls.each { |stall| @unreported << count(stall) if stall.began >= @since }
           @unreported.shift until @unreported.size <= RECENT
           yield if block_given?
         end

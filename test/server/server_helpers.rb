@@ -22,7 +22,7 @@ module ServerHelpers
     stop
   end
 
-  def start(app, lint: true, scoreboard_slot: nil, handoff_sockets: nil, **options)
+  def start(app, lint: true, scoreboard_slot: nil, handoff_sockets: nil, ready: -> {}, **options)
     @output = StringIO.new
     @errors = StringIO.new
     configuration = Constants.configuration(bind: ["127.0.0.1:0"], selector: selector_under_test, slow_request: 0,
@@ -33,7 +33,7 @@ module ServerHelpers
     @port = @server.open.first[/\d+\z/].to_i
     started = Thread::Queue.new
     app = Rack::Lint.new(app) if lint
-    @thread = Thread.new { @server.run(app) { started << true } }
+    @thread = Thread.new { @server.run(app) { [ready.call, started << true] } }
     @thread.report_on_exception = false
     started.pop(timeout: PATIENCE) or @thread.join(PATIENCE)
   end

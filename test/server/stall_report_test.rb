@@ -41,6 +41,14 @@ class StallReportTest < Minitest::Test
                  output.string)
   end
 
+  def test_a_stall_before_the_server_is_ready_is_neither_logged_nor_counted
+    serving(->(_) { [200, {}, ["done"]] }, ready: -> { NativeCalls.hold(LONG) }) { get("/") }
+
+    assert_empty held
+    assert_equal 0, Heddle::Stalls.statistics[:by_cause][:native_with_gvl][:count]
+    refute_match(/native call that held/, output.string)
+  end
+
   def test_a_stall_of_a_requests_task_is_logged_with_the_request
     serving(->(_) { [200, {}, [Heddle.async { Heddle.async { NativeCalls.hold(LONG) }.wait }.wait.to_s]] }) do
       get("/tasks")
