@@ -113,7 +113,7 @@ module Heddle
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
-      Stalls.since = Float::INFINITY # a stall of the start delays no request
+      Stalls::Switch.since = Float::INFINITY # a stall of the start delays no request
       Events.reporting_to(@log) do
         prepare_process
         @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
@@ -126,7 +126,7 @@ module Heddle
       end
     ensure
       Stats.server = @mode = nil
-      Stalls.since = 0.0
+      Stalls::Switch.since = 0.0
       @last_resort.cancel
       @listeners.close
       Scheduler::Patches.reset
@@ -241,7 +241,7 @@ module Heddle
 
     def started
       yield if block_given?
-      Stalls.since = MonotonicClock.now
+      Stalls::Switch.since = MonotonicClock.now
       return unless first?
 
       if defined?(::ActiveRecord::Base)

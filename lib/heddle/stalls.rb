@@ -47,6 +47,8 @@ module Heddle
       class << self
         # @return [#call, nil] gets each stall that gets a line
         attr_accessor :observer
+        # @return [Float] stalls that began before this time are neither counted nor reported
+        attr_accessor :since
 
         # @param thread [Thread] of Heddle's own, which computes beside the loops and may delay them
         attr_writer :own_thread
@@ -75,16 +77,11 @@ module Heddle
         # @return [Hash{Symbol => Object}]
         def status = { threshold: Watch.threshold, stalls: Stalls.statistics[:count] }
       end
-      @own_work_until = 0.0
+      @own_work_until = @since = 0.0
       Protection.register(:stall_report, self)
     end
 
-    @since = 0.0
-
     class << self
-      # @param time [Float] stalls that began before it are neither counted nor reported
-      attr_writer :since
-
       # @return [Hash{Symbol => Object}] since the process began: `count`, `seconds`, `longest`, and the same
       #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
       def statistics
@@ -125,7 +122,7 @@ module Heddle
       def collect
         @lock.synchronize do
           stalls = Native.take_stalls.map { |found| Stall.new(found) }
-          stalls.each { |stall| @unreported << count(stall) if stall.began >= @since }
+          stalls.each { |stall| @unreported << count(stall) if stall.began >= Switch.since }
           @unreported.shift until @unreported.size <= RECENT
           yield if block_given?
         end
