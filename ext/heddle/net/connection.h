@@ -53,7 +53,7 @@ struct heddle_connection {
     heddle_wait *waits[2];      /* the fibers that wait for it; the index is a heddle_direction */
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
-    int64_t watched_since;   /* used by slow_readers.c: since when each check has found unsent output … … */
+    int64_t watched_since;   /* used by slow_readers.c: since when each check has found unsent output … */
     int64_t watched_taken;   /* … how many bytes the client had taken then … */
     uint32_t watched_look;   /* … and the number of the last check */
     int error;               /* errno of the first failure, because the kernel reports it only once */

@@ -25,7 +25,7 @@ typedef struct {
     } remote;
     uint8_t own[16];        /* 4 or 16 bytes, by the family; a multicast address can't be the sender of a response */
     uint32_t own_interface; /* IPv6 only: the interface of a link-local address, which is not unique without it */
-    bool has_own;           /* true true only on a socket that is bound to a wildcard address */
+    bool has_own;           /* true only on a socket that is bound to a wildcard address */
 } heddle_datagram_peer;
 
 typedef struct {
