@@ -24,8 +24,8 @@ void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *reje
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*
- * How many bytes of a body may stay in memory. An upload has a buffer of that size anyway, so a body above body_buffer
- * that fits into it stays in memory, too: writing it to a file would need thread switches. With body_buffer 0 every
+ * How many bytes of a body may stay in memory. Every upload has a buffer of HEDDLE_SPOOL_BUFFER bytes, so a body that
+ * fits into it stays in memory even if it exceeds body_buffer. This saves thread switches. With body_buffer 0, every
  * body goes to a file.
  */
 static uint64_t find_body_memory(const heddle_engine *engine)

@@ -11,11 +11,11 @@
  */
 int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since);
 int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes);
-/* The response to a body that missed its deadline. */
+/* Makes the response to a request whose body missed its deadline. */
 void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection);
-/* Returns whether a body of this length, in bytes, may stay in memory, and then reserves the memory. */
+/* Reserves memory for a body of this length, in bytes. Returns false if the body may not stay in memory. */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
-/* The same for the received part of a body of unknown length. */
+/* Does the same for the received part of a body of unknown length. */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
  * Gives the exchange a spool, unless the body has a known length for which the disk has no room now. `others`: how many
@@ -24,8 +24,8 @@ bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange 
 int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exchange, void *owner,
                             void (*written)(void *owner, int error), unsigned others);
 /*
- * The response to a body that can't be kept, and its additional field lines or NULL. `error` is an errno: ENOBUFS and
- * EMFILE stand for Heddle's own limits of bytes and files.
+ * Makes the response to a body that can't be kept, and returns its additional field lines or NULL. `error` is an errno:
+ * ENOBUFS is Heddle's limit of bytes, and EMFILE its limit of files.
  */
 const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
                                   heddle_rejection *rejection);

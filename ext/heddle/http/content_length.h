@@ -5,7 +5,7 @@
 #include "http/message.h"
 
 typedef struct {
-    heddle_slice value; /* of the first line */
+    heddle_slice value; /* the value of the first line */
     bool present;
     bool differs; /* a further line has another value */
 } heddle_content_length;

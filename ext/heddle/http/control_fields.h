@@ -10,7 +10,7 @@
 #include "http/transfer_encoding.h"
 
 typedef struct {
-    heddle_slice host; /* the value of its first line */
+    heddle_slice host; /* the value of the first Host line */
     bool has_host, second_host;
     heddle_content_length content_length;
     heddle_transfer_encoding transfer_encoding;

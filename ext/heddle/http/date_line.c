@@ -16,11 +16,11 @@ void heddle_date_line(char *out, int64_t seconds)
     static const int64_t first = -INT64_C(62167219200), last = INT64_C(253402300799);
     seconds = seconds < first ? first : seconds > last ? last : seconds;
 
-    /* Days since 1 March of the year 0: in a year that begins in March the leap day is the last day. */
+    /* Counts days from 1 March of the year 0. When years begin in March, the leap day is the last day of its year. */
     int64_t since_march = (seconds - first) / 86400 - 60, second = (seconds - first) % 86400;
     int64_t weekday = (since_march + 60 + 6) % 7; /* 1 January of the year 0 was a Saturday */
     int64_t year = 0;
-    if (since_march < 0) { /* January and February of the year 0: computed 400 years later */
+    if (since_march < 0) { /* for January and February of the year 0, computes with the date 400 years later */
         since_march += 146097;
         year = -400;
     }

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The sums of the time accounts by endpoint, that is by label (request_label.h). The first endpoints with a slow
- * request have a sum each; all others share one, because clients choose the paths, and the memory must be bounded. Uses
- * no Ruby.
+ * The sums of the time accounts by endpoint, that is by label (request_label.h). The first endpoints that have a slow
+ * request get a sum of their own. All others share one sum, because clients choose the paths and the memory must be
+ * bounded. Uses no Ruby.
  */
 
 #include "http/request_label.h"
@@ -13,10 +13,7 @@ enum {
     HEDDLE_ENDPOINTS = 50, /* the last one stands for all others */
 };
 
-/*
- * ns. A request that takes less, without its time in the queue, counts for no endpoint: finding its label costs too
- * much.
- */
+/* ns. Requests that are served faster than this count for no endpoint, because finding their label costs too much. */
 #define HEDDLE_ENDPOINT_LEAST INT64_C(1000000)
 
 typedef struct {

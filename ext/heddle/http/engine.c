@@ -153,14 +153,14 @@ static void choose_protocol(heddle_connection *connection)
     protocols[HEDDLE_HTTP_1]->begin(connection);
 }
 
-/* Returns the protocol's number and what the protocol has loaded, or nil: then the session ends. */
+/* Returns an Array of the protocol's number and the loaded session. Returns nil if the session must end. */
 static VALUE load_session(heddle_service *service, VALUE words, int *state)
 {
     unsigned number = RSTRING_LEN(words) ? *(uint8_t *)RSTRING_PTR(words) : HEDDLE_HTTP_PROTOCOLS;
     if (number >= HEDDLE_HTTP_PROTOCOLS || !protocols[number]->load)
         return Qnil;
     VALUE rest = rb_str_new(RSTRING_PTR(words) + 1, RSTRING_LEN(words) - 1);
-    RB_GC_GUARD(words); /* an allocation precedes the copy of its bytes */
+    RB_GC_GUARD(words); /* the bytes are copied after an allocation, which may collect the String */
     VALUE loaded = protocols[number]->load((heddle_engine *)service, rest, state);
     return *state || NIL_P(loaded) ? Qnil : rb_assoc_new(UINT2NUM(number), loaded);
 }

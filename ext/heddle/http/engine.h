@@ -36,10 +36,10 @@ struct heddle_engine {
 
     heddle_http_limits limits;
     uint64_t body_buffer, body_rate, linger_limit;
-    uint64_t body_disk_limit;   /* for the bodies of all processes of this server */
+    uint64_t body_disk_limit;   /* the limit of all processes of this server together */
     char *body_folder;          /* the folder for larger bodies */
-    heddle_path_option stream_bodies; /* the requests whose application reads the body while it is received */
-    heddle_path_option health_paths;  /* the requests of health checks */
+    heddle_path_option stream_bodies; /* paths of requests whose body the application reads while it is received */
+    heddle_path_option health_paths;  /* paths of health checks */
     /* ns */
     int64_t head_timeout, idle_timeout, body_grace, body_timeout, body_pause, write_timeout, linger_timeout;
     bool draining; /* every response is its connection's last */
@@ -69,7 +69,7 @@ struct heddle_engine {
 /* Lets each protocol set up its state in the engine. `configuration` was checked. May raise. */
 void heddle_engine_configure_protocols(heddle_engine *engine, VALUE configuration);
 void heddle_engine_mark_protocols(const heddle_engine *engine);
-/* The value of an option. */
+/* Returns the value of an option. */
 VALUE heddle_engine_option(VALUE configuration, const char *name);
 
 /* The current `date` line: 37 bytes. */
@@ -86,7 +86,7 @@ static inline heddle_engine *heddle_engine_of_connection(const heddle_connection
     return (heddle_engine *)connection->sockets->service;
 }
 
-/* Counts the application's complete response, or the rejection of its response. */
+/* Counts a complete response of the application, or the rejection that replaced it. */
 void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *exchange, int status);
 /* Counts the rejection of a request that has not reached the application. A callback may close the connection. */
 HEDDLE_FATE heddle_engine_count_rejection(heddle_connection *connection, const heddle_rejection *rejection);

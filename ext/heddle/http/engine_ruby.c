@@ -26,7 +26,7 @@ static void object_mark(void *data)
     heddle_engine_mark_protocols(engine);
 }
 
-/* Sockets and requests may still use the engine: the last one frees it. */
+/* Sockets and requests may still use the engine. The last user frees it. */
 static void object_free(void *data)
 {
     heddle_engine *engine = data;
@@ -76,7 +76,7 @@ static char *copy_text(VALUE string)
     return text;
 }
 
-/* `paths`: true, false or an Array. */
+/* `paths`: an Array of paths, true for all paths, or false for none. */
 static void set_path_option(heddle_path_option *option, VALUE paths)
 {
     if (!RB_TYPE_P(paths, T_ARRAY)) {
@@ -176,7 +176,7 @@ static VALUE engine_websocket_clients(VALUE self)
     return found;
 }
 
-/* How many files for bodies a process opens at most if it may have so many descriptors. */
+/* The most files for bodies that a process with this limit of descriptors opens. */
 static VALUE engine_body_files(VALUE class, VALUE descriptors)
 {
     return UINT2NUM(heddle_body_files_limit(NUM2ULL(descriptors)));
@@ -190,8 +190,8 @@ static VALUE disk_scoreboard = Qnil;
 /*
  * call-seq: share_disk(scoreboard, slot) -> self
  *
- * Makes this one of several workers: body_disk_limit applies to the bodies of all workers with a slot of this
- * Scoreboard.
+ * Makes this process one of several workers: body_disk_limit applies to the bodies of all workers that have a slot of
+ * this Scoreboard.
  */
 static VALUE engine_share_disk(VALUE self, VALUE object, VALUE number)
 {
@@ -237,7 +237,7 @@ static VALUE duration_key(const heddle_duration_series *series)
  *
  * The durations of complete responses by method, scheme, version of HTTP (times 10) and status. Each value is an Array:
  * the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in nanoseconds.
- * All combinations beyond the first 128 are counted together, with the status 0.
+ * Combinations beyond the first 128 are counted together, under the status 0.
  */
 static VALUE engine_durations(VALUE self)
 {
@@ -273,7 +273,7 @@ static const char *part_name(int part)
 /*
  * call-seq: spent -> Hash{Symbol => Array}
  *
- * The time accounts: for each part that has occurred, the counts in its buckets and the sum in seconds.
+ * The time accounts. Each part that has occurred has an Array: the counts in its buckets, and the sum in seconds.
  */
 static VALUE engine_spent(VALUE self)
 {
@@ -349,7 +349,7 @@ static VALUE engine_slowest(VALUE self)
     heddle_slow list[HEDDLE_SLOWEST];
     int64_t now = heddle_clock_now();
     heddle_slowest_expire(slowest, now);
-    unsigned count = slowest->count; /* allocating objects may run other threads, which change the list */
+    unsigned count = slowest->count; /* copied first: allocating objects may run other threads, which change the list */
     memcpy(list, slowest->list, count * sizeof(*list));
     qsort(list, count, sizeof(*list), compare_durations);
     VALUE result = rb_ary_new_capa(count);

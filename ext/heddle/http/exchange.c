@@ -81,7 +81,7 @@ bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
 void heddle_exchange_leave_session(heddle_exchange *exchange)
 {
     heddle_connection *connection = exchange->work.connection;
-    /* the client has left; the connection was not handed off */
+    /* true if the client has left, and false if the connection was handed off */
     if (exchange->work.list && connection->transport.fd >= 0)
         connection->sockets->clients_gone++;
     heddle_ready_list_remove(&exchange->work);
@@ -145,7 +145,7 @@ char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size)
             heddle_take_errinfo();
             return NULL;
         }
-        if (!exchange->body) /* the engine marks and pins the Strings of the listed ones */
+        if (!exchange->body) /* the engine marks and pins the Strings of the exchanges in this list */
             HEDDLE_LIST_ADD(exchange->engine->bodies, exchange);
         exchange->body = body;
         exchange->body_capacity = one.room;

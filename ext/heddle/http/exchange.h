@@ -2,9 +2,9 @@
 
 /*
  * An exchange is a request and its response, in any version of HTTP. It is HTTP's work item. The record has the
- * request's head, and the part of the body that was received before a runner took the exchange. A body that may stay in
- * memory is received into a String, which the application gets without a copy; a larger body goes into a file. Records
- * are reused.
+ * request's head, and the bytes of the body that came before a runner took the exchange. A body that may stay in memory
+ * is received into a String, which the application gets without a copy; a larger body goes into a file. Records are
+ * reused.
  *
  * While the exchange waits, the protocol's session owns it. From the moment a runner calls the application until the
  * application returns, the runner owns it; `work.connection` becomes NULL when the session no longer needs it.
@@ -29,7 +29,7 @@ typedef struct heddle_exchange_handle heddle_exchange_handle;
  * gone.
  */
 typedef struct {
-    const char *version; /* for SERVER_PROTOCOL; NULL: the version in the head */
+    const char *version; /* the value of SERVER_PROTOCOL; NULL: taken from the version in the head */
     bool takes_over;     /* the application may take the connection over (full hijack) */
     bool waits;          /* `send` can wait until the client has received everything */
     /* The class of its Ruby object: a subclass of Heddle::HTTP::Exchange, with this protocol's own methods. */
@@ -37,18 +37,21 @@ typedef struct {
 
     /* Was the request's body received completely? */
     bool (*is_received)(heddle_exchange_handle *handle);
-    /* Returns the address of the flag "the client waits for 100 Continue"; NULL if the client has got 100 Continue. */
+    /* Returns the address of the flag "the client waits for 100 Continue"; NULL if the flag can't be set any more. */
     bool *(*expectation)(heddle_exchange_handle *handle);
-    /* Are there received bytes that were not used yet? */
+    /* Are there received bytes that the application has not read? */
     bool (*is_buffered)(heddle_exchange_handle *handle);
-    /* The part of the body that was received before a runner took it, see heddle_exchange_body_object. */
+    /*
+     * Returns the part of the body that was received before a runner took the exchange, see
+     * heddle_exchange_body_object.
+     */
     VALUE (*take_body)(heddle_exchange *exchange);
-    /* The received bytes of the body; nil if there are none now. Raises BadRequestError. */
+    /* Returns received bytes of the body; nil if there are none now. Raises BadRequestError. */
     VALUE (*decode)(heddle_exchange_handle *handle);
     /* Waits for more of the body. Raises IO::TimeoutError after `timeout` ns, unless that is negative. */
     VALUE (*fill)(heddle_exchange_handle *handle, int64_t timeout);
 
-    /* Checks that a response can be sent, and sets the facts about its head that the version of HTTP decides. */
+    /* Checks that a response can be sent, and sets the members of `head` that depend on the version of HTTP. */
     void (*begin_head)(heddle_exchange_handle *handle, heddle_head_writer *head);
     /*
      * Sends a complete response. Removes its head from `out`, where it begins at `start`. `body` is an Array of Strings
@@ -70,7 +73,7 @@ typedef struct {
     void (*finish)(heddle_exchange_handle *handle, bool reusable, int status);
 
     /*
-     * Watches an open exchange from now on, so that an event comes when the client leaves. True: it has left already.
+     * From now on heddle_exchange_disconnected is called when the client leaves. Returns true if it has left already.
      */
     bool (*watch_disconnect)(heddle_exchange *exchange);
     /* Called when a runner has taken the exchange. Its connection may be freed. May be NULL. */
@@ -105,15 +108,15 @@ struct heddle_exchange {
     uint8_t state;                  /* a heddle_exchange_state, changed only by heddle_exchange_enter */
     heddle_exchange *next, *previous; /* in the list of exchanges with `body`, or of spare records */
     heddle_request_head head;
-    char *bytes;     /* the bytes of which the head has slices */
+    char *bytes;     /* the bytes that the slices of the head refer to */
     VALUE body;      /* 0: no body in memory; marked and pinned by the engine */
     size_t body_size, body_capacity;
-    /* bytes of a body above body_buffer, counted by heddle_body_memory_acquire until the exchange ends */
+    /* bytes of a body larger than body_buffer, which heddle_body_memory_acquire counts until the exchange ends */
     size_t reserved_memory;
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
-    int64_t queued;  /* when its body was complete, or, if the body is streamed, its head; the same clock */
-    int64_t began; /* when its first byte came; 0: at the same time as the complete head */
+    int64_t queued;  /* when its body was complete, or its head, if the body is streamed; CLOCK_MONOTONIC ns */
+    int64_t began; /* when its first byte came; 0: together with the end of the head */
     heddle_account *account; /* while a runner owns it; or NULL */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
@@ -126,7 +129,7 @@ static inline void heddle_exchange_enter(heddle_exchange *exchange, heddle_excha
     exchange->state = state;
 }
 
-/* Does a runner own the exchange, whether or not the session still knows it? */
+/* Does a runner own the exchange? Also true once the session no longer knows the exchange. */
 static inline bool heddle_exchange_is_running(const heddle_exchange *exchange)
 {
     return exchange->state == HEDDLE_EXCHANGE_RUNNING || exchange->state == HEDDLE_EXCHANGE_WITHOUT_SESSION;
@@ -137,13 +140,13 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
                                      heddle_connection *connection, const heddle_request_head *head, const char *bytes);
 void heddle_exchange_free(heddle_exchange *exchange);
 /*
- * Called when the client has left, or its stream has ended early: calls `cancel` of the object that the application has
- * registered. Also called for a waiting exchange. Never raises.
+ * Called when the client has left, or its stream has ended early. Calls `cancel` of the object that the application has
+ * registered. The exchange may still wait for a runner. Never raises.
  */
 void heddle_exchange_disconnected(heddle_exchange *exchange);
 /*
- * Separates the exchange from its session: takes it out of the queue and frees it. If a runner owns it, it is freed
- * when the application has returned.
+ * Separates the exchange from its session, removes it from the queue and frees it. If a runner owns the exchange, it is
+ * freed when the application has returned.
  */
 void heddle_exchange_leave_session(heddle_exchange *exchange);
 
@@ -152,14 +155,14 @@ static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
     return HEDDLE_CONTAINER_OF(work, heddle_exchange, work);
 }
 
-/* Makes room for so many more bytes of the body and returns where they go; NULL without memory. */
+/* Makes room for `size` more bytes of the body. Returns where to store them, or NULL without memory. */
 char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size);
 /*
- * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. Returns false if the bodies
- * of this process would need too much memory together.
+ * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. Returns false if all bodies
+ * of this process together would need too much memory.
  */
 bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes);
-/* The part of the body in memory, or nil; removes it from the exchange. */
+/* Returns the part of the body that is in memory, or nil. Removes it from the exchange. */
 VALUE heddle_exchange_take_body(heddle_exchange *exchange);
 /* Removes the body from memory. */
 void heddle_exchange_drop_body(heddle_exchange *exchange);

@@ -24,7 +24,7 @@ static void handle_free(void *data)
 {
     heddle_exchange_handle *handle = data;
     heddle_exchange *exchange = handle->exchange;
-    if (exchange) { /* its runner is gone, with the whole loop */
+    if (exchange) { /* the loop and the runner are gone */
         exchange->handle = NULL;
         if (exchange->state == HEDDLE_EXCHANGE_RUNNING)
             heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WAITING);
@@ -233,7 +233,7 @@ bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status_value,
         .request = method,
         .status = heddle_response_status(status_value), /* may call application code */
         /*
-         * An empty body for HEAD does not tell the length that GET would get: many applications omit the body (RFC
+         * For HEAD, the length of an empty body says nothing: many applications omit the body that GET would get (RFC
          * 9110, 8.6).
          */
         .length = method == HEDDLE_HEAD && size == 0 ? -1 : size,
@@ -335,7 +335,7 @@ static VALUE exchange_close(VALUE self)
 #define SEND(self, operation, ...) sending_operations(HANDLE(self))->operation(HANDLE(self), __VA_ARGS__)
 #define HANDLE(self) heddle_exchange_handle_of(self)
 #define METHODS(X)                                                                                                     \
-    /* The part of the body that was received before the request was served. Returns it only once. */                  \
+    /* The part of the body that was received before the request was served. Only the first call returns it. */        \
     X(exchange_take_body, "take_body", exchange_of(self)->operations->take_body(exchange_of(self)))                    \
     /* Was the body received completely? */                                                                            \
     X(exchange_received_p, "received?", CALL(self, is_received) ? Qtrue : Qfalse)                                      \
@@ -370,7 +370,7 @@ static VALUE exchange_close(VALUE self)
     X(exchange_engine, "engine", heddle_exchange_handle_of(self)->engine_object)                                       \
     /* The peer's address, also after the connection has ended. */                                                     \
     X(exchange_remote_address, "remote_address", heddle_address_string(&heddle_exchange_handle_of(self)->remote))      \
-    /* Is the exchange complete, or its connection closed or taken over? */                                            \
+    /* Is the exchange complete, or its connection closed or detached? */                                              \
     X(exchange_closed_p, "closed?", heddle_exchange_connection(heddle_exchange_handle_of(self)) ? Qfalse : Qtrue)      \
     /* Does the client ask for a WebSocket, and is it allowed here? */                                                 \
     X(exchange_upgradable_p, "upgradable?", heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse)              \

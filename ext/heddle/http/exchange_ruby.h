@@ -13,10 +13,10 @@ struct heddle_exchange_handle {
     heddle_exchange *exchange; /* NULL once the application has returned */
     int status;                /* of the response that C has sent; 0: none */
     uint64_t sent;             /* bytes of content */
-    bool upgradable;           /* the client asks for a WebSocket or an event stream, and it is allowed here */
+    bool upgradable;           /* the client asks for a WebSocket or an event stream, and the server allows that */
     bool chunking;             /* content is sent in chunks, as it comes */
     VALUE env;                 /* the Hash that the application gets; 0: not made yet */
-    VALUE lock;                /* the Mutex of the fiber that writes content; 0: none */
+    VALUE lock;                /* the Mutex that fibers hold while they write content; 0: none */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
     const char *tls_version;   /* of the connection, such as TLSv1.3; NULL: no TLS */
@@ -31,8 +31,8 @@ VALUE heddle_exchange_object(heddle_exchange *exchange);
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
 /*
- * Finds the client's address in the fields of trusted proxies. Returns false if there is none: then the peer counts as
- * the client.
+ * Finds the client's address in the fields of trusted proxies. Returns false if they have none: then the peer is the
+ * client.
  */
 bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client);
 /* Raises when the request has ended. */
@@ -42,9 +42,12 @@ static inline heddle_connection *heddle_exchange_connection(const heddle_exchang
 {
     return handle->exchange ? handle->exchange->work.connection : NULL;
 }
-/* The same; raises IOError instead of returning NULL, and ThreadError on a thread other than the loop's. */
+/*
+ * Like heddle_exchange_connection, but raises IOError instead of returning NULL, and ThreadError on any thread but the
+ * loop's.
+ */
 heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle);
-/* The same while a response can be sent; raises ClientGoneError otherwise. */
+/* Like heddle_exchange_open_connection, but raises ClientGoneError if no response can be sent any more. */
 heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle);
 
 /*

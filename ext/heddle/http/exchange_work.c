@@ -10,14 +10,14 @@
 static const int64_t PROXY_LIMIT = INT64_C(600) * 1000 * 1000 * 1000;
 
 /*
- * ns. A client that has ended its side of the connection may still read, and gets its response. But if it has also
- * waited for this long, it has nearly always closed its socket: it gets 503 without a call of the application.
+ * ns. A client that has ended its side of the connection may still read, so it gets its response. But if it has also
+ * waited for this long, it has nearly always closed its socket. Then it gets 503, and the application is not called.
  */
 static const int64_t GIVES_UP = INT64_C(1000) * 1000 * 1000;
 
 /*
- * The time from the proxy's X-Request-Start to the first byte. It would be negative where the clocks of the two
- * machines differ: then it is 0.
+ * The time from the proxy's X-Request-Start to the first byte. If the clocks of the two machines differ, the difference
+ * may be negative: then this is 0.
  */
 static int64_t time_before_server(const heddle_exchange *exchange, int64_t began)
 {

@@ -2,8 +2,8 @@
 
 /*
  * The perfect hash behind fields.h. The size of a name, its first letter and its second-last letter distinguish it from
- * all other names. The factor spreads these three without a collision. bin/support/field_factor.rb finds another factor
- * when a name is added.
+ * all other names. Multiplied by the factor, they give each name a slot of its own. bin/support/field_factor.rb finds
+ * another factor when a name is added.
  */
 
 #include "http/fields.h"

@@ -9,7 +9,7 @@ static heddle_scheme scheme_of(const char *bytes, size_t size)
     return heddle_is_word(bytes, size, "http") ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNTOLD;
 }
 
-/* The last element of a list that is http or https; `before` if there is none. */
+/* Returns the last element of a list that is http or https, or `before` if there is none. */
 static heddle_scheme find_last_scheme(const char *at, const char *end, heddle_scheme before)
 {
     while (at < end) {
@@ -30,10 +30,10 @@ typedef struct {
     heddle_trusts *trusts;
     const void *trusted;
     heddle_address client;
-    bool any, known; /* a field had an address; it could be parsed */
+    bool any, known; /* any: a field had an address; known: that address could be parsed */
 } search;
 
-/* Considers the next address to the right. */
+/* Considers the next address of the field, from left to right. */
 static void consider_address(search *search, const char *text, size_t size)
 {
     heddle_address address;
@@ -84,7 +84,10 @@ static size_t take_bare(rest *text)
     return (size_t)(text->at - start);
 }
 
-/* Takes a quoted string, from its opening quote on; its content starts one byte later. -1: it does not end. */
+/*
+ * Takes a quoted string, from its opening quote on; its content starts one byte later. Returns -1 if the string does
+ * not end.
+ */
 static long take_quoted(rest *text)
 {
     const char *start = ++text->at;
@@ -104,7 +107,7 @@ typedef struct {
     search *search;
 } forwarded_fields;
 
-/* Takes one `name=value`; false: it is malformed. */
+/* Takes one `name=value`. Returns false if it is malformed. */
 static bool take_pair(rest *text, forwarded_fields fields)
 {
     const char *name = text->at;
@@ -209,7 +212,7 @@ bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes)
 
 /* -- the time ------------------------------------------------------------------------------------------------------ */
 
-enum { DIGITS = 19 }; /* of nanoseconds since 1970 */
+enum { DIGITS = 19 }; /* a time in nanoseconds since 1970 has so many digits */
 
 /* Returns 0 if the text is not such a time. */
 static int64_t parse_start(const char *at, const char *end)

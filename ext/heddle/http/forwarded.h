@@ -14,7 +14,7 @@ typedef enum {
     HEDDLE_SCHEME_HTTPS,
 } heddle_scheme;
 
-/* The fields that only a trusted proxy may set; a bit for each. */
+/* The fields that only a trusted proxy may set. Each has a bit. */
 #define HEDDLE_FORWARDED_FIELDS                                                                                       \
     (UINT64_C(1) << HEDDLE_FIELD_FORWARDED | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_FOR |                            \
      UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_HOST | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_PORT |                    \
@@ -41,7 +41,7 @@ bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes,
                              const void *trusted, heddle_address *client);
 
 /*
- * When the first proxy got the request (X-Request-Start), in ns since 1970; 0 if no proxy says it. Heroku sends
+ * When the first proxy got the request (X-Request-Start), in ns since 1970; 0 if there is no such field. Heroku sends
  * milliseconds, nginx `t=` and seconds with a fraction, others microseconds. The number of digits tells the unit.
  */
 int64_t heddle_forwarded_start(const heddle_request_head *head, const char *bytes);

@@ -9,7 +9,7 @@
 
 enum {
     HEDDLE_LATENCY_FIRST = 10, /* the first bucket ends at 2^10 ns, about a microsecond */
-    HEDDLE_LATENCY_OCTAVES = 27, /* the last but one ends at 2^37 ns, about 137 s; the last has no end */
+    HEDDLE_LATENCY_OCTAVES = 27, /* the second-last bucket ends at 2^37 ns, about 137 s; the last one has no end */
     HEDDLE_LATENCY_BUCKETS = HEDDLE_LATENCY_OCTAVES * 4 + 2,
 };
 

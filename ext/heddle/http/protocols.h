@@ -11,7 +11,7 @@ typedef struct heddle_engine heddle_engine;
 
 /* The number of a protocol is also the first byte of the message that hands off a session to another process. */
 typedef enum {
-    HEDDLE_HTTP_1, /* every connection begins with it */
+    HEDDLE_HTTP_1, /* HTTP/1.1, with which every connection begins */
     HEDDLE_HTTP_2,
     HEDDLE_WEBSOCKETS,
     HEDDLE_EVENT_STREAMS,
@@ -24,7 +24,10 @@ typedef struct {
      * another way.
      */
     HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
-    /* The client has sent something else than the listener expects: sends a response with this status, and closes. */
+    /*
+     * Called when the client's first bytes are not what the listener expects: sends a response with this status, and
+     * closes.
+     */
     HEDDLE_LAST_USE void (*begin_rejecting)(heddle_connection *connection, int status, const char *reason);
     /*
      * Loads a session that another process has handed off, see heddle_service_operations. `words` begins behind the

@@ -26,7 +26,7 @@ typedef struct {
 } heddle_duration_series;
 
 typedef struct {
-    /* the last one counts all combinations that found no room */
+    /* the last one counts all combinations without a series of their own */
     heddle_duration_series series[HEDDLE_DURATION_SERIES + 1];
 } heddle_request_durations;
 

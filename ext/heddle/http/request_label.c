@@ -69,7 +69,7 @@ static bool is_id(const char *segment, size_t size)
         char character = segment[i];
         digits += is_digit(character);
         if (!is_digit(character) && !is_lower(character) && !is_upper(character) && !memchr("-_.:*", character, 5))
-            return true; /* may be encoded text, an address, base64 */
+            return true; /* may be encoded text, an address or base64 */
     }
     if (size && digits == size)
         return true;
@@ -113,7 +113,7 @@ static void append_segment(text *to, const char *segment, size_t size)
     }
 }
 
-/* Clients may send any token as a method: one that can't be registered becomes OTHER. */
+/* Clients may send any token as a method. A token that can't be a registered method becomes OTHER. */
 static void append_method(text *to, const char *method, size_t size)
 {
     static const char OTHER[] = "OTHER";

@@ -5,7 +5,7 @@
 #include <ruby/encoding.h>
 
 static VALUE invalid_response;
-static bool lines_are_values; /* set before the process serves */
+static bool lines_are_values; /* set before the first request */
 
 /* -- buffers ----------------------------------------------------------------------------------------------------- */
 
@@ -103,8 +103,8 @@ static bool is_number(VALUE text)
 }
 
 /*
- * `value`: a String, or nil if only the name is wrong. `said`: the application's original value, or Qundef if that is
- * `value`.
+ * `value`: a String, or nil if the name is wrong. `said`: the application's original value, or Qundef if it is the
+ * same.
  */
 NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said))
 {
@@ -298,7 +298,7 @@ static VALUE prepare_headers(heddle_head_writer *head, VALUE headers)
     return prepared;
 }
 
-/* Runs application code, during which other fibers may use the buffer: its content is restored afterwards. */
+/* Runs application code. Other fibers may use the buffer meanwhile, so its content is restored afterwards. */
 static VALUE prepare_aside(heddle_head_writer *head, heddle_buffer *out, size_t restart, VALUE headers)
 {
     VALUE before = rb_str_new(out->bytes, (long)out->used);

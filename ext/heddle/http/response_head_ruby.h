@@ -7,11 +7,11 @@
 #include <ruby.h>
 
 /*
- * Buffers own their bytes, from malloc, and grow; an empty one is {0}. The owner frees them with heddle_buffer_free,
- * also after an exception; after an exception they contain nothing of the response.
+ * A buffer owns its bytes, from malloc, and grows; an empty buffer is {0}. Its owner frees it with heddle_buffer_free,
+ * also after an exception. After an exception it contains nothing of the response.
  *
- * Where headers are not plain Strings, application code converts them. Meanwhile other fibers may run and use the same
- * buffer: its earlier content is restored afterwards.
+ * Application code converts headers that are not plain Strings. Other fibers may use the same buffer meanwhile, so its
+ * content is restored afterwards.
  */
 
 /* Makes room for so many more bytes; raises NoMemoryError. */
@@ -22,8 +22,8 @@ void heddle_buffer_free(heddle_buffer *buffer);
 int heddle_response_status(VALUE status);
 
 /*
- * Writes a whole head. `headers`: a Hash, or an object that yields names and values; `protocol`: the
- * protocol to which a 101 upgrades, a String, or nil. Raises InvalidResponseError.
+ * Writes a whole head. `headers`: a Hash, or an object that yields names and values; `protocol`: a String, the protocol
+ * to which a response 101 upgrades, or nil. Raises InvalidResponseError.
  */
 void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,
                                 const char *date, size_t date_size);

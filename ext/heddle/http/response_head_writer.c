@@ -38,7 +38,7 @@ static const char token_bytes[256] = {
     'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z', 0, '|', 0, '~', 0,
 };
 
-/* Returns false if the name is not a token; an empty name is none. */
+/* Returns false if the name is empty or not a token. */
 static bool copy_lower_token(char *lower, const char *name, size_t size)
 {
     bool good = size > 0;
@@ -92,9 +92,7 @@ static heddle_field_result take_coding(heddle_head_writer *head, const char *val
     return HEDDLE_FIELD_TAKEN;
 }
 
-/*
- * Notes only `close`. The option `upgrade` is written if there is a field Upgrade, which is noted where it is written.
- */
+/* Notes only `close`. The option `upgrade` is not noted here: it is written if the response has a field Upgrade. */
 static heddle_field_result take_connection(heddle_head_writer *head, const char *value, size_t size)
 {
     if (heddle_value_is_forbidden(value, size))
@@ -334,7 +332,10 @@ static void put_framing(heddle_head_writer *head, heddle_buffer *out)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
-        /* HEAD gets the length that GET would get. Among the statuses without content only 205 gets a length. */
+        /*
+         * A response to HEAD gets the length that GET would get. Of the statuses without content, only 205 gets a
+         * length.
+         */
         head->length = 0;
         if (head->status == 205)
             put_length(head, out, 0);

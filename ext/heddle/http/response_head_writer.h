@@ -55,7 +55,7 @@ void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out);
 
 typedef enum {
     HEDDLE_FIELD_WRITTEN,
-    HEDDLE_FIELD_TAKEN,      /* noted, and not written: the field concerns the server, the framing or the connection */
+    HEDDLE_FIELD_TAKEN,      /* noted and not written: it concerns the server, the framing or the connection */
     HEDDLE_BAD_NAME,         /* the name is not a token */
     HEDDLE_BAD_VALUE,        /* the value has CR, LF or NUL */
     HEDDLE_BAD_LENGTH,       /* a content-length that is not a number, or differs from an earlier one */
@@ -70,16 +70,22 @@ heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_bu
 heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, heddle_buffer *out, const char *name,
                                               size_t name_size, const char *value, size_t value_size);
 
-/* Is this a plain field? Its name is a token, and heddle_head_writer_field writes it without noting anything. */
+/*
+ * Is this the name of a plain field? That is a valid name of a field that the server only copies: the field concerns
+ * neither the server, the framing nor the connection.
+ */
 bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 
-/* True if the field is never sent, whatever its value is. Sets has_internal if it is for the server only. */
+/*
+ * Returns true if a field with this name is never sent, and its value need not be read. Sets has_internal if the field
+ * is for the server only.
+ */
 bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_t name_size);
 
 /*
  * Ends a head: decides framing and keep_alive. Writes the fields of the framing, and Date unless the application has
- * set it. In the form of lines, also writes Connection and the empty line. `date` is the whole line. `protocol` is
- * written as Upgrade of a 101 if the application has set no such field.
+ * set it. In the form of lines, also writes Connection and the empty line. `date` is the whole line. `protocol` becomes
+ * the field Upgrade of a response 101, unless the application has set that field.
  */
 void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);

@@ -4,8 +4,8 @@
 
 /*
  * Splits the target of a request (RFC 9112, 3.2) into path, query and, if it has one, authority with host and port. The
- * head's method_id and target are set, and the target's characters were checked. Returns 0, or -1 if the target is
- * rejected.
+ * caller has set the head's method_id and target, and has checked the target's characters. Returns 0, or -1 if the
+ * target is rejected.
  */
 int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rejection *rejection);
 

@@ -42,7 +42,7 @@ static inline bool heddle_is_target(char character)
     return (uint8_t)character > 0x20 && character != 0x7F && character != '#';
 }
 
-/* -- eight bytes at a time, where there is no SSE2 or no room for it ---------------------------------------------- */
+/* -- eight bytes at a time, without SSE2 or for short texts ---------------------------------------------- */
 
 static inline uint64_t heddle_eight(const char *at)
 {
@@ -137,7 +137,8 @@ static inline const char *heddle_find_token_end(const char *at, const char *end)
 bool heddle_is_word(const char *text, size_t size, const char *word);
 
 /*
- * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty ones are skipped. Moves `*at`
- * behind it. NULL at the end. CR LF counts as white space: in a value it can only come from a folded line.
+ * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty elements are skipped. Moves
+ * `*at` behind it. Returns NULL at the end. CR LF counts as white space: in a value it can only come from a folded
+ * line.
  */
 const char *heddle_next_element(const char **at, const char *end, size_t *size);

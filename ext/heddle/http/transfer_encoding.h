@@ -13,7 +13,8 @@ typedef struct {
 void heddle_transfer_encoding_note(heddle_transfer_encoding *encoding, const char *at, const char *end);
 
 /*
- * 0 if the only coding is chunked. Otherwise rejects with the status `malformed` or, for an unknown coding, `unknown`.
+ * Returns 0 if the only coding is chunked. Otherwise rejects the message, with the status `unknown` for an unknown
+ * coding, and else with `malformed`.
  */
 int heddle_transfer_encoding_check(const heddle_transfer_encoding *encoding, int malformed, int unknown,
                                    heddle_rejection *rejection);

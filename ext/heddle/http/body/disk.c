@@ -3,12 +3,12 @@
 #include <sched.h>
 
 /*
- * How often a process checks whether the others that ask for the same room have decided. Bounded, because one of them
- * may be stopped.
+ * How often a process checks whether the others that ask for the same room have decided. The number is bounded, because
+ * another process may be stopped.
  */
 enum { MAX_POLLS = 200 };
 
-/* The lock makes a change of `used`, of an address's bytes and of the slot's word one step. */
+/* `used`, the bytes of an address and the slot's word change together, under the lock. */
 static struct {
     pthread_mutex_t lock;
     uint64_t used;
@@ -16,7 +16,7 @@ static struct {
     heddle_scoreboard_slot *slot; /* NULL: the server has only this process */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t by_address[HEDDLE_ADDRESS_BUCKETS]; /* of `disk`; here it takes no room in the library's file */
+static uint64_t by_address[HEDDLE_ADDRESS_BUCKETS]; /* not in `disk`, where it would enlarge the library's file */
 
 static void add_bytes(uint16_t address, uint64_t bytes)
 {
@@ -57,8 +57,7 @@ static bool fits(uint64_t limit, const heddle_body_disk_count *body, uint64_t by
 /*
  * Writes its request to the scoreboard first, and then reads the others' requests: of two processes that ask at the
  * same time, at least one sees the other. If there is room for only one of them, the process with the later slot
- * withdraws its request and waits; the other process waits for the withdrawal. So both are refused only if one of them
- * is stopped in between.
+ * withdraws its request. The other process waits for that. So both fail only if one of them is stopped in between.
  */
 static bool agree_with_others(const heddle_body_disk_count *body, uint64_t bytes, uint64_t limit)
 {

@@ -1,14 +1,14 @@
 #pragma once
 
 /*
- * Counts the bytes of request bodies on disk: in this process in total and for each client address, and, through the
- * scoreboard, in the server's other processes. Any thread may call these functions. Uses no Ruby.
+ * Counts the bytes of request bodies on disk. Counts those of this process in total and for each client address. The
+ * scoreboard has the bytes of the other processes. Any thread may call these functions. Uses no Ruby.
  */
 
 #include "net/address.h"
 #include "net/scoreboard.h"
 
-/* What is counted for one body. */
+/* The count of one body. */
 typedef struct {
     uint64_t bytes;
     uint16_t address; /* the client's number from heddle_address_find_number */
@@ -19,8 +19,8 @@ typedef struct {
  *
  * - all processes together would have more than `limit`;
  * - all processes together would have more than half of `limit`, and the body's address more than its share in this
- *   process. A share is half of `limit`, divided by the number of processes. It does not bound the only body of an
- *   address.
+ *   process. A share is half of `limit`, divided by the number of processes. An address with a single body may exceed
+ *   it.
  */
 bool heddle_body_disk_take(heddle_body_disk_count *body, uint64_t bytes, uint64_t limit);
 /* Would heddle_body_disk_take return true now? */
@@ -30,11 +30,11 @@ void heddle_body_disk_release(heddle_body_disk_count body);
 uint64_t heddle_body_disk_used(void);
 
 /*
- * From now on shows this process's bytes on the scoreboard, and counts the bytes of the other processes. The scoreboard
- * must stay mapped until the process ends.
+ * From now on, shows this process's bytes in this slot of the scoreboard, and counts the bytes of the other processes.
+ * The scoreboard must stay mapped until the process ends.
  */
 void heddle_body_disk_share(const heddle_scoreboard *scoreboard, uint32_t slot);
 
-/* Around fork: a child has no files and no slot. */
+/* Call these around a fork: a child has no files and no slot. */
 void heddle_body_disk_before_fork(void);
 void heddle_body_disk_after_fork(bool child);

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-/* The lock is needed for forks and tests. Otherwise only the writer thread opens and releases files. */
+/* Only the writer thread opens and releases files. The lock protects the list from forks and tests. */
 static struct {
     pthread_mutex_t lock;
     heddle_body_file *first;
@@ -139,7 +139,7 @@ bool heddle_body_files_any_spare(void)
     return any;
 }
 
-/* With the lock held, or where there is no other thread. */
+/* Called with the lock held, or while there is no other thread. */
 static heddle_body_file *take_all(void)
 {
     heddle_body_file *all = spare.first;

@@ -22,16 +22,16 @@ typedef struct heddle_body_file heddle_body_file;
 struct heddle_body_file {
     heddle_body_file *next;
     int fd;
-    bool shared;   /* a forked child may read it, too: it is never overwritten */
+    bool shared;   /* a forked child may read it, too, so it is never overwritten */
     uint16_t address; /* the number of its client's address (heddle_address_find_number) */
-    bool failed;   /* a write to it has failed: it is not kept, because the disk may need its blocks */
-    uint64_t size; /* the file's size in bytes; an earlier, larger body may have determined it */
+    bool failed;   /* a write has failed; the file is not kept, because the disk may need its blocks */
+    uint64_t size; /* the file's size in bytes; it may be larger than the body if an earlier body was larger */
     char folder[];
 };
 
 /* -- counting; any thread ----------------------------------------------------------------------------------------- */
 
-/* How many files, kept ones included, a process may have if it may have this number of descriptors. */
+/* How many files, kept ones included, a process with this limit of descriptors may have. */
 unsigned heddle_body_files_limit(uint64_t descriptors);
 /* The limit of this process. */
 unsigned heddle_body_files_most(void);
@@ -55,8 +55,8 @@ void heddle_body_files_close_spares(void);
 /* -- any thread --------------------------------------------------------------------------------------------------- */
 
 bool heddle_body_files_any_spare(void);
-/* Called in the same case; closes the file. */
+/* Like heddle_body_file_release, but always closes the file. */
 void heddle_body_file_close(heddle_body_file *file);
-/* Around a fork. The child keeps no files but the `inherited` ones of the application. */
+/* Call these around a fork. The child keeps only the `inherited` files, which the application uses. */
 void heddle_body_files_before_fork(void);
 void heddle_body_files_after_fork(bool in_child, unsigned inherited);

@@ -53,7 +53,7 @@ static void free_buffer(heddle_body_spool *spool)
 
 static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
 {
-    if (expected == HEDDLE_SPOOL_UNKNOWN) /* doubles: a small body does not get a large buffer */
+    if (expected == HEDDLE_SPOOL_UNKNOWN) /* doubles the buffer, so that a small body does not get a large one */
         expected = spool->size;
     if (expected > HEDDLE_SPOOL_LARGE_BUFFER)
         expected = HEDDLE_SPOOL_LARGE_BUFFER;

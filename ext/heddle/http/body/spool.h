@@ -34,7 +34,7 @@ typedef enum {
     HEDDLE_SPOOL_QUEUED,  /* queued for the writer */
     HEDDLE_SPOOL_WRITING, /* used by the writer */
     HEDDLE_SPOOL_WRITTEN, /* its message was posted to the owner's loop */
-    HEDDLE_SPOOL_ENDING, /* the owner is gone: the writer frees the spool, or the loop does when it opens the message */
+    HEDDLE_SPOOL_ENDING, /* the owner is gone; the writer frees the spool, or the loop when it opens the message */
 } heddle_spool_state;
 
 typedef struct heddle_body_spool heddle_body_spool;
@@ -63,9 +63,9 @@ struct heddle_body_spool {
     heddle_loop_message message;
     heddle_body_job job;
     heddle_spool_owner owner;
-    heddle_spool_state state; /* protected by the writer's lock, except while it is FILLING */
+    heddle_spool_state state; /* protected by the writer's lock, unless it is FILLING */
     bool inherited;           /* a forked child's copy, which no writer uses */
-    bool kept;                /* the application has it: a forked child keeps the file, too */
+    bool kept;                /* the application has the spool, so a forked child keeps its file */
     bool awaits_file;         /* its file was counted (files.h), but is not open yet */
     bool ended;               /* its file is closed, or will be when the last read has ended */
     heddle_body_file *file;   /* NULL: no file yet */
@@ -77,7 +77,7 @@ struct heddle_body_spool {
     size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
     uint64_t length;          /* the body's announced length, or 0 */
-    heddle_body_disk_count counted; /* before the bytes are on disk */
+    heddle_body_disk_count counted; /* raised before the bytes are written */
     heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
@@ -89,8 +89,8 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
 /* The value of `expected` for a body of unknown length. */
 #define HEDDLE_SPOOL_UNKNOWN UINT64_MAX
 /*
- * Returns where the next bytes must be stored, and sets `*size` to the room there. It is 0 only when the buffer is
- * full. Returns NULL without memory. The caller adds the size of what it has stored to `used`. `expected`: how many
+ * Returns where the next bytes must be stored, and sets `*size` to the room there, which is 0 only when the buffer is
+ * full. Returns NULL without memory. The caller stores the bytes and adds their number to `used`. `expected`: how many
  * bytes are still to come.
  */
 char *heddle_body_spool_make_room(heddle_body_spool *spool, uint64_t expected, size_t *size);
@@ -110,13 +110,13 @@ void heddle_body_spool_trim(heddle_body_spool *spool);
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
 /*
- * Called when the request was answered: its complete body no longer counts against the limit, though its file stays
+ * Called when the response is complete. From now on the body does not count against the limit, although its file stays
  * until the spool is closed. Idempotent.
  */
 void heddle_body_spool_uncount(heddle_body_spool *spool);
 /*
- * The file is no longer needed: the writer closes it when the last read has ended. Idempotent. While the spool is being
- * written, this only sets a flag, and the spool's last release closes the file.
+ * Called when the file is no longer needed. The writer closes it when the last read has ended. While the spool is being
+ * written, the file is closed with the spool's last release. Idempotent.
  */
 void heddle_body_spool_close(heddle_body_spool *spool);
 /* Releases one of the `holders`; the last one closes and frees the spool, in any state. */
@@ -150,7 +150,7 @@ void heddle_body_memory_release(size_t bytes);
 
 /* -- body/writer.c; any thread ------------------------------------------------------------------------------------ */
 
-/* Add and remove a spool in the list of all spools, which forked children need. */
+/* These functions add and remove a spool in the list of all spools, which forked children need. */
 void heddle_body_writer_add(heddle_body_spool *spool);
 void heddle_body_writer_remove(heddle_body_spool *spool);
 /* Queues the spool for the writer; -EAGAIN without a thread. */
@@ -162,8 +162,8 @@ int heddle_body_writer_submit(heddle_body_spool *spool);
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
 /*
  * Queues a file (or NULL) that is no longer needed; the writer closes it, because freeing the blocks of a large file
- * takes time. Its `counted` bytes stop counting at once: the writer closes the file before it writes any buffer that is
- * queued later, so this process never has more on disk than it counts.
+ * takes time. Its `counted` bytes stop counting at once. The writer closes the file before it writes any buffer that is
+ * queued later, so the process never has more bytes on disk than it counts.
  */
 void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count counted);
 /* Called when the loop opens the message of a spool. */

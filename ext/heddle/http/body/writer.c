@@ -9,7 +9,7 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t work; /* made for each thread, see start_thread */
+    pthread_cond_t work; /* made anew for each thread, see start_thread */
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;
@@ -31,7 +31,7 @@ static bool make_room_on_disk(int error)
     return true;
 }
 
-/* 0 or an errno. */
+/* Returns 0 or an errno. */
 static int write_buffer(heddle_body_spool *spool)
 {
     if (!spool->file) {
@@ -129,7 +129,7 @@ static void *run_writer(void *unused)
 
 /* -- the queue ---------------------------------------------------------------------------------------------------- */
 
-/* With the lock held. */
+/* Called with the lock held. */
 static bool start_thread(void)
 {
     if (writer.running)
@@ -142,7 +142,7 @@ static bool start_thread(void)
     return writer.running;
 }
 
-/* False: no thread could be started. */
+/* Returns false if no thread could be started. */
 static bool enqueue_job(heddle_body_job *job)
 {
     bool idle = false;
@@ -156,7 +156,7 @@ static bool enqueue_job(heddle_body_job *job)
         writer.idle = false; /* one signal is enough */
     }
     pthread_mutex_unlock(&writer.lock);
-    if (idle) /* a thread that wakes up while the lock is held would sleep again at once */
+    if (idle) /* signals without the lock, because a thread that wakes up while it is held sleeps again at once */
         pthread_cond_signal(&writer.work);
     return started;
 }
@@ -190,7 +190,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     if (state == HEDDLE_SPOOL_QUEUED)
         HEDDLE_QUEUE_REMOVE(&writer, &spool->job);
     if (state == HEDDLE_SPOOL_WRITTEN) {
-        /* This is done here, and not when the loop opens the message, because a loop that has ended opens none. */
+        /* Closes the file here, and not when the loop opens the message, because a loop that has ended opens none. */
         file = spool->file;
         counted = spool->counted;
         spool->file = NULL;
@@ -227,7 +227,7 @@ static void before_fork(void)
     heddle_body_disk_before_fork();
 }
 
-/* The child may read bodies that the application has: their files must not be reused for other bodies. */
+/* The child may read the bodies that the application has, so their files must not be reused for other bodies. */
 static void after_fork_in_parent(void)
 {
     for (heddle_body_spool *spool = writer.all; spool; spool = spool->next) {

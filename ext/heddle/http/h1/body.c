@@ -15,7 +15,7 @@ void heddle_h1_await_body(heddle_connection *connection)
     int64_t deadline = h1->body_deadline;
     if (h1->stage == HEDDLE_H1_BODY && h1->exchange->spool)
         heddle_body_spool_trim(h1->exchange->spool);
-    /* A body of unknown length may never end: a client that pauses may be waiting for the response. */
+    /* A streamed body of unknown length may never end. A client that pauses may be waiting for the response. */
     if (h1->stage == HEDDLE_H1_BODY && h1->streams && h1->left < 0) {
         int64_t pause = heddle_add_duration(heddle_clock_coarse(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
@@ -50,7 +50,7 @@ static bool send_continue(heddle_connection *connection)
 
 static void handle_written(void *owner, int error);
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int begin_to_spool(heddle_connection *connection)
 {
     return heddle_body_begin_spool(connection, heddle_h1_of(connection)->exchange, connection, handle_written, 0);
@@ -243,7 +243,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *conne
     if (h1->stage != HEDDLE_H1_BODY) {
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
-        /* too many bytes to be read only to keep the connection open */
+        /* reading so many bytes costs more than a new connection */
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }

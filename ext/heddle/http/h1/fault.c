@@ -7,7 +7,7 @@ enum {
     VERSION_NOT_SUPPORTED = 505,
 };
 
-/* The line ends at its CR LF: the bytes that follow must not influence the message. */
+/* Returns the end of the line, at its CR LF. The bytes after it must not influence the message. */
 static const char *find_line_end(const char *line, const char *end)
 {
     for (const char *at = line; end - at >= 2; at++) {

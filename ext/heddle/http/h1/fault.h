@@ -4,7 +4,7 @@
 
 #include "http/rejection.h"
 
-/* Rejects a field line. `end` may be within the line, or far behind it. */
+/* Rejects a field line. `end` is the end of the received bytes: it may be within the line, or far behind it. */
 int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end);
 
 /* Rejects a request line. */

@@ -55,7 +55,7 @@ static bool is_dropped(const heddle_field_lines *lines, const heddle_field *fiel
            memchr(lines->bytes + field->name.start, '_', field->name.size);
 }
 
-/* The value without the white space around it. In a folded value CR and LF are white space. */
+/* Returns the value without the white space around it. In a folded value, CR and LF are white space, too. */
 static inline heddle_slice trim_value(const char *bytes, const char *start, const char *end)
 {
     while (start < end && ((uint8_t)end[-1] <= ' '))

@@ -8,13 +8,13 @@ typedef struct {
     const char *bytes;
     uint32_t end;            /* the end of the bytes that may be read */
     heddle_field *fields;
-    unsigned room;           /* the maximum of lines */
+    unsigned room;           /* the maximum number of lines */
     bool keep_underscores;
     bool unfold;             /* a line that starts with white space continues the value before it */
 
     unsigned field_count, line_count;
     bool folded;             /* a value contains the CR LF of a fold */
-    uint32_t line;           /* the start of the line that was read last */
+    uint32_t line;           /* the start of the last line that was read */
     heddle_control_fields controls;
 } heddle_field_lines;
 

@@ -4,11 +4,11 @@
 #include "http/text.h"
 
 enum {
-    /* How far back the start of a line is searched when new bytes come. */
+    /* When new bytes come, the start of their line is searched this far back. */
     LOOK_BACK = 256,
 };
 
-/* Does a limit end within the new bytes? Then the whole head must be read again. */
+/* Do the new bytes reach a limit? Then the whole head must be read again. */
 static bool passes_limits(const char *bytes, uint32_t start, size_t size, size_t seen, const heddle_http_limits *limits)
 {
     size_t line_limit = heddle_line_limit(limits), header_limit = heddle_header_limit(limits);
@@ -27,7 +27,7 @@ static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_
     const char *at = lines->bytes + start, *end = lines->bytes + size;
     if (!memchr(lines->bytes + seen - 1, '\n', size - seen + 1))
         return false;
-    for (unsigned count = 0; count <= lines->room + 1; count++) { /* counts the line end of the first line, too */
+    for (unsigned count = 0; count <= lines->room + 1; count++) { /* the line end of the first line counts, too */
         at = memchr(at, '\n', (size_t)(end - at));
         if (!at)
             return false;
@@ -36,7 +36,10 @@ static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_
     return true;
 }
 
-/* The start of the line with the byte at `at`, or the end of the search. A folded line is part of another one. */
+/*
+ * Returns the start of the line that has the byte at `at`, or the place where the search ended. A folded line is part
+ * of the line before it.
+ */
 static size_t find_line_start(const heddle_field_lines *lines, size_t at, size_t stop)
 {
     const char *bytes = lines->bytes;
@@ -55,7 +58,7 @@ bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t 
     lines.end = (uint32_t)size;
     size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = find_line_start(&lines, seen, nearest);
     if (line == nearest && line > start) {
-        /* A long line needs no check while its value continues. */
+        /* While a value continues, only its new bytes are checked. */
         const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
         if (control == end || (*control == '\r' && end - control == 1))
             return false;

@@ -1,6 +1,9 @@
 #pragma once
 
-/* Shared by heads of requests and of responses: limits, field lines, and arrival in pieces. */
+/*
+ * The part of parsing that heads of requests and of responses share: limits, field lines, and heads that come in
+ * pieces.
+ */
 
 #include "http/h1/field_lines.h"
 
@@ -23,9 +26,9 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
 }
 
 /*
- * Must the head be read from its start again? No if the bytes behind `seen` only continue a valid line. `start` is the
- * start of the first line. `lines` is set as for reading; afterwards its content means nothing. A head of n bytes that
- * comes byte by byte costs O(n), because usually only the lines with new bytes are read.
+ * Must the head be read from its start again? Returns false if the bytes behind `seen` only continue a valid line.
+ * `start` is the start of the first line. `lines` is set as for reading, and must not be used afterwards. A head of n
+ * bytes that comes byte by byte costs O(n), because usually only the lines with new bytes are read.
  */
 bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t size, size_t seen,
                                const heddle_http_limits *limits);

@@ -14,8 +14,8 @@ enum {
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Begins an exchange when its head is complete. Returns whether the request can be queued now, or needs more of its
- * body first. `more_came`: bytes behind the head were received.
+ * Begins an exchange when its head is complete. The result says whether the request can be queued now, or needs more of
+ * its body first. `more_came`: bytes behind the head were received.
  */
 static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes,
                                                            bool more_came)
@@ -64,7 +64,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 
 static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
-    /* bytes that are parsed from the connection's input are kept there already */
+    /* bytes that were parsed from the connection's unused input stay there */
     if (heddle_connection_buffered(connection) || heddle_connection_keep_input(connection, bytes, size))
         heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
@@ -146,7 +146,7 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
-    /* a shared connection was handed off: the process before this one may have answered requests */
+    /* the process that handed off a shared connection may have answered requests */
     bool silent = !heddle_h1_of(connection)->answered && !connection->shared;
     return silent && engine->head_timeout < engine->idle_timeout ? engine->head_timeout : engine->idle_timeout;
 }

@@ -30,7 +30,7 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
     enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
     size_t size = heddle_least((size_t)(end - at), SIZE);
     if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
-        /* Only a line with an end shows whether this is another major version or not a version at all. */
+        /* The line must be complete to decide whether this is another major version or not a version at all. */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
                         : i < DIGIT_AT          ? at[i] == expected[i]
@@ -74,7 +74,10 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
     return size > 0 ? at + size - bytes : size;
 }
 
-/* A method longer than any known one gets 501, a longer target 414 (RFC 9112, 3). */
+/*
+ * Rejects a line that exceeds the limit: a method longer than any known one gets 501, a too long target 414 (RFC 9112,
+ * 3).
+ */
 static int reject_long_line(heddle_rejection *rejection, const char *line, size_t limit)
 {
     if (!memchr(line, ' ', limit))
@@ -162,8 +165,8 @@ static heddle_field_lines start_lines(const heddle_request_head *head, const cha
 }
 
 /*
- * Reads the head from left to right. The first error decides, so the result does not depend on the pieces in which the
- * bytes came. The fields are checked together at the end.
+ * Reads the head from left to right. The first error decides, so the result does not depend on how the bytes were
+ * split. Rules for several fields are checked at the end.
  */
 static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
                      const heddle_http_limits *limits, heddle_rejection *rejection)

@@ -30,14 +30,14 @@ static void queue_rest(heddle_connection *connection, const char *head, size_t h
         if (sent < size)
             added = heddle_output_add_string(output, rb_str_new_frozen(string), sent);
         sent = sent > size ? sent - size : 0;
-        heddle_connection_has_output(connection); /* called now: from here on the collector marks the string */
+        heddle_connection_has_output(connection); /* must be called now, so that the collector marks the string */
     }
     if (!added)
         rb_memerror();
     heddle_connection_has_output(connection);
 }
 
-/* Makes one attempt to send the first part (HEDDLE_OUTPUT_PART) of head and content. The kernel may take less. */
+/* Makes one attempt to send head and content, at most HEDDLE_OUTPUT_PART bytes. The kernel may take less. */
 static ssize_t send_now(heddle_connection *connection, const char *head, size_t head_size, VALUE body)
 {
     struct iovec pieces[PIECES] = {{.iov_base = (char *)head, .iov_len = head_size}};
@@ -91,7 +91,7 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
         body = Qnil;
     }
     size_t head_size = out->used - start;
-    out->used = start; /* the buffer is not needed after a wait, and send does not wait */
+    out->used = start; /* `out` is free again: this function does not wait before it has sent or copied the head */
     /* set first: if queuing the rest fails for lack of memory, no second response may be sent */
     handle->status = head->status;
     handle->sent = size;

@@ -62,8 +62,8 @@ static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection 
 /* -- the meaning of the head -------------------------------------------------------------------------------------- */
 
 /*
- * Reads a list that repeats one number, such as "5, 5" (RFC 9112, 6.3). Returns -1 if it has no number or different
- * ones.
+ * Reads a list that repeats one number, such as "5, 5" (RFC 9112, 6.3). Returns -1 if the list has no number, or
+ * different numbers.
  */
 static int64_t parse_repeated_length(const char *at, const char *end)
 {

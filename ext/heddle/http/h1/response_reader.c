@@ -13,14 +13,14 @@
 
 enum {
     FILL = 16384,
-    STRING_STEP = 65536, /* memory is allocated in steps, because a Content-Length may be wrong */
+    STRING_STEP = 65536, /* memory grows in steps of this size, because a Content-Length may be wrong */
 };
 
 typedef enum {
     AT_HEAD,     /* the next bytes are a head */
-    SIZED,       /* the next bytes are content of a body with a Content-Length */
+    SIZED,       /* the next bytes belong to a body with a Content-Length */
     CHUNKED,     /* … of a chunked body */
-    UNTIL_CLOSE, /* … of a body that the end of the connection ends */
+    UNTIL_CLOSE, /* … of a body that lasts until the connection ends */
     COMPLETE,    /* the response is complete */
     FAILED,      /* the rest can't be parsed */
     STATES,
@@ -112,7 +112,7 @@ static VALUE reader_initialize(VALUE object, VALUE connection, VALUE configurati
 static void follow_head(reader *self, const heddle_response_head *head)
 {
     if (head->status < 200 && !head->upgrade) {
-        change_state(self, AT_HEAD); /* an interim response: the final one follows */
+        change_state(self, AT_HEAD); /* after an interim response, the final one follows */
         return;
     }
     self->keep_alive = head->keep_alive;
@@ -130,7 +130,7 @@ static void follow_head(reader *self, const heddle_response_head *head)
     }
 }
 
-/* A Returns a ReceivedResponse, a Rejection, or undef if the head is incomplete. */
+/* Returns a ReceivedResponse, a Rejection, or undef if the head is incomplete. */
 static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method method)
 {
     heddle_response_head head = {.fields = self->fields, .field_room = (uint16_t)self->limits.header_count};
@@ -162,10 +162,10 @@ NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ss
 /*
  * call-seq: read_head(method, first_byte, between) -> ReceivedResponse, Rejection or nil
  *
- * Reads the next head, perhaps an interim one (1xx), of the response to a request of this method. +first_byte+ and
- * +between+ limit how many seconds pass before the head's first byte, and from each byte to the next; nil: no limit.
- * Raises IO::TimeoutError when a limit is exceeded, and EOFError when the connection ends within the head. Returns nil
- * when the connection has ended before the head.
+ * Reads the next head, perhaps an interim one (1xx), of the response to a request of this method. +first_byte+ limits
+ * the seconds until the head's first byte, and +between+ the seconds from each byte to the next; nil: no limit. Raises
+ * IO::TimeoutError when a limit is exceeded, and EOFError when the connection ends within the head. Returns nil when
+ * the connection has ended before the head.
  */
 static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte, VALUE between)
 {
@@ -233,8 +233,8 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
 }
 
 /*
- * These functions add received bytes to `body`. They return 1 if there were some, 0 if the body has ended, -EAGAIN if
- * no bytes are here, or another -errno.
+ * These functions add received bytes to `body`. They return 1 if bytes were added, 0 if the body has ended, -EAGAIN if
+ * no bytes have come, or another -errno.
  */
 static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
@@ -405,7 +405,7 @@ static VALUE reader_reusable_p(VALUE object)
 /*
  * call-seq: begun? -> true or false
  *
- * Have bytes of the current head come?
+ * Were bytes of the current head received?
  */
 HEDDLE_DEFINE_METHOD(reader_begun_p, "begun?", reader_of(self)->seen ? Qtrue : Qfalse)
 

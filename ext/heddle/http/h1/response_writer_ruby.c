@@ -82,10 +82,10 @@ static VALUE framing_name(heddle_framing framing)
  * call-seq: head(request, status, headers, length, keep_alive, protocol, until_close) -> ResponseHead
  *
  * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
- * `length`: the length of the content in bytes, or nil if it is unknown: a length replaces content-length;
- * `keep_alive`: whether the server would keep the connection open; `protocol`: the protocol to upgrade to, or nil;
- * `until_close`: whether the end of the connection ends content of unknown length, and the application's own
- * transfer-encoding is passed on. Raises InvalidResponseError.
+ * `length`: the length of the content in bytes, which replaces content-length, or nil if it is unknown; `keep_alive`:
+ * whether the server would keep the connection open; `protocol`: the protocol to upgrade to, or nil; `until_close`:
+ * whether the end of the connection ends content of unknown length, and the application's own transfer-encoding is
+ * passed on. Raises InvalidResponseError.
  */
 static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers, VALUE length, VALUE keep_alive,
                          VALUE protocol, VALUE until_close)

@@ -1,4 +1,4 @@
-/* Sends responses over HTTP/1.1 that are more than a Hash of headers and an Array of Strings. */
+/* Sends the responses over HTTP/1.1 that respond.c can't send: streamed bodies, files, and chunks. */
 
 #include "http/h1/exchange.h"
 
@@ -31,7 +31,7 @@ static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 static heddle_connection *send_in_turn(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
-    /* so that the fiber also gets an event that comes before the turn */
+    /* so that the fiber does not miss an event that comes before the turn */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM);
     heddle_turns_take(connection, HEDDLE_TURN_SENDS);
     return heddle_exchange_writable_connection(handle);
@@ -57,7 +57,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
     }
 }
 
-/* Schedules the sending of queued output. Waits while there is too much of it; raises ClientGoneError. */
+/* Schedules the sending of queued output. Waits while too much output is queued; raises ClientGoneError. */
 static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
@@ -70,14 +70,14 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
 }
 
 /*
- * Raises if another fiber is writing. Callers check this before they queue anything, so that nothing of a failed write
- * is sent.
+ * Raises if another fiber is writing. Callers call this before they queue anything, so that a write that raises sends
+ * nothing.
  */
 static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
     if (connection->waits[HEDDLE_WRITING])
-        rb_raise(rb_eIOError, "another fiber is writing this response already: one after the other");
+        rb_raise(rb_eIOError, "another fiber is writing this response already");
     return connection;
 }
 
@@ -97,7 +97,7 @@ void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
     heddle_connection *connection = check_single_writer(handle);
     if (RB_TYPE_P(data, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(data); i++)
-            Check_Type(RARRAY_AREF(data, i), T_STRING); /* checked first, so that all or none are written */
+            Check_Type(RARRAY_AREF(data, i), T_STRING); /* all are checked before the first one is written */
         for (long i = 0; i < RARRAY_LEN(data); i++)
             add_string(connection, RARRAY_AREF(data, i));
     } else {
@@ -110,8 +110,8 @@ void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 /*
  * call-seq: rewrite(old, new) -> true or false
  *
- * Replaces the last bytes that were written, if they are `old` and the kernel has none of them. Otherwise returns false
- * and changes nothing.
+ * Replaces the last written bytes if they are equal to `old` and none of them was sent. Otherwise returns false and
+ * changes nothing.
  */
 static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 {
@@ -130,8 +130,8 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 /*
  * call-seq: withdraw(bytes) -> true or false
  *
- * Removes the last bytes that were written, if they are `bytes` and the kernel has none of them. Otherwise returns
- * false and changes nothing.
+ * Removes the last written bytes if they are equal to `bytes` and none of them was sent. Otherwise returns false and
+ * changes nothing.
  */
 static VALUE exchange_withdraw(VALUE self, VALUE bytes)
 {
@@ -202,9 +202,9 @@ static VALUE exchange_drain(VALUE self)
 /*
  * call-seq: send_file_part(io, offset, length, timeout) -> Integer
  *
- * Sends +length+ bytes of a file from +offset+ on, without bringing them into the process where the system can. Its
- * position stays. +timeout+: the longest time without progress, in seconds. Raises EOFError when the file ends before;
- * otherwise as #write.
+ * Sends +length+ bytes of a file from +offset+ on. Uses sendfile where possible. The file's position does not change.
+ * +timeout+: the longest time without progress, in seconds. Raises EOFError when the file ends early, and the same
+ * exceptions as #write.
  */
 static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE length, VALUE timeout)
 {

@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* ns. The length that is counted for a turn in which a fiber is woken to send a part of a file. */
+/* ns. A turn that only wakes a fiber, which sends a part of a file, counts for this long. */
 static const int64_t FILE_PART = 100000;
 
 static void send_more(heddle_connection *connection)
@@ -50,8 +50,8 @@ static bool flush_earlier_output(heddle_connection *connection)
 }
 
 /*
- * Has the client left, as far as can be known? A client that has ended its side of the connection and still reads looks
- * like one that has closed its socket.
+ * Has the client probably left? This is not certain: a client that has only ended its side of the connection looks as
+ * if it had closed its socket.
  */
 static bool has_client_left(const heddle_connection *connection)
 {
@@ -69,7 +69,7 @@ bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
     return has_client_left(connection);
 }
 
-/* Leaves a connection at rest that the loop owned only for this event. */
+/* Leaves the connection at rest again: the loop owned it only for this event. */
 static void release_queued(heddle_connection *connection)
 {
     if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
@@ -160,7 +160,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_BODY:
-        /* a chunked body pauses, but is not too slow as a whole: calls the application, which may read it */
+        /* a streamed body pauses, but is not too slow as a whole: so calls the application, which may read it */
         if (h1->streams && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else
@@ -173,7 +173,7 @@ static void handle_deadline(heddle_connection *connection)
     case HEDDLE_H1_DISCARD:
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         break;
-    case HEDDLE_H1_SPOOLING: /* the disk is slow, not the client: no time limit */
+    case HEDDLE_H1_SPOOLING: /* no time limit: the disk is slow, not the client */
         break;
     case HEDDLE_H1_SENDING:
         if (heddle_link_is_listed(&connection->turn_link)) { /* it waits for its turn, not for the client */
@@ -248,7 +248,7 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_connection_limited_since(connection, heddle_h1_idle_timeout(connection));
 }
 
-/* Since when the client has sent and read nothing although it must. */
+/* Since when the client has neither sent nor read anything, although the server waits for it. */
 static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
@@ -339,11 +339,10 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_response(engine, h1->exchange, status);
-    /* The connection stays open even if the server has begun to stop: this response has told the client so. */
+    /* The connection stays open even if the server has begun to stop, because this response has promised that. */
     reusable = reusable && !connection->error && may_discard_body(engine, h1);
     /*
-     * The next request may be parsed before the runner has released this exchange, and needs this spool's room on the
-     * disk.
+     * Releases the spool's room on the disk. The next request may need it before the runner has released this exchange.
      */
     if (h1->exchange->spool)
         heddle_body_spool_uncount(h1->exchange->spool);

@@ -14,8 +14,8 @@ typedef enum {
     HEDDLE_H1_IDLE,    /* between requests */
     HEDDLE_H1_HEAD,    /* receives a head */
     HEDDLE_H1_BODY,    /* receives a body before the request is served */
-    HEDDLE_H1_SPOOLING, /* a part of the body is being written to its file; meanwhile nothing is received */
-    HEDDLE_H1_READY,   /* the request waits for a runner, or has one */
+    HEDDLE_H1_SPOOLING, /* a part of the body is written to its file; nothing is received meanwhile */
+    HEDDLE_H1_READY,   /* the request waits for a runner, or a runner serves it */
     HEDDLE_H1_DISCARD, /* receives the rest of a body that the application did not read */
     HEDDLE_H1_SENDING, /* sends the rest of its output; heddle_h1.after_sending follows */
     HEDDLE_H1_LINGER,  /* the last response was sent, and the client still sends */
@@ -40,10 +40,10 @@ typedef struct {
     bool streams;    /* the application reads the body while it is received */
     uint32_t seen;   /* bytes of an incomplete head that were parsed */
     int64_t head_began; /* when the first bytes of an incomplete head came */
-    int64_t body_deadline; /* see heddle_body_next_deadline; moved later by the time that writing took */
+    int64_t body_deadline; /* see heddle_body_next_deadline; the time that the disk takes is added */
     int64_t body_heard;    /* when the last bytes of the body came; CLOCK_MONOTONIC, ns */
     int64_t writing_since; /* when the writing of a part of the body to its file began */
-    uint64_t taken;  /* bytes received of the body, or while lingering */
+    uint64_t taken;  /* bytes of the body that were received; in the stage LINGER, discarded bytes */
     int64_t left;    /* bytes left of a body of known length; or HEDDLE_CHUNKED_BODY, HEDDLE_NO_BODY */
     heddle_chunked chunked;
     heddle_exchange *exchange; /* the exchange that is received, waits or runs; or NULL */
@@ -72,14 +72,14 @@ bool heddle_h1_may_persist(const heddle_connection *connection);
 /* Called when the response is complete or queued: the runner releases the connection. */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
- * Called when a response with this status was written that changes the protocol: the runner releases the connection,
+ * Called when a response with this status was written, which changes the protocol. The runner releases the connection,
  * and `protocol` begins on it.
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
                                                void *session, int status);
 /*
- * Like heddle_h1_complete_response, but then the connection lingers, so that a client that is still sending gets the
- * response.
+ * Like heddle_h1_complete_response, but the connection lingers afterwards, so that a client that is still sending gets
+ * the response.
  */
 HEDDLE_LAST_USE void heddle_h1_complete_rejection(heddle_connection *connection, int status);
 /* `watch_disconnect` of the exchange's operations. */

@@ -12,7 +12,7 @@ void heddle_h1_close(heddle_connection *connection)
 
 /* -- queueing ----------------------------------------------------------------------------------------------------- */
 
-/* How many requests follow in the received bytes, if they are as long as this one. */
+/* Estimates how many requests follow in the received bytes, as if each were as long as this one. */
 static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
@@ -25,8 +25,8 @@ static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 }
 
 /*
- * The queue's time limit counts from now if a body was received, which may be long after the head; otherwise from the
- * request's arrival.
+ * The queue's time limit counts from the request's arrival. If a body was received, it counts from now, which may be
+ * long after the head.
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 {

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * The transitions between a session's stages. Each file calls those above it in this list only:
+ * The transitions between a session's stages. Each file calls only the files above it in this list:
  *
  *   session.c   queues a request, sends the rest of a response, rejects, lingers, closes
  *   body.c      a body, up to its end
@@ -49,10 +49,10 @@ static inline void heddle_h1_enter(heddle_h1 *h1, heddle_h1_stage stage)
 /* The result of parsing more bytes. */
 typedef enum {
     HEDDLE_H1_MORE,    /* more bytes are needed */
-    HEDDLE_H1_SERVE,   /* the request can be queued for a runner */
+    HEDDLE_H1_SERVE,   /* the request is ready to be queued for a runner */
     HEDDLE_H1_SPOOLS,  /* nothing can be parsed until a part of the body is written */
-    HEDDLE_H1_DISCARDED, /* an unread body has ended: its response is sent before the next request is parsed */
-    HEDDLE_H1_ENDED,   /* this session reads no more: the connection is closing or gone, or has changed to HTTP/2 */
+    HEDDLE_H1_DISCARDED, /* an unread body has ended; its response must be sent before the next request is parsed */
+    HEDDLE_H1_ENDED,   /* the session is over: the connection is closing or gone, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
 /* -- h1/session.c -------------------------------------------------------------------------------------------------- */
@@ -83,12 +83,12 @@ HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *con
  * memory.
  */
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
-/* Called when no bytes of the body are here now: sets the deadline for the next bytes. */
+/* Called when all received bytes of the body are used: sets the deadline for the next bytes. */
 void heddle_h1_await_body(heddle_connection *connection);
 
 /* -- h1/reading.c ----------------------------------------------------------------------------------------------- */
 
-/* Receives bytes and parses them until a request is complete, or no more bytes are here. */
+/* Receives bytes and parses them until a request is complete, or until all bytes that have come are parsed. */
 HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
 /* Parses the bytes that were received earlier, then continues like heddle_h1_read_input. */
 HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
@@ -101,8 +101,8 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
- * How long a connection may wait for a request. A connection that has never sent a byte gets only the time of a head: a
- * client may open many such connections only to take up room.
+ * How long a connection may wait for a request. A connection that has never sent a byte gets only the time limit of a
+ * head, because a client may open many connections just to occupy room.
  */
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
 /* Has a head begun? Empty lines before a request are ignored. */

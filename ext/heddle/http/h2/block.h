@@ -1,9 +1,6 @@
 #pragma once
 
-/*
- * A header block that is being made into a request or a response: first each field is checked alone, then all fields
- * together.
- */
+/* Makes a request or a response of a header block: first checks each field alone, then all fields together. */
 
 #include "http/control_fields.h"
 #include "http/h2/session_state.h"
@@ -24,8 +21,8 @@ struct heddle_h2_block {
     heddle_field *fields;
     uint32_t field_count, line_count, crumbs;
     uint64_t list_size;    /* as counted by RFC 9113, 6.5.2 */
-    bool response;         /* a response's block, otherwise a request's */
-    bool trailers;         /* the fields of a request's trailers are not kept */
+    bool response;         /* the block of a response; false: of a request */
+    bool trailers;         /* the block has a request's trailers, which are only checked */
     bool malformed, too_large, no_memory;
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];
@@ -38,7 +35,7 @@ void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *fie
 
 typedef enum {
     HEDDLE_H2_ACCEPTED,
-    HEDDLE_H2_REJECTED,   /* a response with the rejection's status is due */
+    HEDDLE_H2_REJECTED,   /* the request gets a response with the rejection's status */
     HEDDLE_H2_MALFORMED, /* a stream error */
 } heddle_h2_block_result;
 

@@ -55,7 +55,7 @@ static bool same_host(const heddle_h2_block *block, heddle_slice a, heddle_slice
     return true;
 }
 
-/* :authority and Host must be equal if a request has both. The application gets Host in any case. */
+/* If a request has both :authority and Host, they must be equal. The application always gets Host. */
 static bool judge_authority(heddle_h2_block *block, heddle_request_head *head)
 {
     const heddle_control_fields *controls = &block->controls;
@@ -87,7 +87,7 @@ static bool judge_target(const heddle_h2_block *block, heddle_request_head *head
         return false;
     head->target = target;
     heddle_method method = head->method_id;
-    if (has_path && method == HEDDLE_CONNECT) /* this is an extended CONNECT, which has a URL like any other request */
+    if (has_path && method == HEDDLE_CONNECT) /* an extended CONNECT has a URL like any other request */
         head->method_id = HEDDLE_GET;
     heddle_rejection unused;
     bool fits = heddle_target_split(head, block->bytes->bytes, &unused) == 0;
@@ -116,7 +116,9 @@ static void join_crumbs(heddle_h2_block *block)
     heddle_field *first = NULL;
     if (block->crumbs < 2)
         return;
-    /* The crumbs are slices of these bytes: reserving room now keeps the bytes in place while they are copied. */
+    /*
+     * Reserves room first, because the crumbs are slices of the same bytes, which must not move while they are copied.
+     */
     if (!heddle_bytes_reserve(block->bytes, block->bytes->size + block->crumbs * 2)) {
         block->no_memory = true;
         return;
@@ -169,7 +171,7 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
         return HEDDLE_H2_MALFORMED;
     join_crumbs(block);
     if (head->content_length >= 0 && (uint64_t)head->content_length > block->limits->body_limit)
-        return reject_block(rejection, CONTENT_TOO_LARGE, "the body is larger than this server takes");
+        return reject_block(rejection, CONTENT_TOO_LARGE, "the body is larger than this server allows");
     if (block->controls.more_expected)
         return reject_block(rejection, EXPECTATION_FAILED,
                             "the only expectation that this server meets is 100-continue");

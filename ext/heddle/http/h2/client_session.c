@@ -27,7 +27,7 @@ heddle_h2_limits heddle_h2_client_limits(void)
     limits.crumb_count = 0;
     limits.keep_underscores = true;
     limits.continuations = 8;
-    limits.fields_a_feed = UINT32_MAX; /* no other connection waits for a turn */
+    limits.fields_a_feed = UINT32_MAX; /* a client's connections take no turns */
     limits.reset_burst = 1000;
     limits.reset_rate = 100;
     limits.stream_output = 128 << 10;
@@ -110,7 +110,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
     }
     if (!stream || !encode_request(session, fields, pseudo, count) || !heddle_h2_write_block(session, stream, end)) {
         if (stream)
-            stream->held = false; /* the result tells the caller */
+            stream->held = false; /* the caller knows it from the result, so on_reset is not called */
         heddle_h2_fail_without_memory(session);
         result = HEDDLE_H2_GONE;
     } else {
@@ -142,8 +142,8 @@ static int read_status(const heddle_h2_block *block)
 }
 
 /*
- * How many bytes of DATA may follow. -1 if that is unknown, -2 if the fields contradict each other or the end of the
- * stream.
+ * Returns how many bytes of DATA must follow; -1 if that is unknown, and -2 if the fields contradict each other or the
+ * end of the stream.
  */
 static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {

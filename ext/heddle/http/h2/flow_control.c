@@ -36,8 +36,8 @@ void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint3
 }
 
 /*
- * Announces the credit as soon as it is half of the full window, to send fewer WINDOW_UPDATEs than one for each DATA
- * frame.
+ * Announces the credit only when it has reached half of the full window. A WINDOW_UPDATE for each DATA frame would cost
+ * too much.
  */
 static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *credit, int64_t *window, uint32_t full)
 {
@@ -79,8 +79,8 @@ static uint32_t cut_size(size_t size, uint32_t most)
 }
 
 /*
- * Called for bytes that the application has not read yet. The connection's window gets them back now, so that other
- * streams continue; the stream's own window gets them when they are consumed.
+ * Called for bytes that the application has not read yet. They are credited to the connection's window now, so that
+ * other streams continue. The stream's own window is credited when they are consumed.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size)
 {

@@ -84,7 +84,7 @@ typedef struct {
     heddle_h2_frame frame;
     uint32_t left;                         /* bytes of the payload that are still to come */
     uint8_t header[HEDDLE_H2_HEADER_SIZE];
-    /* how many bytes of the frame's header came; when all have come, the payload is being read */
+    /* how many bytes of the frame's header have come; all of them while the payload is read */
     uint8_t header_size;
 } heddle_h2_reader;
 

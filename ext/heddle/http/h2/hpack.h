@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * HPACK (RFC 7541), for servers and clients. Uses no Ruby. A decoder or encoder must be all zero; then call
+ * HPACK (RFC 7541), for servers and clients. Uses no Ruby. A new decoder or encoder is all zero. Then call
  * heddle_hpack_decoder_limit or heddle_hpack_encoder_limit. An empty dynamic table takes no memory.
  */
 
@@ -20,7 +20,7 @@ enum {
 size_t heddle_huffman_size(const char *text, size_t size);
 /* Encodes into `to`, which has room for heddle_huffman_size bytes. */
 void heddle_huffman_encode(const char *text, size_t size, uint8_t *to);
-/* The largest size of the text that so many bytes can encode. */
+/* The size of the longest text that `size` bytes can encode. */
 static inline size_t heddle_huffman_room(size_t size)
 {
     return size * 8 / 5 + 1;
@@ -70,7 +70,7 @@ void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit);
 typedef struct {
     const char *name, *value;
     uint32_t name_size, value_size;
-    bool never_indexed; /* a proxy must not index it either */
+    bool never_indexed; /* proxies must not index the field either */
 } heddle_hpack_field;
 
 /* A complete header block (RFC 9113, 4.3) that is being decoded. */
@@ -100,7 +100,7 @@ typedef struct {
     uint32_t lowest_limit; /* the lowest limit since the last block; the next block announces it (RFC 7541, 4.2) */
     bool limit_changed;
     uint8_t seen_next;
-    /* hashes of fields that were sent in full: when such a field is sent again, it is indexed */
+    /* hashes of fields that were sent in full; a field that is sent again is indexed */
     uint32_t seen[HEDDLE_HPACK_SEEN];
 } heddle_hpack_encoder;
 

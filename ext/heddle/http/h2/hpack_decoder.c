@@ -90,7 +90,7 @@ static bool find_indexed(const heddle_hpack_block *block, uint32_t index, heddle
     return true;
 }
 
-/* Copies the name: inserting the field may evict the entry that has it. */
+/* Copies the name, because inserting the field may evict the entry that holds the name. */
 static void keep_name(heddle_hpack_block *block, heddle_hpack_field *field)
 {
     char *copy = block->scratch->bytes + block->scratch->size;

@@ -146,7 +146,7 @@ static uint32_t find_dynamic(const heddle_hpack_table *table, uint32_t hash, con
     return 0;
 }
 
-/* Notes a field that is sent in full. Returns true if it was already sent lately: then it is worth an entry. */
+/* Notes a field that is sent in full. Returns true if it was sent lately, and so deserves an entry in the table. */
 static bool note_seen(heddle_hpack_encoder *encoder, uint32_t hash)
 {
     for (unsigned i = 0; i < HEDDLE_HPACK_SEEN; i++) {
@@ -158,8 +158,8 @@ static bool note_seen(heddle_hpack_encoder *encoder, uint32_t hash)
 }
 
 /*
- * Is the value secret? If it were indexed, the size of later blocks would tell an attacker whether a guess is right
- * (RFC 7541, 7.1).
+ * Is the value secret? If a secret were indexed, the size of later blocks would show an attacker whether a guess is
+ * right (RFC 7541, 7.1).
  */
 static bool is_sensitive(const char *name, size_t size)
 {

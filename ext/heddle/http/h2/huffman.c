@@ -107,7 +107,7 @@ size_t heddle_huffman_size(const char *text, size_t size)
 
 void heddle_huffman_encode(const char *text, size_t size, uint8_t *to)
 {
-    uint64_t pending = 0; /* its lowest `count` bits are not written yet; fewer than 8 between symbols */
+    uint64_t pending = 0; /* its lowest `count` bits are not written yet; `count` is less than 8 between symbols */
     unsigned count = 0;
     for (size_t i = 0; i < size; i++) {
         huffman_code code = codes[(uint8_t)text[i]];

@@ -4,7 +4,7 @@
 
 enum {
     SECOND = 1000000000,
-    A_STREAM = 10,           /* tokens that each stream adds */
+    A_STREAM = 10,           /* PRIORITY or WINDOW_UPDATE frames for each stream */
     A_DATA_FRAME = 4,        /* WINDOW_UPDATEs for each DATA frame that we sent */
     OVERHEAD_RATIO = 8,      /* received bytes for each byte of payload */
     REST_AFTER = 2,          /* seconds without streams before memory is freed */
@@ -31,7 +31,7 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .updates = 100,
         .settings_entries = 32,       /* RFC 9113 and its extensions define 9 */
         .continuations = 4,           /* together with HEADERS 80 KiB, more than the default of header_limit */
-        .stream_output = 256 << 10,   /* bytes that are kept for a slow reader */
+        .stream_output = 256 << 10,   /* bytes of a body that are kept for a slow client */
         .connection_output = 1 << 20, /* bytes, for all streams of a connection */
         .write_rate = 1000,           /* bytes a second: less than any mobile network carries */
         .write_timeout = INT64_C(30) * SECOND, .head_timeout = INT64_C(10) * SECOND,
@@ -143,8 +143,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
 }
 
 /*
- * Was less output sent in the last write_timeout than write_rate demands? Begins a new time span when the current one
- * is over.
+ * Was less output sent in the last write_timeout than write_rate demands? Begins a new span of time when the last one
+ * has ended.
  */
 static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
 {
@@ -158,9 +158,8 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * A client that takes output too slowly is judged by the bytes that were sent, not by its last WINDOW_UPDATE: a byte
- * now and then is not enough. A stream that waits for its turn has not stalled: the limit of the connection applies to
- * it.
+ * Finds clients that take output too slowly. The number of sent bytes decides, because a client may take a single byte
+ * now and then. A stream that waits for its turn has not stalled: only the limit of the connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)
 {

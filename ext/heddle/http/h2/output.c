@@ -8,9 +8,9 @@
  */
 
 enum {
-    /* ns. Only after this long streams are limited to their shares: the client may be about to read */
+    /* ns. Streams are limited to their shares after this time: the client may be about to read */
     CROWDED = 1000000000,
-    SMALLEST_PIECE = 1024, /* no frame is cut to fewer bytes, unless the body has no more */
+    SMALLEST_PIECE = 1024, /* no frame has fewer bytes, unless the body ends with it */
 };
 
 void heddle_h2_note_output(heddle_h2_session *session)
@@ -71,7 +71,7 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     stream->listed = can_send;
 }
 
-/* The stream to send now: one of the most urgent. Incremental and other streams take turns. */
+/* Returns one of the most urgent streams, to be sent now. Incremental streams and other streams take turns. */
 static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 {
     heddle_h2_schedule *schedule = session->schedule;
@@ -90,7 +90,7 @@ static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 
 /* -- bodies -------------------------------------------------------------------------------------------------------- */
 
-/* The bytes of all bodies that the session has copied. */
+/* The bytes of bodies that the session holds copies of. */
 static size_t count_kept(const heddle_h2_session *session)
 {
     return session->queued - session->lent;

@@ -147,7 +147,7 @@ static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, h
     return heddle_h2_is_open(session);
 }
 
-/* Discards bytes of a DATA frame, and gives them back to the connection's window. */
+/* Discards bytes of a DATA frame, and credits them to the connection's window. */
 static void skip_data(heddle_h2_session *session, uint32_t size)
 {
     uint32_t part = size < session->data_left ? size : session->data_left;
@@ -439,7 +439,7 @@ bool heddle_h2_fed_enough(const heddle_h2_session *session)
            session->fed_fields >= session->limits->fields_a_feed;
 }
 
-/* Returns false while the peer does not read its output, and when other connections should get their turn. */
+/* Returns false while much output waits for the peer, and when other connections should get their turn. */
 static bool wants_more(const heddle_h2_session *session)
 {
     return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&

@@ -4,9 +4,9 @@
  * One side of an HTTP/2 connection (RFC 9113, 9218, 8441) without sockets, clocks or Ruby: the server's side, or the
  * client's (at the end of this file). The owner, which is the code that embeds the session (h2/server/server.c,
  * h2/client/client.c), feeds it the peer's bytes, and pulls the bytes to send. The owner may read the records
- * (session_state.h). It sets only a stream's `owner` and `tunnel`, and `now` before calls that have no parameter for
- * the time. Times are nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may call these
- * functions.
+ * (session_state.h). It may set only a stream's `owner` and `tunnel`, and the session's `now` before calls that have no
+ * parameter for the time. Times are nanoseconds of a monotonic clock, sizes are bytes. Only one thread at a time may
+ * call these functions.
  */
 
 #include "http/h2/frame.h"
@@ -37,7 +37,7 @@ typedef struct {
     uint32_t refused_burst;       /* streams beyond max_streams, which are refused; refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
-    uint32_t overhead; /* an eighth of all received bytes may exceed the payload, received and sent, by so many bytes */
+    uint32_t overhead; /* an eighth of all received bytes may exceed all payload, received and sent, by this number */
     uint32_t control_answers;     /* the most answers to SETTINGS and PING that were not pulled yet */
     /*
      * the most WINDOW_UPDATE frames, and the most PRIORITY frames; each stream and each DATA frame sent allows some
@@ -71,7 +71,7 @@ typedef struct {
     const heddle_field *fields;
     uint32_t field_count;
     const char *bytes;  /* the bytes of the fields' slices */
-    size_t size;        /* of the bytes */
+    size_t size;        /* the number of these bytes */
     bool ended;         /* nothing follows: the next call is on_end */
 } heddle_h2_response;
 
@@ -93,13 +93,13 @@ typedef struct {
     /* Called when the stream has ended early: nothing more is sent, and the owner may free the bytes that it lent. */
     void (*on_reset)(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
     /*
-     * Called when there is room for output again, after heddle_h2_write took less than it was given; heddle_h2_lend
-     * never causes this call. For a tunnel: called when all of its output was pulled, including the end.
+     * Called when there is room for output again, after heddle_h2_write took less than it was given. heddle_h2_lend
+     * never causes this call. A tunnel gets this call when all of its output was pulled, including the end.
      */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Called when request and response are complete, and all of the response was pulled. */
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* Passes a head or trailers of a response. The client has this instead of on_request and on_rejection. */
+    /* Passes a head or trailers of a response. A client gets this call instead of on_request and on_rejection. */
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
 } heddle_h2_operations;
 
@@ -124,7 +124,7 @@ heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations,
 void heddle_h2_session_free(heddle_h2_session *session);
 
 /*
- * Reads bytes of the peer, the preface first. Returns how many bytes were used. These are fewer than `size` if much of
+ * Reads bytes of the peer, beginning with the preface. Returns how many bytes were used: fewer than `size` if much of
  * the session's output is not pulled yet, or if other connections need their turn.
  */
 size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes, size_t size);
@@ -152,7 +152,10 @@ void heddle_h2_abort(heddle_h2_session *session, int64_t now, heddle_h2_error er
 
 /* -- streams ------------------------------------------------------------------------------------------------------- */
 
-/* Urgency 0 to 7, 0 first (RFC 9218, 4.1). An application may override the client's choice. */
+/*
+ * Sets the priority: the urgency is 0 to 7, and 0 is sent first (RFC 9218, 4.1). An application may override the
+ * client's choice.
+ */
 void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t urgency, bool incremental);
 
 typedef struct {
@@ -175,14 +178,14 @@ typedef enum {
  */
 heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h2_stream *stream, int status,
                                             const heddle_h2_field *fields, size_t count, bool end);
-/* Checks only the fields, in the same way. Returns HEDDLE_H2_WRITTEN, or what is wrong with a field. */
+/* Checks the fields in the same way, and writes nothing. Returns HEDDLE_H2_WRITTEN, or what is wrong with a field. */
 heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
 /* Copies a part of the body. Returns how many bytes were taken: the rest may be written after on_window. */
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
- * Sends bytes without a copy. They may outlive the stream and its owner: `end_loan` is called with `loan` when the
- * bytes are no longer needed. That may be after heddle_h2_release, and within heddle_h2_session_free. Lent bytes do not
- * reduce the room of other streams. Returns false if the bytes can't be sent.
+ * Sends bytes without a copy. The bytes may be needed longer than the stream and its owner exist. `end_loan` is called
+ * with `loan` when they are no longer needed. That may be after heddle_h2_release, and within heddle_h2_session_free.
+ * Lent bytes do not reduce the room of other streams. Returns false if the bytes can't be sent.
  */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                     void (*end_loan)(void *loan), void *loan);
@@ -194,8 +197,8 @@ bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const 
 bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                            const char *more, size_t more_size);
 /*
- * For owners that use heddle_h2_write_whole: have bodies exceeded connection_output for a second, while this stream has
- * more than an equal share of it, and more than one frame?
+ * For owners that use heddle_h2_write_whole. Have bodies exceeded connection_output for a second, and does this stream
+ * have more than its equal share and more than one frame?
  */
 bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
@@ -227,11 +230,14 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 /* -- the client's side --------------------------------------------------------------------------------------------- */
 
 heddle_h2_limits heddle_h2_client_limits(void);
-/* May a request begin now? False at the server's limit of requests in progress, and after its GOAWAY. */
+/* May a request begin now? Returns false at the server's limit of requests in progress, and after its GOAWAY. */
 bool heddle_h2_may_open(const heddle_h2_session *session);
 /* How many requests may be in progress, by the server's and our limits. */
 uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);
-/* Can no request begin any more: after GOAWAY, when no stream ids are left, or when the session has ended? */
+/*
+ * Returns true if no request can begin any more: after GOAWAY, when no stream ids are left, or when the session has
+ * ended.
+ */
 bool heddle_h2_is_leaving(const heddle_h2_session *session);
 /*
  * Begins a request. Its pseudo-header fields come first; all names are in lower case. `end`: the request has no body;

@@ -19,7 +19,7 @@ typedef enum {
     HEDDLE_H2_HALF_CLOSED_REMOTE, /* the request is complete */
     HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
-    HEDDLE_H2_RESET_BY_PEER,      /* or excluded from service by the server's GOAWAY */
+    HEDDLE_H2_RESET_BY_PEER,      /* or the server's GOAWAY excludes it */
     HEDDLE_H2_FORGOTTEN,          /* closed so long ago that the session does not know how, or never used */
     HEDDLE_H2_STATES,
 } heddle_h2_state;
@@ -118,7 +118,7 @@ struct heddle_h2_stream {
     uint8_t urgency;
     uint8_t waits;       /* heddle_h2_wait */
     bool incremental;
-    bool held;           /* the owner uses it */
+    bool held;           /* the owner still uses it */
     bool listed;         /* it is in the list of streams that can send */
     bool head_written, finished; /* set by the owner */
     bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
@@ -132,8 +132,8 @@ struct heddle_h2_stream {
      */
     bool tunnel;
     int64_t send_window, receive_window;
-    uint32_t credit;     /* consumed, and not announced by WINDOW_UPDATE yet */
-    uint32_t unconsumed; /* delivered, and not consumed */
+    uint32_t credit;     /* consumed bytes that no WINDOW_UPDATE has announced yet */
+    uint32_t unconsumed; /* bytes that the owner got and has not consumed */
     uint32_t kept;       /* the part of `unconsumed` that was credited to the connection's window */
     int64_t body_left;   /* bytes of the body still to come by content-length; -1: there is no content-length */
     heddle_h2_segment *first, *last;
@@ -161,7 +161,7 @@ typedef struct {
     heddle_h2_list sequential[HEDDLE_H2_URGENCIES], incremental[HEDDLE_H2_URGENCIES];
     uint8_t incremental_turn; /* a bit for each urgency: is an incremental stream next? */
     uint8_t early_next;
-    uint8_t early_bits[HEDDLE_H2_EARLY_PRIORITIES]; /* urgency, and 8: incremental */
+    uint8_t early_bits[HEDDLE_H2_EARLY_PRIORITIES]; /* the urgency, plus 8 if incremental */
     uint32_t early_streams[HEDDLE_H2_EARLY_PRIORITIES];
 } heddle_h2_schedule;
 
@@ -186,13 +186,13 @@ struct heddle_h2_session {
     bool goaway;          /* on the client: the server takes no further request */
     uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
     const char *reason;   /* the reason of the last failure, of the session or of a stream; NULL: none */
-    uint8_t depth;        /* nested calls into the session: dead streams are freed at the end of the outermost */
+    uint8_t depth;        /* nested calls into the session; the outermost one frees dead streams at its end */
 
     /* The frame that is being read. */
     heddle_bytes gathered; /* its payload, if it came in pieces */
     bool skipped;          /* its payload is discarded */
     bool padding_known;
-    uint32_t data_left;    /* bytes of DATA, from `padding_known` on without its padding */
+    uint32_t data_left;    /* bytes of DATA; once `padding_known` is set, without the padding */
 
     /* The header block that is being read. */
     heddle_bytes block;
@@ -223,13 +223,13 @@ struct heddle_h2_session {
     heddle_bytes output; /* whole frames other than DATA, in order */
     uint32_t answers;    /* how many of these frames answer PING and SETTINGS */
     uint32_t listed_count;
-    size_t queued;       /* bytes of all streams' content that were not pulled yet, lent ones included */
+    size_t queued;       /* bytes of all streams' content, lent bytes included, that were not pulled yet */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
     size_t lent; /* the part of `queued` that was given to heddle_h2_lend, and is not in the session's memory */
 
     heddle_h2_bucket resets, refused, controls;
     uint64_t opened, data_frames, window_updates, priorities;
-    uint64_t received, payload; /* bytes of received frames; bytes of their payload and of the DATA that was sent */
+    uint64_t received, payload; /* bytes of received frames; bytes of their payload plus bytes of sent DATA */
 
     heddle_h2_progress progress;
     int64_t check_at, drain_at;
@@ -258,7 +258,7 @@ static inline void heddle_h2_enter_drain(heddle_h2_session *session, heddle_h2_d
 /* -- streams.c ----------------------------------------------------------------------------------------------------- */
 
 heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32_t id);
-/* The state of any stream, also of one without a record. */
+/* Returns the state of any stream, even if it has no record. */
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id);
 heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id);
 /* Moves the stream to its next state; a closed stream without an owner is freed at the end of the call. */
@@ -316,8 +316,8 @@ void heddle_h2_take_ping(heddle_h2_session *session, const heddle_h2_frame *fram
 
 void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint32_t increment);
 /*
- * Gives `size` consumed bytes back to the windows, so that the peer may send them again; the peer learns that by
- * WINDOW_UPDATE. Without a stream the bytes count only for the connection. Bytes that are discarded count as consumed.
+ * Credits `size` consumed bytes to the windows, which WINDOW_UPDATE announces to the peer. Without a stream, only the
+ * connection's window is credited. Discarded bytes count as consumed.
  */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
@@ -360,7 +360,10 @@ void heddle_h2_free_segment(heddle_h2_segment *segment);
 
 /* -- headers_writer.c ---------------------------------------------------------------------------------------------- */
 
-/* Between these two calls a header block is put together in the workspace. Both return false without memory. */
+/*
+ * heddle_h2_start_block begins a header block in the workspace, and heddle_h2_write_block queues its frames. Both
+ * return false without memory.
+ */
 bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field);

@@ -228,7 +228,7 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream)
 
 /* -- early ends ---------------------------------------------------------------------------------------------------- */
 
-/* The stream may have no owner afterwards, but is not freed before the outermost call ends. */
+/* Afterwards the stream may have no owner, but it is not freed before the outermost call ends. */
 static void report_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     if (stream->held)
@@ -318,7 +318,7 @@ void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *st
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_END);
-    /* Tells the client that it need not send the rest of its request (RFC 9113, 8.1). */
+    /* This RST_STREAM lets the client stop sending its request (RFC 9113, 8.1). */
     if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel && !session->is_client) {
         reset_stream(session, stream, HEDDLE_H2_NO_ERROR);
         if (stream->held)

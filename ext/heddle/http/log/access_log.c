@@ -131,7 +131,7 @@ static VALUE access_log_line(VALUE self, VALUE format, VALUE time, VALUE object,
 /*
  * call-seq: AccessLog.of_plain(format, time, exchange, id) -> String or nil
  *
- * The line of a response that the extension has sent completely; nil for other responses.
+ * The line of a response that C code has sent completely; nil for other responses.
  */
 static VALUE access_log_of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
 {

@@ -7,8 +7,8 @@
 
 /* Bytes. Longer texts are cut. */
 enum {
-    HEDDLE_LOG_TARGET = 4096, /* of a target, in formats for programs */
-    HEDDLE_LOG_VALUE = 1024,  /* of a field's value */
+    HEDDLE_LOG_TARGET = 4096, /* bytes of a target, in formats for programs */
+    HEDDLE_LOG_VALUE = 1024,  /* bytes of a field's value */
     HEDDLE_LOG_METHOD = 32,
     HEDDLE_LOG_REQUEST_ID = 256,
     HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line */
@@ -24,7 +24,7 @@ typedef struct {
     uint64_t sent;
     int64_t now; /* CLOCK_MONOTONIC, ns */
     double seconds;
-    const char *time;   /* in the format's own form */
+    const char *time;   /* the time of day in the form that the format needs */
     VALUE remark, id;   /* Strings or nil */
 } heddle_log_entry;
 

@@ -13,7 +13,10 @@ typedef struct heddle_push_session heddle_push_session;
 
 typedef struct {
     const heddle_exchange_operations *exchanges; /* the operations of the exchanges that this carrier continues */
-    /* Was the whole request read, and is no fiber writing? Raises ClientGoneError when the client has left. */
+    /*
+     * Returns true if the whole request was read and no fiber is writing. Raises ClientGoneError when the client has
+     * left.
+     */
     bool (*is_free)(const heddle_exchange_handle *exchange);
     /*
      * Allocates what the carrier needs in the session. Returns false without memory. NULL if the carrier needs nothing.
@@ -25,9 +28,9 @@ typedef struct {
      */
     void (*begin)(heddle_push_session *socket, heddle_exchange_handle *exchange, int status, VALUE early);
     /*
-     * Queues bytes, and a String after them unless that is 0; a long String must be frozen. They are sent in the loop's
-     * next tick at the latest. If it returns false, there is no memory, and the output ends within a frame. May be
-     * called on any thread.
+     * Queues bytes, and then the String unless it is 0. A long String must be frozen. They are sent in the loop's next
+     * tick at the latest. Returns false without memory: then the output ends within a frame. May be called on any
+     * thread.
      */
     bool (*write)(heddle_push_session *socket, const char *bytes, size_t size, VALUE string);
     /*

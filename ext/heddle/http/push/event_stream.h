@@ -1,9 +1,8 @@
 #pragma once
 
 /*
- * Server-sent events (HTML standard, section 9.2) of a topic, without a fiber: when the response's head is sent, the
- * exchange ends, and the topic's messages are sent until the client leaves. This is the text of the events; events.c
- * has the streams.
+ * The text of server-sent events (HTML standard, section 9.2). events.c sends it: when the response's head is sent, the
+ * exchange ends. From then on the messages of a topic are sent without a fiber, until the client leaves.
  */
 
 #include "http/protocols.h"
@@ -32,7 +31,10 @@ VALUE heddle_event_text(VALUE data);
  */
 VALUE heddle_event_chunk(VALUE text);
 
-/* Writes "id: position\n\n": a client that has not got an event yet reconnects with this position. Returns the size. */
+/*
+ * Writes "id: position\n\n", so that a client that has got no event yet reconnects with this position. Returns the
+ * size.
+ */
 size_t heddle_events_first_id(const heddle_subscriber *subscriber, char *text, size_t room);
 /* Writes "retry: …\n\n" with a random time, so that clients don't reconnect all at once. */
 size_t heddle_events_farewell(char *text, size_t room);

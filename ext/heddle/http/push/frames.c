@@ -18,7 +18,7 @@ static void handle_message(heddle_push_session *socket)
         socket->traffic.received_bytes += message->size;
         heddle_push_deliver(socket, message);
     } else {
-        free(message); /* the handler has been told that the socket is closed */
+        free(message); /* the handler knows already that the socket is closed */
     }
 }
 
@@ -54,7 +54,7 @@ static void end_unfinished(heddle_push_session *socket, const char *reason)
     heddle_push_release_hold(socket);
 }
 
-/* Of the sockets with an unfinished message, in the order in which these began; NULL: there is no further one. */
+/* Returns the socket whose unfinished message began next, or NULL. */
 static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session *socket)
 {
     heddle_link *head = &engine->receiving;
@@ -68,7 +68,7 @@ static uint16_t find_address(const heddle_push_session *socket)
     return socket->work.connection ? socket->work.connection->address_bucket : 0;
 }
 
-/* If an address has more than half of all bytes, it is one of its sockets. */
+/* If an address has more than half of all bytes, considers only its sockets. */
 static heddle_push_session *find_oldest(heddle_engine *engine)
 {
     heddle_majority majority = {0};
@@ -95,7 +95,7 @@ static void check_budget(heddle_push_session *socket)
     }
 }
 
-/* Called when all received bytes were read: gives an unfinished message a time limit, like a request's body. */
+/* Called when all received bytes were read. An unfinished message gets a time limit, like a request's body. */
 static void track_message(heddle_push_session *socket)
 {
     heddle_websocket_reader *reader = socket->reader;
@@ -202,7 +202,7 @@ VALUE heddle_push_text_of(VALUE string)
     if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
         string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
     if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
-        rb_raise(rb_eArgError, "the message is not valid UTF-8: text has to be; for other bytes use String#b");
+        rb_raise(rb_eArgError, "the message is not valid UTF-8, as text must be; send other bytes with String#b");
     return string;
 }
 
@@ -292,7 +292,7 @@ static void check_client(heddle_push_session *socket, int64_t now)
     size_t pending = heddle_push_pending(socket);
     bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
     bool moved = heddle_push_has_output_moved(socket, pending) && (full || socket->stalls);
-    /* if paused, the lack of input says nothing about the client; if output has moved, the client reads */
+    /* a paused socket reads no input, so silence means nothing; if output has moved, the client reads */
     if (socket->paused || moved)
         socket->heard = now;
     if (socket->pinged && socket->heard >= socket->pinged_at)

@@ -4,7 +4,7 @@
 #include "http/push/session.h"
 
 enum {
-    READS = 2, /* after so many reads of the scratch buffer's size the socket waits for its turn (turns.h) */
+    READS = 2, /* after this many full reads of the scratch buffer the socket waits for its turn (turns.h) */
 };
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
@@ -279,7 +279,7 @@ static int64_t heard_at(const heddle_connection *connection)
     return busy ? INT64_MAX : socket->heard;
 }
 
-/* Closes the socket with a code that tells the client to come back later. */
+/* Closes the socket with the code 1013, after which the client reconnects later. */
 static void yield_room(heddle_connection *connection)
 {
     heddle_push_session *socket = heddle_push_session_of(connection);

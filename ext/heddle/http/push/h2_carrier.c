@@ -1,4 +1,4 @@
-/* Carries a push session on a stream of HTTP/2; a WebSocket as RFC 8441 says. */
+/* A stream of HTTP/2 as the carrier of a push session: a WebSocket (RFC 8441) or an event stream. */
 
 #include "http/h2/server/server.h"
 #include "http/push/session.h"
@@ -128,7 +128,7 @@ static bool write_output(heddle_push_session *socket, const char *bytes, size_t 
 
 static bool send_frame(heddle_push_session *socket, VALUE frame)
 {
-    /* it is queued: the HTTP/2 session sends the output of all its streams together */
+    /* only queued, because the HTTP/2 session sends the output of all its streams together */
     return write_output(socket, NULL, 0, frame);
 }
 

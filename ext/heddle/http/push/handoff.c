@@ -1,6 +1,6 @@
 /*
  * Hands a WebSocket off to another process: its descriptor, the state of its handler, and its topics, each with its
- * position. Only a socket between two messages is handed off: nothing is queued, half read or unsent.
+ * position. A socket is handed off only between two messages, when nothing is queued, half read or unsent.
  *
  * The other process may run an older or newer Heddle. A change of the fields, or of the numbers in them, changes
  * VERSION.
@@ -91,10 +91,10 @@ static void add_subscription(heddle_words_writer *words, const heddle_push_subsc
 /*
  * call-seq: hand_off(socket, name, state) -> :done, :full, :busy or :fixed
  *
- * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff: The name of the
- * handler's class and the handler's state go with it. No callback is called in this process any more. Returns :full if
- * the SEQPACKET socket has no room now, :busy if input came meanwhile, and :fixed if the WebSocket is not on plain TCP
- * or the description is too long.
+ * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff. Also sends the
+ * name of the handler's class and the handler's state. From then on no callback is called in this process. Returns
+ * :full if the SEQPACKET socket has no room now, :busy if input came meanwhile, and :fixed if the WebSocket is not on
+ * plain TCP or the description is too long.
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
@@ -171,7 +171,7 @@ static bool is_label(heddle_words_field label)
     return label.size == 0 || parts == 3;
 }
 
-/* False: they are of another version of Heddle, or damaged. */
+/* Returns false if the fields are of another version of Heddle, or damaged. */
 static bool read_socket(VALUE description, socket_words *into)
 {
     heddle_words_reader words = heddle_words_open(RSTRING_PTR(description), (size_t)RSTRING_LEN(description), VERSION);

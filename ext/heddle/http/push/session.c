@@ -2,7 +2,7 @@
 
 #include "http/push/session.h"
 
-/* Frees a session that has no connection yet, or no longer. */
+/* Frees a session without a connection. */
 static void free_session(heddle_push_session *socket)
 {
     heddle_push_drop_messages(socket);
@@ -185,7 +185,7 @@ void heddle_push_release_hold(heddle_push_session *socket)
     if (--socket->depth > 0 || socket->running)
         return;
     if (connection && !heddle_push_is_in_loop(socket))
-        return; /* called on another thread: the output wakes the loop, which does the rest */
+        return; /* on another thread: the queued output wakes the loop, which does the rest */
     if (!connection)
         free_session(socket);
     else if (heddle_push_has_work(socket) && !socket->work.list)
@@ -212,7 +212,7 @@ void heddle_push_drop_carrier(heddle_push_session *socket)
     heddle_push_free_subscriptions(socket);
     heddle_push_drop_client(socket, abandoned);
     if (!socket->running && socket->depth == 0)
-        free_session(socket); /* otherwise the last function that uses it frees it */
+        free_session(socket); /* otherwise the last function that holds the session frees it */
 }
 
 void heddle_push_abandon(heddle_push_session *socket)

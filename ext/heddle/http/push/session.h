@@ -37,7 +37,7 @@ typedef struct heddle_push_pong heddle_push_pong;
 typedef enum {
     HEDDLE_PUSH_OPEN,
     HEDDLE_PUSH_CLOSING, /* our close frame is queued or sent, and the peer's has not come */
-    /* no more frames: the rest of the output is sent, then FIN; input is discarded up to the peer's FIN */
+    /* no frames are queued or read any more; the output is sent, then FIN; input is discarded */
     HEDDLE_PUSH_FINISHING,
     HEDDLE_PUSH_OVER, /* the carrier can't be used any more: it is closed after the last callback */
 } heddle_push_state;
@@ -63,8 +63,8 @@ enum {
 };
 
 /*
- * How the messages of a session are framed, and what its client's bytes mean. All operations are called while the
- * session is held (heddle_push_hold). Operations that send may be called on any thread.
+ * Frames the messages of a session, and reads its client's bytes. All operations are called while the session is held
+ * (heddle_push_hold). Operations that send may be called on any thread.
  */
 typedef struct {
     /* Does the client send frames, and answer our close frame? Otherwise its bytes are discarded. */
@@ -75,7 +75,7 @@ typedef struct {
     VALUE (*prepare)(VALUE data);
     /* Queues a message. Returns false without memory, or if the carrier is broken. */
     bool (*send)(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message);
-    /* Queues the last bytes before the session ends. Returns false in the same cases. */
+    /* Queues the last bytes before the session ends. Returns false in the same cases as `send`. */
     bool (*send_close)(heddle_push_session *session, unsigned code, const char *reason, size_t size);
     /* When an open session has something to send or to check; < 0: never. */
     int64_t (*next_check)(const heddle_push_session *session);
@@ -96,7 +96,7 @@ typedef struct {
 } heddle_push_traffic;
 
 struct heddle_push_session {
-    /* the members that a broadcast to ten thousand sockets uses come first, in few cache lines */
+    /* the members that a broadcast uses come first: together they fill few cache lines */
     heddle_work work;
     heddle_engine *engine;
     const heddle_push_carrier *carrier;
@@ -193,20 +193,20 @@ HEDDLE_LAST_USE void heddle_push_release_hold(heddle_push_session *socket);
 void heddle_push_resume_reading(heddle_push_session *socket);
 /* Begins the close handshake if the socket is open. Held. On any thread. */
 void heddle_push_begin_close(heddle_push_session *socket, unsigned code, const char *reason, size_t size);
-/* Ends the output after what is queued. Held, in the loop. */
+/* Ends the output as soon as the queued bytes are sent. Held, in the loop. */
 void heddle_push_finish_output(heddle_push_session *socket, unsigned code);
 /* Ends the socket with a close frame, without waiting for an answer. Held. */
 void heddle_push_fail_session(heddle_push_session *socket, unsigned code, const char *reason);
 /* Called when a flush has emptied the output: calls the handler and the subscriptions, and answers a ping. Held. */
 void heddle_push_handle_drained(heddle_push_session *socket);
 /*
- * Called when another process has got the socket: the connection is about to be detached, and no more callbacks are
+ * Called when another process has got the socket, before the connection is detached. From then on no callback is
  * called.
  */
 void heddle_push_finish_handoff(heddle_push_session *socket);
 /* Ends a socket whose carrier can't be used any more. Held. */
 void heddle_push_stop_carrier(heddle_push_session *socket);
-/* Ends it in the same way, but so that the client sees that frames are missing. */
+/* Like heddle_push_stop_carrier, but lets the client see that frames are missing. */
 void heddle_push_reset_carrier(heddle_push_session *socket);
 /* Begins the session on its carrier. */
 HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *socket, heddle_connection *connection);
@@ -214,7 +214,7 @@ HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *socket, hedd
 HEDDLE_LAST_USE void heddle_push_drop_carrier(heddle_push_session *socket);
 /* Called in a forked child, where the session's fibers do not exist. */
 void heddle_push_abandon(heddle_push_session *socket);
-/* Must the handler catch up before more is read? */
+/* Must reading pause until the handler has caught up? */
 bool heddle_push_must_pause(const heddle_push_session *socket);
 
 /* Is this the thread of its loop? */
@@ -230,17 +230,15 @@ void heddle_push_count_sent(heddle_push_session *socket, uint64_t bytes);
 /* Sets the time at which an open socket must do something next. Held. */
 void heddle_push_set_deadline(heddle_push_session *socket);
 void heddle_push_set_time_limit(heddle_push_session *socket, int64_t duration);
-/* How long the client has to close its side; shorter when the server stops. */
+/* How long the client may take to close its side; the time is shorter when the server stops. */
 int64_t heddle_push_closing_time(const heddle_push_session *socket);
 /* Handles the deadline's passing. Held. */
 void heddle_push_handle_deadline(heddle_push_session *socket);
-/*
- * Has the kernel taken output since the last check? When the send buffer is full, that means that the client has read.
- */
+/* Has the kernel taken output since the last check? If so while the send buffer is full, the client has read. */
 bool heddle_push_has_output_moved(heddle_push_session *socket, size_t pending);
 /*
- * Does the server stop, and is on_shutdown not due yet? For a session without a handler: is it open? Such a session can
- * be ended at any time, because its client reconnects with the position of the last event.
+ * Does the server stop, and is on_shutdown not due yet? For a session without a handler, returns whether it is open.
+ * Such a session can be ended at any time, because its client reconnects with the position of the last event.
  */
 bool heddle_push_has_to_retire(const heddle_push_session *socket);
 /* Schedules the end of the session; a session without a handler ends at once. */
@@ -281,13 +279,13 @@ VALUE heddle_push_text_of(VALUE string);
 /* -- pong.c -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Answers a ping, or keeps the payload of the latest one while a pong waits behind much output already (RFC 6455,
+ * Answers a ping. While a pong already waits behind much output, only keeps the payload of the latest ping (RFC 6455,
  * section 5.5.3). Returns false without memory, or if the carrier is broken. Held, in the loop.
  */
 bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, size_t size);
 /*
- * Called when some output was sent. If that includes the waiting pong, answers the ping that came after it. Held, in
- * the loop.
+ * Called when some output was sent. If the waiting pong was sent, answers the ping that came after it. Held, in the
+ * loop.
  */
 void heddle_push_update_pong(heddle_push_session *socket);
 
@@ -295,7 +293,7 @@ void heddle_push_update_pong(heddle_push_session *socket);
 
 /* Ends the delivery of topics. Held. */
 void heddle_push_end_subscriptions(heddle_push_session *socket);
-/* The same, and frees the subscriptions. */
+/* Ends the delivery of topics, and frees the subscriptions. */
 void heddle_push_free_subscriptions(heddle_push_session *socket);
 /* Called in a forked child. */
 void heddle_push_abandon_subscriptions(heddle_push_session *socket);
@@ -345,9 +343,7 @@ VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *c
                              heddle_push_session **session);
 /* The WebSocket::Session of this session. */
 VALUE heddle_push_client(const heddle_push_session *socket);
-/*
- * Separates the session from its WebSocket::Session, which keeps existing. Uses no Ruby memory when `abandoned`.
- */
+/* Separates the session from its WebSocket::Session, which continues to exist. Uses no Ruby memory when `abandoned`. */
 void heddle_push_drop_client(heddle_push_session *socket, bool abandoned);
 /* Calls one callback of the handler. */
 VALUE heddle_push_call(heddle_push_session *socket, VALUE client, uint8_t callback,

@@ -48,8 +48,8 @@ static VALUE encode_binary(heddle_message *message, VALUE envelope, void *deflat
 }
 
 /*
- * Adds a string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD. So may valid characters beyond
- * ASCII near them.
+ * Adds a string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, perhaps with valid characters
+ * next to them.
  */
 void heddle_push_add_json(VALUE json, const char *bytes, size_t size)
 {
@@ -203,7 +203,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         delivered = send_encoded(subscription, message);
     }
     if (!delivered)
-        /* the session has ended, or there is no memory: a message must not be lost silently */
+        /* ends the socket, because no message may be lost silently */
         heddle_push_stop_carrier(socket);
     heddle_push_release_hold(socket);
 }

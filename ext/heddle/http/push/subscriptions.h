@@ -14,7 +14,7 @@ typedef enum {
     HEDDLE_PUSH_AS_BINARY,  /* the payload */
     HEDDLE_PUSH_AS_JSON,    /* a text frame: an object with topic, position, and data or reset */
     HEDDLE_PUSH_TO_HANDLER, /* no frame is sent: on_publication is called */
-    HEDDLE_PUSH_AS_EVENT,   /* an event stream has this form or the next one */
+    HEDDLE_PUSH_AS_EVENT,   /* an event stream has this form or the following one */
     HEDDLE_PUSH_AS_EVENT_CHUNK,
     HEDDLE_PUSH_FORMS,
     HEDDLE_PUSH_MOST_FORMS = HEDDLE_PUSH_FORMS + 2,
@@ -48,7 +48,7 @@ struct heddle_push_subscription {
     heddle_push_session *socket;
     heddle_push_subscription *next; /* in the socket's list */
     uint8_t form;                        /* heddle_push_form */
-    bool reset;                          /* messages are lost, and the handler was not called yet */
+    bool reset;                          /* messages are lost, and on_reset was not called yet */
     bool was_reset;                      /* the client got a reset */
     VALUE envelope; /* an interned String, marked by the Client; nil: the form has none */
     uint32_t size;
@@ -61,7 +61,7 @@ struct heddle_push_subscription {
  * Held.
  */
 
-/* A topic of a socket, and the form of its messages. A socket may have a topic once for each envelope. */
+/* A topic of a socket, and the form of its messages. A socket may subscribe to a topic once for each envelope. */
 typedef struct {
     const char *name; /* of the topic */
     size_t size;

@@ -46,7 +46,7 @@ static void handle_time_when_open(heddle_push_session *socket)
     int64_t now = heddle_clock_coarse();
     bool notified = !((socket->due_callbacks | socket->calling) & HEDDLE_PUSH_ON_SHUTDOWN);
     if (socket->retires && socket->retires_at <= now && !notified && now < all->retire_end) {
-        /* the handler's messages of on_shutdown come first */
+        /* so that the messages of on_shutdown are sent first */
         socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK);
     } else if (socket->retires && socket->retires_at <= now) {
         if (socket->handle && !NIL_P(socket->handle->farewell) &&

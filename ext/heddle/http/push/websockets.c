@@ -4,9 +4,9 @@
 
 enum {
     FRAGMENTS = 1000,         /* the least limit of the frames in a message; browsers send one frame */
-    BYTES_A_FRAGMENT = 1024,  /* bytes of websocket_message_limit that allow one frame each */
+    BYTES_A_FRAGMENT = 1024,  /* so many bytes of websocket_message_limit allow one more frame */
     UNFINISHED_BYTES = 16777216, /* the least limit of the bytes of all incomplete messages */
-    UNFINISHED = 4,           /* that limit is at least so many times websocket_message_limit */
+    UNFINISHED = 4,           /* … or so many times websocket_message_limit, if that is more */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)

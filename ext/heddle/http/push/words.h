@@ -11,13 +11,13 @@
 typedef struct {
     char *bytes;
     size_t size, room;
-    bool fits; /* false: a field had no room */
+    bool fits; /* false once a field had no room */
 } heddle_words_writer;
 
 typedef struct {
     const char *bytes; /* the fields that were not read yet */
     size_t size;
-    bool valid; /* false: a field was missing, or had a wrong size */
+    bool valid; /* false once a field was missing, or had a wrong size */
 } heddle_words_reader;
 
 typedef struct {
@@ -43,7 +43,7 @@ static inline void heddle_words_add_number(heddle_words_writer *writer, uint32_t
     heddle_words_add(writer, &number, sizeof(number));
 }
 
-/* Begins a description in memory with room for at least these two bytes. */
+/* Begins a description: writes the two bytes. `room` is at least 2. */
 static inline heddle_words_writer heddle_words_begin(char *bytes, size_t room, uint8_t protocol, uint8_t version)
 {
     bytes[0] = (char)protocol;
@@ -59,7 +59,7 @@ static inline heddle_words_reader heddle_words_open(const char *bytes, size_t si
     return (heddle_words_reader){.bytes = bytes + 1, .size = size - 1, .valid = true};
 }
 
-/* Reads the next field; empty if there is none. */
+/* Reads the next field, which is empty if there is none. */
 static inline heddle_words_field heddle_words_take(heddle_words_reader *reader)
 {
     uint32_t length;
@@ -77,7 +77,7 @@ invalid:
     return (heddle_words_field){"", 0};
 }
 
-/* Reads a number of at most `most`; 0 if there is none. */
+/* Reads a number, which must be at most `most`; returns 0 if it is not, or if there is none. */
 static inline uint32_t heddle_words_take_number(heddle_words_reader *reader, uint32_t most)
 {
     uint32_t number = 0;

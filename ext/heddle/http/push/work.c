@@ -86,7 +86,7 @@ static VALUE serve_socket(heddle_work *work, VALUE client)
     socket->due_callbacks &= (uint8_t)~next;
     socket->calling = next;
     if (next == HEDDLE_PUSH_ON_RESET && heddle_push_count_resets(socket) > 1)
-        socket->due_callbacks |= next; /* one topic at a time */
+        socket->due_callbacks |= next; /* each call handles one topic */
     return heddle_push_call(socket, client, next, message);
 }
 
@@ -108,7 +108,7 @@ static void note_served(heddle_work *work, VALUE client)
 static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_push_session *socket = heddle_push_session_of_work(work);
-    if (why == HEDDLE_QUEUE_ENDS) { /* the sockets are being closed */
+    if (why == HEDDLE_QUEUE_ENDS) { /* the callbacks are dropped, because the sockets are being closed */
         heddle_sockets_close_connection(work->connection);
         return;
     }

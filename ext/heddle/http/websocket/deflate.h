@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * permessage-deflate (RFC 7692) without context takeover in either direction: each message is compressed alone, so all
- * sockets of a loop share one state of zlib for each direction, and a broadcast is compressed once. Does no I/O and
- * uses no Ruby. Without zlib at build time nothing is compressed, and the option websocket_deflate is rejected.
+ * permessage-deflate (RFC 7692) without context takeover in either direction: each message is compressed alone. So all
+ * sockets of a loop share one zlib state for each direction, and a broadcast is compressed once. Does no I/O and uses
+ * no Ruby. Without zlib at build time nothing is compressed, and the option websocket_deflate is rejected.
  */
 
 #include "http/websocket/frame_reader.h"
@@ -25,13 +25,13 @@ bool heddle_deflate_is_available(void);
 void heddle_deflater_free(heddle_deflater *deflater);
 /*
  * Inflates the reader's complete, compressed message. `*deflater` is NULL at first. Returns HAS_MESSAGE if the inflated
- * message has replaced the compressed one: it is within the limits, and UTF-8 if it is text. Returns FAILED with the
- * reason in the reader, or NO_MEMORY.
+ * message, which was checked, has replaced the compressed one. Returns FAILED with the reason in the reader, or
+ * NO_MEMORY.
  */
 heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, heddle_websocket_reader *reader,
                                                 const heddle_websocket_limits *limits);
 /*
- * Deflates a payload into `to`, which has room for `size` bytes. Returns the size, or 0 if the payload must be sent as
- * it is: because of its size, because it would not become smaller, or for lack of memory.
+ * Deflates a payload into `to`, which has room for `size` bytes. Returns the size, or 0 if the payload must be sent
+ * uncompressed: it is too short or too long, would not become smaller, or there is no memory.
  */
 size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, size_t size, char *to);

@@ -3,7 +3,7 @@
 typedef enum {
     HEAD,    /* within a frame's head */
     PAYLOAD, /* within a frame's payload */
-    ENDED,  /* reads no more: its owner has ended it, or the peer has violated the protocol */
+    ENDED,  /* reads no more, because its owner has ended it or the peer has violated the protocol */
 } stage;
 
 enum {
@@ -126,8 +126,8 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
 }
 
 /*
- * The most bytes that the message's frames may carry: its limit. A compressed message may have a little more, because
- * incompressible data grows (RFC 1951, section 3.2.4).
+ * The most payload bytes of all frames of the message. This is its limit, and a little more if it is compressed,
+ * because incompressible data grows (RFC 1951, section 3.2.4).
  */
 static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
@@ -260,7 +260,7 @@ static heddle_websocket_event end_frame(heddle_websocket_reader *reader)
     }
 }
 
-/* Reads bytes of a payload; returns as take_head does. */
+/* Reads bytes of a payload. Returns how many it has used, and sets *event in the same way as take_head. */
 static size_t take_payload(heddle_websocket_reader *reader, char *bytes, size_t size, heddle_websocket_event *event)
 {
     size_t used = reader->left < size ? (size_t)reader->left : size;

@@ -11,13 +11,13 @@
 /* A message, from malloc. */
 typedef struct heddle_websocket_message heddle_websocket_message;
 struct heddle_websocket_message {
-    heddle_websocket_message *next; /* a link for a list of the message's owner */
+    heddle_websocket_message *next; /* the next message in its owner's list */
     size_t size;
     bool text;       /* UTF-8, which was checked unless it is compressed */
     bool compressed; /* the payload is deflated (RFC 7692) */
-    /* a topic's message (subscriptions.c), which begins with the topic's name; false: a message from the peer */
+    /* a message of a topic (subscriptions.c); its bytes begin with the topic's name; false: the peer has sent it */
     bool published;
-    uint32_t topic_size; /* bytes of that name; `size` includes them */
+    uint32_t topic_size; /* bytes of the topic's name, which `size` includes */
     char bytes[];
 };
 
@@ -30,7 +30,7 @@ typedef enum {
     HEDDLE_WEBSOCKET_NO_EVENT, /* all bytes were used; more are needed */
     HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
     HEDDLE_WEBSOCKET_HAS_PING,   /* the reader's `control` has the payload, of `control_size` bytes */
-    HEDDLE_WEBSOCKET_HAS_PONG,   /* the same */
+    HEDDLE_WEBSOCKET_HAS_PONG,   /* as for a ping */
     /* `code` is set. If `control_size` exceeds 2, `control` has the reason after 2 bytes. The caller reads no more. */
     HEDDLE_WEBSOCKET_HAS_CLOSE,
     HEDDLE_WEBSOCKET_FAILED,     /* the peer has violated the protocol: see `code` and `failure`. Reads no more */

@@ -7,7 +7,7 @@
 #include "scheduler/loop.h"
 
 enum {
-    AT_ONCE = 65536,  /* bytes that are pulled from the session before the kernel takes them */
+    AT_ONCE = 65536,  /* the most bytes that are pulled from the session and not yet sent */
     FILL = 16384,
     PSEUDO_FIELDS = 4,
 };
@@ -99,7 +99,9 @@ static heddle_h2_field field_of(const char *name, size_t name_size, VALUE value)
     return (heddle_h2_field){name, RSTRING_PTR(value), (uint32_t)name_size, (uint32_t)RSTRING_LEN(value)};
 }
 
-/* Adds fields behind the pseudo-header ones; Host becomes the authority. Returns their number. */
+/*
+ * Adds fields behind the pseudo-header fields. A field Host replaces the authority. Returns the number of all fields.
+ */
 static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, heddle_h2_field *authority)
 {
     for (long i = 0; i + 1 < RARRAY_LEN(list); i += 2) {
@@ -212,7 +214,7 @@ static int send_output(client_object *self)
         client->busy = false;
         if (result == -EAGAIN)
             return -EAGAIN;
-        if (result < 0) { /* input that came before still counts: the next receive reports the end */
+        if (result < 0) { /* reports no error yet: input that came before must be read first */
             heddle_bytes_reset(&client->outgoing, 0);
             return (int)result;
         }
@@ -281,7 +283,7 @@ static VALUE collect_waiters(heddle_h2_client *client, bool take)
     long count = 0;
     for (link = heddle_link_first(&client->ready); link; link = heddle_link_after(&client->ready, link))
         count += !NIL_P(HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter);
-    /* the allocation precedes the use of the list: a garbage collection may remove streams from it */
+    /* allocates before it reads the list, because a garbage collection may remove streams from it */
     VALUE waiters = count ? rb_ary_new_capa(count) : Qnil;
     for (link = heddle_link_first(&client->ready); link; link = next) {
         VALUE waiter = HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter;
@@ -320,8 +322,8 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
 /*
  * call-seq: receive(deadline) -> Array or nil
  *
- * Waits until something has come for a stream, or for the connection, and returns the waiters to be woken. Only one
- * fiber or thread may call it at a time. The deadline is in seconds of CLOCK_MONOTONIC; nil: none. Raises
+ * Waits until something has come for a stream or the connection. Returns the waiters, which the caller must wake. Only
+ * one fiber or thread may call it at a time. The deadline is in seconds of CLOCK_MONOTONIC; nil: none. Raises
  * IO::TimeoutError.
  */
 static VALUE client_receive(VALUE object, VALUE deadline)
@@ -337,7 +339,7 @@ static VALUE client_receive(VALUE object, VALUE deadline)
 /*
  * call-seq: attend -> Array or nil
  *
- * Like #receive, but does not wait. For a connection that no fiber reads: answers PINGs, and handles a GOAWAY.
+ * Like #receive, but does not wait. Called for a connection that no fiber reads, to answer PINGs and handle a GOAWAY.
  */
 static VALUE client_attend(VALUE object)
 {
@@ -386,8 +388,8 @@ METHODS(HEDDLE_DEFINE_METHOD)
 /*
  * call-seq: close -> Array or nil
  *
- * Sends GOAWAY, if the kernel takes it, and closes the connection. Returns the waiters to be woken: their streams have
- * failed.
+ * Sends GOAWAY, if the kernel takes it, and closes the connection. Returns the waiters, whose streams have failed: the
+ * caller must wake them.
  */
 static VALUE client_close(VALUE object)
 {

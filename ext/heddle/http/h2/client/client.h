@@ -17,7 +17,7 @@ typedef struct heddle_h2_client_stream heddle_h2_client_stream;
 /* The states of a request and its response. */
 typedef enum {
     HEDDLE_H2_CLIENT_UNSENT,
-    HEDDLE_H2_CLIENT_SENT,      /* the final head was not received yet */
+    HEDDLE_H2_CLIENT_SENT,      /* the request was begun; the final head has not come */
     HEDDLE_H2_CLIENT_ANSWERED,  /* the final head was received, content may follow */
     HEDDLE_H2_CLIENT_COMPLETE,  /* the response was received completely, perhaps unread */
     HEDDLE_H2_CLIENT_FAILED,    /* the response ended early: `failure` says why */
@@ -48,16 +48,16 @@ struct heddle_h2_client_stream {
     heddle_h2_client *client;  /* a counted reference; NULL: the stream has not begun */
     heddle_h2_stream *stream;  /* NULL: it was released */
     VALUE connection;          /* H2::ClientConnection */
-    VALUE waiter;             /* a Queue that gets true as a wake-up; nil: no fiber waits, or only the one that reads */
+    VALUE waiter;             /* a Queue that gets true as a wake-up; nil: only the reading fiber waits, or none */
     heddle_link ready;         /* in the list of streams with something new */
     uint8_t stage;             /* heddle_h2_client_stage */
-    bool has_room;             /* on_window was called */
+    bool has_room;             /* on_window was called: more of the body can be written */
     heddle_h2_failure failure; /* only of a stream that has failed, like `error` and `reason` */
     heddle_h2_error error;
     const char *reason;
     int status;                /* the final head's status; 0: the head has not come */
     bool ended_with_head;
-    heddle_field *head;        /* from malloc, with the bytes behind the fields; NULL: not come yet, or taken */
+    heddle_field *head;        /* from malloc, followed by the bytes of the fields; NULL: not come yet, or taken */
     heddle_field *trailers;
     uint32_t head_count, trailer_count;
     heddle_bytes body;         /* received and not read */
@@ -74,7 +74,7 @@ struct heddle_h2_client {
     heddle_h2_session *session;
     heddle_h2_workspace workspace;
     heddle_h2_limits limits;
-    unsigned references;       /* from the connection's object, and its streams' */
+    unsigned references;       /* by the connection's object, and by its streams */
     heddle_link ready;         /* the streams with something new */
     bool busy;                 /* a fiber sends or receives, and sends the rest afterwards */
     bool is_read, is_sent;     /* a fiber or thread waits for input, or for room */

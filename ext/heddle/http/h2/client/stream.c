@@ -23,7 +23,7 @@ static void fail_stream(heddle_h2_client_stream *stream, heddle_h2_failure failu
     note_ready(stream);
 }
 
-/* Copies the fields and their bytes into one block. Uses no Ruby: an exception must not leave the session. */
+/* Copies the fields and their bytes into one block. Uses no Ruby, because no exception may pass through the session. */
 static heddle_field *copy_fields(const heddle_h2_response *response)
 {
     size_t size = response->field_count * sizeof(heddle_field);
@@ -37,7 +37,7 @@ static heddle_field *copy_fields(const heddle_h2_response *response)
     return copy;
 }
 
-/* Returns NULL if the stream has failed or was closed: then no more of its response is kept. */
+/* Returns NULL if the stream has failed or was closed, and its response is no longer wanted. */
 static heddle_h2_client_stream *find_owner(const heddle_h2_stream *at)
 {
     heddle_h2_client_stream *stream = at->owner;
@@ -212,8 +212,8 @@ static VALUE stream_trailers(VALUE self)
 /*
  * call-seq: read(max) -> String or nil
  *
- * The received bytes of the body, at most +max+, or nil. The server's windows get these bytes back when the
- * connection's output is sent next.
+ * The received bytes of the body, at most +max+, or nil. The server may send as many bytes again: it learns that when
+ * the connection's output is sent next.
  */
 static VALUE stream_read(VALUE self, VALUE max)
 {

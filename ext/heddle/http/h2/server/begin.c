@@ -25,8 +25,8 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     limits->connect_protocol = RTEST(heddle_engine_option(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(heddle_engine_option(configuration, "http2_streams"));
     /*
-     * Two limits grow with options: a proxy may reset the streams of many users at once, and large heads have more
-     * frames.
+     * Two limits grow with options, because a proxy may reset the streams of many users at once, and because large
+     * heads have more frames.
      */
     if (limits->max_streams > limits->reset_burst) {
         limits->reset_burst = limits->refused_burst = limits->max_streams;
@@ -38,8 +38,7 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
 }
 
 /*
- * Limits the bytes that the kernel has taken and not sent, because priorities no longer affect them. Only TCP sockets
- * have such a limit; other sockets have only the kernel's buffer.
+ * Limits the unsent bytes in the kernel, because priorities no longer affect them. Only TCP sockets have such a limit.
  */
 static void limit_unsent(heddle_connection *connection)
 {

@@ -51,7 +51,7 @@ static void check_rate(heddle_due *due)
     heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(due, heddle_h2_carrier, due);
     heddle_exchange *exchange = carrier->exchange;
     int64_t now = heddle_clock_coarse(), deadline = carrier->body_deadline;
-    if (is_writing(exchange)) /* the disk is slow, not the client */
+    if (is_writing(exchange)) /* no time limit: the disk is slow, not the client */
         deadline = heddle_add_duration(now, engine_of(carrier)->body_grace);
     if (deadline > now) {
         heddle_due_set(carrier->server->connection->sockets, due, deadline);
@@ -196,7 +196,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         if (!keep_in_memory(exchange, bytes, size))
             reject_body(carrier, ENOMEM);
         else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
-            /* the bytes are discarded until the stream's end */
+            /* the rest of the body is discarded */
             heddle_h2_consume(carrier->server->session, carrier->stream, size);
         return;
     }
@@ -218,7 +218,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     carrier->body_memory += size;
     carrier->server->body_memory += size;
     heddle_h2_count_memory(carrier->server, (ssize_t)size);
-    /* The client's windows do not bound the bytes that were credited, so this limit does. */
+    /* This limit is needed because credited bytes are not bounded by the client's windows. */
     if (carrier->server->body_memory > engine_of(carrier)->h2->limits.connection_window ||
         heddle_h2_holds_too_much_data(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))

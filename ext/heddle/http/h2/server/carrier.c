@@ -38,7 +38,7 @@ static bool holds_too_much(const heddle_h2_server *server)
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory);
 }
 
-/* A quarter is left for heads, so that large bodies alone never cause a rejected request. */
+/* Bodies leave a quarter of the memory to heads, so that large bodies alone never cause a rejected request. */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
 {
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory / 4 * 3);
@@ -114,7 +114,7 @@ static void reject_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* Must this connection's requests wait, because lent strings exceed http2_memory and it has one of them? */
+/* Must this connection's requests wait? Yes if lent strings exceed http2_memory, and the connection has one of them. */
 static bool is_held_back(const heddle_h2_server *server)
 {
     const heddle_engine *engine = heddle_engine_of_connection(server->connection);
@@ -134,7 +134,7 @@ heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         unlist_waiting(carrier);
-        server->queued = carrier; /* if admission rejects it, the next exchange takes its place */
+        server->queued = carrier; /* set first: if admission rejects the exchange, the next one takes its place */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
     return heddle_h2_leave_session(server);
@@ -198,7 +198,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     heddle_h2_server *server = server_of(session);
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    bool tunnels = request->head.protocol.size > 0; /* its application may need the bytes that the client sends */
+    bool tunnels = request->head.protocol.size > 0; /* the application may need the tunnel's bytes */
     if (request->head.method_id == HEDDLE_CONNECT && !tunnels) {
         heddle_rejection rejection;
         heddle_reject_connect(&rejection);
@@ -242,7 +242,7 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) {
-        /* the bytes are in the connection's input, where they are used up */
+        /* the bytes are in the connection's input, and count as used */
         tunnel->operations->take_data(tunnel, (char *)bytes, size);
         return;
     }
@@ -296,7 +296,7 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
-    if (tunnel) { /* this is called while the session's output is pulled */
+    if (tunnel) { /* only noted, because this is called while the session's output is pulled */
         tunnel->noted = true;
         heddle_connection_flush_later(tunnel->server->connection);
         return;

@@ -17,7 +17,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
     return carrier;
 }
 
-/* The same while a response can be sent; raises ClientGoneError otherwise. */
+/* Like carrier_of, but raises ClientGoneError if no response can be sent any more. */
 static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 {
     heddle_exchange_writable_connection(handle);
@@ -53,7 +53,7 @@ static bool is_buffered(heddle_exchange_handle *handle)
     return handle->exchange->body_size > 0;
 }
 
-/* Takes the body, and gives the client's windows its bytes back. */
+/* Takes received bytes of the body, and credits them to the client's windows. */
 static VALUE decode_body(heddle_exchange_handle *handle)
 {
     heddle_h2_carrier *carrier = carrier_of(handle);
@@ -66,7 +66,7 @@ static VALUE decode_body(heddle_exchange_handle *handle)
     return bytes;
 }
 
-/* Takes the body. Gives its bytes back to the client's windows only if the body is streamed. */
+/* Takes the body. Credits its bytes to the client's windows only if the body is streamed. */
 static VALUE take_body(heddle_exchange *exchange)
 {
     bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams;
@@ -129,7 +129,7 @@ static VALUE exchange_hold(VALUE self, VALUE status, VALUE fields)
     return Qnil;
 }
 
-/* Sends the held head, if it has not left yet. Raises ClientGoneError. */
+/* Sends the held head now, unless it was sent already. Raises ClientGoneError. */
 static VALUE exchange_release_head(VALUE self)
 {
     heddle_h2_carrier *carrier = find_writable(heddle_exchange_handle_of(self));
@@ -160,9 +160,9 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         else if (heddle_h2_is_stuck(carrier->server))
             heddle_h2_reset_exchange(carrier);
         else if (heddle_h2_may_write(carrier->stream))
-            /* no deadline: the session has the time limit for a client that takes nothing */
+            /* no deadline, because the session resets a stream whose client takes nothing for too long */
             wait_for(carrier, HEDDLE_WRITING, -1);
-        /* checks first: if the stream has ended within this write, the wait would never end */
+        /* this check raises if the stream has ended within this write: a wait would never end */
         else if (find_writable(handle))
             rb_raise(rb_eIOError, "content can be written only after a response's head and before its end");
     }

@@ -24,7 +24,7 @@ void heddle_h2_discard_input(heddle_h2_server *server)
         heddle_sockets_close_connection(connection);
 }
 
-/* Feeds bytes to the session, and keeps those that it does not take yet. */
+/* Feeds bytes to the session, and keeps the bytes that the session does not take yet. */
 static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
@@ -76,7 +76,7 @@ void heddle_h2_read_and_send(heddle_h2_server *server)
             if (!feed_session(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
                 return;
             if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
-                return; /* it continues when there is room for output */
+                return; /* reading continues when there is room for output */
             if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
                 heddle_turns_wait(connection, HEDDLE_TURN_READS);
                 return;

@@ -4,7 +4,7 @@
 
 enum {
     MOST_FIELDS = 1024,
-    COPIED = 16384, /* bytes of a string: a longer one is sent from the string itself */
+    COPIED = 16384, /* bytes of the longest string that is copied; a longer one is lent */
 };
 
 /* Returns the number of fields, or -1 if there are too many or they are not packed as heddle_packed_field. */
@@ -109,7 +109,7 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 
 /* -- content ------------------------------------------------------------------------------------------------------- */
 
-/* A loan: a String that the session sends without a copy. */
+/* A loan is a String that the session sends without a copy. */
 typedef struct {
     heddle_link link; /* in the engine's list of loans */
     heddle_engine *engine;

@@ -7,9 +7,7 @@ static bool pull_frames(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     while (connection->output.size < HEDDLE_H2_AT_ONCE && heddle_h2_has_output(server->session)) {
-        /*
-         * Uses the scratch buffer: a buffer of the connection's own would occupy memory while the connection is idle.
-         */
+        /* Uses the scratch buffer, because a separate buffer would occupy memory while the connection is idle. */
         char *scratch = connection->sockets->scratch;
         size_t size = heddle_h2_pull(server->session, heddle_clock_coarse(), scratch, HEDDLE_SCRATCH);
         if (size == 0)
@@ -46,7 +44,7 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_transport_lock_wire(&connection->transport); /* stays locked */
+    heddle_transport_lock_wire(&connection->transport); /* never unlocked: nothing is sent after it */
     if (server->ended || engine->linger_timeout == 0 || heddle_connection_end_output(connection) < 0) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
@@ -99,7 +97,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server); /* the client has ended its side: its windows never open again */
-    /* a lent string was sent, so a request may begin; or a head waits for the next tick */
+    /* another request may begin because lent strings were sent; or a head waits for the next tick */
     if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
     if (server->session->queued)
@@ -176,6 +174,6 @@ int heddle_h2_flush(heddle_h2_server *server)
         return -EAGAIN;
     int result = pull_frames(server) ? send_part(server) : -ENOMEM;
     if (result == 0 || result == -EAGAIN)
-        heddle_connection_flush_later(connection); /* the next step is decided then */
+        heddle_connection_flush_later(connection); /* handle_flushed then decides the next step */
     return result;
 }

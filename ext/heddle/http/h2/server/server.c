@@ -8,7 +8,7 @@ static void free_server(heddle_h2_server *server)
     free(server);
 }
 
-/* Frees carriers that have ended; functions on the call stack may have used them until now. */
+/* Frees carriers that have ended. This is done late, because functions on the call stack may use them. */
 static void drop_gone_carriers(heddle_h2_server *server)
 {
     while (server->connection && !server->swept) {

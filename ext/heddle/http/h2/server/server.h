@@ -10,7 +10,7 @@
 #include "net/sockets.h"
 
 enum {
-    /* the most bytes that are queued for the kernel: a change of priority no longer affects them */
+    /* the most bytes that are queued for the kernel, because a change of priority no longer affects them */
     HEDDLE_H2_AT_ONCE = 65536,
 };
 
@@ -50,20 +50,20 @@ struct heddle_h2_server {
     heddle_h2_session *session;
     heddle_link carriers;
     heddle_link tunnels;
-    /* The exchange in the ready list: only one at a time, because runners take the connections in turn. */
+    /* The exchange in the ready list. There is only one at a time, so that connections take turns. */
     heddle_h2_carrier *queued;
     heddle_link waiting; /* carriers that wait for the ready list */
     uint32_t waiting_count;
     uint32_t held_count; /* carriers with a held head */
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and input is discarded */
-    bool swept;     /* no ended carrier is still in the list */
+    bool swept;     /* the list has no ended carrier */
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
     size_t held;            /* body_memory, and bytes of the heads of waiting requests */
     size_t drawn;           /* the part of `held` that exceeds the connection's own share */
     size_t lent;            /* bytes of lent strings that its streams have not sent yet */
     uint64_t lingered;      /* discarded bytes */
-    int64_t write_deadline; /* when the kernel must have taken some output; INT64_MAX: there is none */
+    int64_t write_deadline; /* by when the kernel must have taken some output; INT64_MAX: there is no output */
     unsigned depth; /* nested calls into the session */
 };
 
@@ -121,7 +121,7 @@ HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
  * streams.
  */
 HEDDLE_FATE heddle_h2_send(heddle_h2_server *server);
-/* The same, and sends small output at once. */
+/* Like heddle_h2_send, but sends small output at once, too. */
 HEDDLE_FATE heddle_h2_send_now(heddle_h2_server *server);
 /*
  * Sends what was pulled, as far as the kernel takes it. Each byte taken restarts the client's time limit. Returns 0,
@@ -133,7 +133,7 @@ int heddle_h2_flush_queue(heddle_h2_server *server);
  * output is left or the session is in use, or another -errno if the connection is broken.
  */
 int heddle_h2_flush(heddle_h2_server *server);
-/* Does the remaining output wait for windows that never open, because the client has ended its side? */
+/* Does the remaining output wait forever, because its windows are closed and the client has ended its side? */
 bool heddle_h2_is_stuck(const heddle_h2_server *server);
 /* Ends a call into the session, and sends the session's output: the caller must not use the connection afterwards. */
 static inline void heddle_h2_end_call(heddle_h2_server *server)
@@ -145,8 +145,8 @@ static inline void heddle_h2_end_call(heddle_h2_server *server)
 /* -- h2/server/reading.c ------------------------------------------------------------------------------------------- */
 
 /*
- * Reads until no bytes are here, the connection's turn has ended, or the session takes no more before its output is
- * sent. Then sends a part of the output.
+ * Reads until all received bytes are read, the connection's turn has ended, or the session takes no more before its
+ * output is sent. Then sends a part of the output.
  */
 HEDDLE_LAST_USE void heddle_h2_read_and_send(heddle_h2_server *server);
 /* Discards input while the client receives the last frame. */
@@ -170,7 +170,7 @@ void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change);
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
 /*
- * May a request of this connection begin? No while lent strings of more than http2_memory bytes wait for slow clients
+ * May a request of this connection begin? Not while lent strings of more than http2_memory bytes wait for slow clients,
  * and this connection has one of them.
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
@@ -187,7 +187,7 @@ void heddle_h2_note_taken(heddle_exchange *exchange);
  * until it returns, and its request counts among the client's streams until then. All other exchanges end here.
  */
 void heddle_h2_end_carrier(heddle_h2_carrier *carrier);
-/* Frees the carrier. If it still has a stream, the session keeps that. */
+/* Frees the carrier. If the carrier still has a stream, the session keeps the stream. */
 void heddle_h2_free_carrier(heddle_h2_carrier *carrier);
 /* Frees the carrier of a complete exchange. The caller must call heddle_h2_send, which queues the next exchange. */
 void heddle_h2_drop_carrier(heddle_h2_carrier *carrier);
@@ -219,8 +219,9 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
                               bool content, const char *retry_after);
 
 /*
- * Sends a part of a response's content. Copies it if there is room, and otherwise lends it to the session as a frozen
- * String. As over HTTP/1.1, no fiber waits. Returns false without memory, or if the stream takes nothing.
+ * Sends a part of a response's content. Copies it if the session has room, and otherwise lends it to the session as a
+ * frozen String. As over HTTP/1.1, no fiber waits. Returns false without memory, or if the response can't be sent any
+ * more.
  */
 bool heddle_h2_send_string(heddle_h2_carrier *carrier, VALUE string);
 void heddle_h2_mark_loans(const heddle_engine *engine);

@@ -93,7 +93,7 @@ void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
 {
     heddle_h2_session *session = tunnel->server->session;
     session->now = heddle_clock_coarse();
-    /* if this is one reset too many, all streams of the session end, and this one must not end twice */
+    /* a reset may exceed the limit of resets; then all streams end, and this one must not end twice */
     tunnel->closing = true;
     heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);
@@ -134,7 +134,9 @@ static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
     return tunnel;
 }
 
-/* Closing a tunnel may be one reset too many, which closes all other tunnels. So the list is read anew each time. */
+/*
+ * Closing a tunnel may exceed the limit of resets, which closes all other tunnels. So the list is read anew each time.
+ */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;

@@ -57,7 +57,9 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
  */
 bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit);
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size);
-/* Called for bytes that the owner has not used yet: they block only this stream, and the client may send on others. */
+/*
+ * Called for bytes that the owner has not used yet. They block only this stream: the client may send on other streams.
+ */
 void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size);
 /* Ends the output after the bytes that were written. */
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel);
