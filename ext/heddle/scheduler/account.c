@@ -41,8 +41,8 @@ static int64_t complete_parts(const heddle_account *account, int64_t now, int64_
 {
     heddle_spender_add(account->owner, parts, now);
     /*
-     * The request's thread may have computed or waited while the runner's fiber did something else. Such time counts
-     * only once.
+     * The parts of a request's thread. The thread may compute or wait while the runner's fiber does something else.
+     * Such time counts only once.
      */
     static const heddle_spent BESIDE[] = {HEDDLE_SPENT_THREAD, HEDDLE_SPENT_READY, HEDDLE_SPENT_CLIENT,
                                           HEDDLE_SPENT_RUNNING};

@@ -2,9 +2,9 @@
 
 /*
  * The time account of a request: how it has spent its time. The code that parks a fiber knows the reason. So the clock
- * is read only when a fiber is switched away, becomes ready, or continues: an account costs a request that never waits
- * one reading of the clock. The fiber that serves the request shares the record with the fibers that it starts. Their
- * time is counted separately, in `tasks`. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
+ * is read only when a fiber is switched away, becomes ready, or continues. A request that never waits costs one reading
+ * of the clock. The fiber that serves the request shares the record with the fibers that it starts. Their time is
+ * counted separately, in `tasks`. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
  */
 
 #include "selector/clock.h"
@@ -13,7 +13,7 @@
 typedef enum {
     HEDDLE_SPENT_PROXY,     /* before the request arrived, since the time in X-Request-Start; not part of the total */
     HEDDLE_SPENT_RECEIVED,  /* from the first byte to the complete head, or to the complete body */
-    HEDDLE_SPENT_QUEUED,    /* for a runner */
+    HEDDLE_SPENT_QUEUED,    /* waiting for a runner */
     HEDDLE_SPENT_RUNNING,   /* in Ruby, or in native code that was not offloaded */
     HEDDLE_SPENT_READY,     /* ready to run, while the loop ran other fibers */
     HEDDLE_SPENT_PREEMPTED, /* ready to run, after it had used up its time slice */
@@ -38,8 +38,8 @@ typedef enum {
 extern const char *const heddle_account_names[HEDDLE_SPENT_PARTS];
 
 /*
- * Does a wait count as `part` although an adapter has named the part `named`? Yes for sleeps and child processes, and
- * for a lock where a query is expected, because another fiber has the lock.
+ * Does a wait count as `part`, although an adapter has named it `named`? Yes for sleeps and child processes. Also for a
+ * lock within a query, because then the fiber waits for another fiber.
  */
 static inline bool heddle_spent_beats(heddle_spent part, heddle_spent named)
 {
@@ -47,14 +47,14 @@ static inline bool heddle_spent_beats(heddle_spent part, heddle_spent named)
            (part == HEDDLE_SPENT_LOCK && named == HEDDLE_SPENT_QUERY);
 }
 
-/* How many native libraries an account names; the calls of others count only as HEDDLE_SPENT_OFFLOADED. */
+/* How many native libraries an account names. Calls of further libraries count only as HEDDLE_SPENT_OFFLOADED. */
 enum { HEDDLE_ACCOUNT_LIBRARIES = 3 };
 
 typedef struct heddle_spender heddle_spender;
 
 typedef struct {
     unsigned request; /* the number of the current request; 0: none */
-    bool waited;      /* a fiber of it has been switched away; until then only the parts up to GC are used */
+    bool waited;      /* one of its fibers was switched away; until then only the parts up to GC are used */
     int64_t began;    /* when its first byte came */
     heddle_spender *owner; /* the share of the fiber that serves it */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
@@ -68,12 +68,12 @@ typedef struct {
 /* A fiber's share in an account. */
 struct heddle_spender {
     heddle_account *account; /* NULL: nothing is counted */
-    unsigned request;       /* the request that the fiber belongs to: a fiber that continues after it counts for none */
+    unsigned request;       /* the fiber's request; once that request has ended, the fiber's time counts for none */
     bool task;               /* the request's own fiber started it */
-    uint8_t waits_for;       /* the reason of its waits that an adapter has named; 0: each wait has its own reason */
+    uint8_t waits_for;       /* the part that an adapter has named for its waits; 0: each wait has a part of its own */
     uint8_t doing;           /* the part that it spends its time for now */
     bool timed_out;          /* its last wait was ended by a time limit */
-    int64_t since;           /* the time before this was counted */
+    int64_t since;           /* its time is counted until this */
     int64_t collected;       /* heddle_collected at the time `since` */
 };
 
@@ -81,7 +81,7 @@ struct heddle_spender {
 extern bool heddle_accounting;  /* requests have accounts */
 extern int64_t heddle_collected; /* ns that garbage collections have taken */
 
-/* Called with each stretch of time that is counted. NULL if nothing records them. */
+/* Called with each stretch of time that is counted. NULL while nothing is recorded. */
 extern void (*heddle_account_record)(const heddle_spender *spender, int64_t now);
 
 static inline bool heddle_spender_counts(const heddle_spender *spender)
@@ -102,7 +102,7 @@ static inline void heddle_spender_add(const heddle_spender *spender, int64_t par
     parts[spender->doing] += spent;
 }
 
-/* Counts the time until `now`, and sets the part that the fiber's time counts as from then on. */
+/* Counts the time until `now`, and sets the part for the time from then on. */
 static inline void heddle_spender_turn(heddle_spender *spender, heddle_spent next, int64_t now)
 {
     heddle_account *account = spender->account;

@@ -78,7 +78,7 @@ static VALUE hash_of_libraries(const heddle_account *account)
 VALUE heddle_account_hash(const heddle_account *account)
 {
     int64_t parts[HEDDLE_SPENT_PARTS], other, total = heddle_account_read(account, heddle_clock_now(), parts, &other);
-    heddle_account copy = *account; /* allocating objects may run other threads */
+    heddle_account copy = *account; /* a copy, because allocating objects may run other threads */
     VALUE hash = hash_of_parts(parts);
     rb_hash_aset(hash, ID2SYM(rb_intern("other")), seconds_of(other));
     rb_hash_aset(hash, ID2SYM(rb_intern("total")), seconds_of(total));
@@ -96,8 +96,9 @@ static VALUE yield_nothing(VALUE unused)
 /* -- a request in a thread (mode thread) --------------------------------------------------------------------------- */
 
 /*
- * The runner's fiber waits for the thread, which counts as HEDDLE_SPENT_THREAD. The thread's CPU time, and its waits
- * that adapters name, are moved from that part to others. The account exists as long as `request` is the same.
+ * While the runner's fiber waits for the thread, its time counts as HEDDLE_SPENT_THREAD. The thread's CPU time, and its
+ * waits that adapters name, are moved from there to other parts. The account exists as long as its `request` is the
+ * same.
  */
 typedef struct {
     VALUE request;
@@ -231,7 +232,7 @@ static VALUE account_current(VALUE self)
 /*
  * call-seq: Heddle::Account.number -> Integer or nil
  *
- * Identifies the request of the calling fiber in #recorded, which has all of its time until now.
+ * Identifies the request of the calling fiber in the result of #recorded. All of its time until now is recorded.
  */
 static VALUE account_number(VALUE self)
 {

@@ -8,7 +8,10 @@
 
 #include <ruby/debug.h>
 
-/* Returns true if the park was woken, and false if the timeout passed first. A timeout of 0 always passes first. */
+/*
+ * Returns true if the park was woken, and false if the timeout passed first. With a timeout of 0, the timeout always
+ * passes first.
+ */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {
     heddle_park park;
@@ -24,8 +27,8 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_sp
 }
 
 /*
- * Ruby passes the timeout given to Queue#pop or Thread#join unchanged. A negative timeout has passed already; one that
- * is too large for int64_t means no timeout.
+ * Ruby passes the timeout given to Queue#pop or Thread#join unchanged. A negative timeout has passed already. A timeout
+ * that is too large for int64_t never passes.
  */
 static int64_t block_duration(VALUE timeout)
 {
@@ -43,7 +46,10 @@ static int64_t block_duration(VALUE timeout)
     return heddle_parse_duration(timeout);
 }
 
-/* Since Ruby 4.0 ConditionVariable#wait calls the function behind Mutex#sleep, which then has no frame. */
+/*
+ * Is it the frame of Mutex#sleep, or of ConditionVariable#wait? Since Ruby 4.0 the latter calls the C function of
+ * Mutex#sleep without a frame.
+ */
 static bool is_mutex_sleep(VALUE frame)
 {
     VALUE name = rb_profile_frame_method_name(frame), owner = rb_profile_frame_classpath(frame);
@@ -70,7 +76,7 @@ static bool is_in_mutex_sleep(void)
     return false;
 }
 
-/* The part of the request's account to which a sleep belongs. */
+/* The part of the request's account that a sleep counts as. */
 static heddle_spent sleep_part(const heddle_loop *loop, int64_t timeout)
 {
     const heddle_fiber *fiber = loop->current;
@@ -86,8 +92,8 @@ static VALUE lock_mutex(VALUE mutex)
 
 /*
  * The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. Heddle's
- * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber: then Ruby leaves this
- * hook without having locked, and the hook locks itself. Locking may wait in this function again.
+ * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber. Ruby then leaves this
+ * hook without locking, so the hook itself locks the Mutex. Locking may wait in this function again.
  */
 static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
 {
@@ -107,7 +113,7 @@ static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
     rb_jump_tag(state);
 }
 
-/* Is the object a Mutex? One of Ruby's own, such as the one that `require` waits for, has no class. */
+/* Is the object a Mutex? Ruby's internal Mutexes, such as those of `require`, have no class. */
 static bool is_mutex(VALUE blocker)
 {
     return RB_TYPE_P(blocker, T_DATA) && RTYPEDDATA_P(blocker) &&
@@ -222,8 +228,8 @@ static VALUE wait_asleep_in_place(VALUE data)
 }
 
 /*
- * Sleeps without a switch, if a switch is not allowed. Returns false where it is allowed, and for a sleep without a
- * duration, because another fiber of this loop may have to end that.
+ * Sleeps without a switch of fibers, if a switch is not allowed. Returns false without sleeping if it is allowed. Also
+ * for a sleep without a duration, because another fiber of this loop may have to end it.
  */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {
@@ -266,7 +272,7 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: yield -> nil
  *
- * Lets the other ready fibers run first. Ruby >= 4.0 calls it at a point where it can't raise a pending signal.
+ * Lets the other ready fibers run first. Ruby >= 4.0 calls it where a pending signal can't be raised.
  */
 static VALUE scheduler_yield(VALUE self)
 {

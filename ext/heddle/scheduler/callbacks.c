@@ -27,8 +27,8 @@ heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop)
 /* -- libraries that are not re-entrant ----------------------------------------------------------------------------- */
 
 /*
- * $LOADED_FEATURES, to which Ruby adds the file of each extension that it has loaded. `feature_count`: its size when
- * is_any_listed_loaded last searched it; -1: search it again.
+ * $LOADED_FEATURES, to which Ruby adds the file of each extension that it has loaded. `feature_count`: the size of the
+ * Array when is_any_listed_loaded last searched it; -1: it must be searched again.
  */
 static VALUE features;
 static long features_seen = -1;

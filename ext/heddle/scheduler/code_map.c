@@ -10,8 +10,8 @@ typedef struct {
 } code_range;
 
 /*
- * Compared with the beginning of the file's name. These libraries call back only functions that their callers have
- * passed to them.
+ * Compared with the beginning of the file's name. The libraries named here call back only functions that their callers
+ * have passed to them.
  */
 static const char *const system_libraries[] = {
     "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
@@ -32,7 +32,7 @@ static size_t library_count, library_capacity;
 static code_range *ranges;
 static size_t range_count, range_capacity;
 
-static heddle_object_counts counts; /* at the last refresh */
+static heddle_object_counts counts; /* the counts at the last refresh */
 static bool current;
 /* The bounds of the ranges of each kind; the index is the number of the kind's bit. */
 enum { KINDS = 6 };

@@ -13,7 +13,7 @@
 typedef enum {
     HEDDLE_CODE_RUBY = 1,            /* libruby, or the program that contains it */
     HEDDLE_CODE_HEDDLE = 2,          /* this extension */
-    HEDDLE_CODE_SYSTEM = 4,          /* libc and the like, which call back only functions that others passed to them */
+    HEDDLE_CODE_SYSTEM = 4,          /* libc and others, which call back only functions that were passed to them */
     HEDDLE_CODE_REENTRANT = 8,       /* an extension that is listed as re-entrant */
     HEDDLE_CODE_FOREIGN = 16,        /* any other library, and the program itself */
     HEDDLE_CODE_NOT_REENTRANT = 32,  /* listed as a library that no other fiber may enter during its callbacks */

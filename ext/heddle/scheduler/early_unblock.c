@@ -5,7 +5,7 @@
 
 #include <ruby/debug.h>
 
-/* How many frames are searched for the method that asked to sleep. Frames of instrumented hooks may lie in between. */
+/* How many frames are searched for the method that sleeps. Frames of instrumented hooks may lie in between. */
 enum { FRAMES = 16 };
 
 void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
@@ -15,8 +15,8 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 }
 
 /*
- * Has a method called the hook kernel_sleep that a wake-up may end? In a subclass that hook may call #block. If it was
- * made by define_method, its frame has another name.
+ * May a wake-up end the method that called the hook kernel_sleep? In a subclass that hook may call #block. If
+ * define_method made it, its frame has another name.
  */
 static bool is_wakeable_sleep(void)
 {

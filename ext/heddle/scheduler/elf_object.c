@@ -41,7 +41,7 @@ static void read_entry(heddle_object *object, const ElfW(Dyn) *entry)
     }
 }
 
-/* Called when the table of names was found, because these entries refer to it. */
+/* Reads the entries that refer to the table of names. Called when that table was found. */
 static void read_named_entry(heddle_object *object, const ElfW(Dyn) *entry)
 {
     if (entry->d_tag == DT_SONAME)
@@ -93,7 +93,7 @@ bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void 
 static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
 {
     *(heddle_object_counts *)data = (heddle_object_counts){.loaded = info->dlpi_adds, .unloaded = info->dlpi_subs};
-    return 1; /* every object has the same counters */
+    return 1; /* each object reports the same counters, so the first one suffices */
 }
 
 heddle_object_counts heddle_objects_count(void)

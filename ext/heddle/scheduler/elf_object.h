@@ -50,7 +50,7 @@ struct heddle_object {
     const char *names, *soname;
     const char *needed[HEDDLE_MOST_NEEDED];
     size_t needed_count;
-    const char *unknown; /* the name of something in the object that this reader does not know; or NULL */
+    const char *unknown; /* the name of a feature of the object that this reader does not know; or NULL */
 };
 
 void heddle_elf_object_read_tables(heddle_object *object);
@@ -65,7 +65,7 @@ struct heddle_object {
 #endif
 
 /*
- * Visits every loaded program and library but the vDSO, until a visitor returns true. Returns whether one did. An
+ * Visits every loaded program and library but the vDSO, until a visitor returns true. Returns true if a visitor did. An
  * object is valid during the visit only, and nothing may be loaded or unloaded by the visitor.
  */
 bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);

@@ -9,13 +9,13 @@
 static VALUE fiber_class;
 
 /*
- * The size of Ruby's record of a Fiber. Ruby counts this memory as memory that a garbage collection could free. So
- * creating fibers triggers collections, and each of them scans the stacks of all fibers (3 µs for each fiber). A fiber
- * of a loop is not garbage until it ends, so its size is subtracted from that count until then.
+ * The size of Ruby's record of a Fiber. Ruby counts it as memory that a garbage collection could free. So creating
+ * fibers triggers collections, which scan the stacks of all fibers (3 µs for each fiber). A fiber of a loop is not
+ * garbage until it ends, so until then its size is subtracted from that count.
  */
 static const ssize_t FIBER_MEMORY = 760;
 
-/* How many fibers one tick starts at once before the fibers that are ready get a turn. */
+/* After so many started fibers, the ready fibers get a turn. */
 static const unsigned STARTS_A_TURN = 16;
 
 /* Called at load time and not at first use, because two Ractors could use it for the first time at once. */
@@ -25,7 +25,7 @@ void heddle_fiber_setup(void)
     rb_gc_register_mark_object(fiber_class);
 }
 
-/* A nested fiber that this fiber has left by Fiber#transfer may still wait: gives its park another owner. */
+/* Gives parks another owner: a nested fiber that this fiber has left by Fiber#transfer may still wait. */
 static void release_parks(heddle_fiber *fiber)
 {
     heddle_fiber *foreign = &fiber->loop->implicit;
@@ -61,8 +61,9 @@ static void forget_fiber(heddle_fiber *fiber)
 }
 
 /*
- * Ends the process when the fiber that called fork without a block ends in the child, as Ruby does for a thread that
- * forks. The exception is the main block of Heddle.run: there, the code after Heddle.run runs in the child, too.
+ * Ends a child process when the fiber that called fork without a block ends in it. Ruby does the same for a thread that
+ * forks. If the main block of Heddle.run has forked, the process does not end: the code after Heddle.run runs in the
+ * child, too.
  */
 NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state))
 {
@@ -103,9 +104,8 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     heddle_spender_start(&fiber->spender);
     VALUE job = fiber->job;
     /*
-     * Calls the job through a method in Ruby, and not job.call directly: a C frame takes file and line from the frame
-     * below it, and has none if it is the lowest. But Rails joins the path of a backtrace's last frame to its own
-     * folder.
+     * Calls the job through a method in Ruby, and not job.call directly. A C frame takes file and line from the frame
+     * below it, so the lowest frame would have none. But Rails expects a path in the last frame of a backtrace.
      */
     heddle_call_protected(scheduler, rb_intern("run_job"), 1, &job, &state);
     heddle_loop_notice_fork(loop);
@@ -127,8 +127,9 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (fiber && fiber->delivered_error && !state)
         heddle_hooks.take_back_error(fiber); /* the fiber has ended: the exception can't be raised in it */
     /*
-     * Ruby 3.4 returns the stack of a fiber that ends by a switch to the fiber which last switched to it. If that was
-     * not the loop's fiber, the loop switches here once more (heddle_loop_switch_to_ending), and this fiber ends then.
+     * Ruby 3.4 returns the stack of a fiber that ends by a switch to the fiber which last switched to it. If that fiber
+     * was not the loop's fiber, the loop switches here once more (heddle_loop_switch_to_ending), and this fiber ends
+     * then.
      */
     bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
                             loop->switching.last_target != self && !fiber->parent_park;
@@ -268,8 +269,8 @@ typedef struct {
 } child_start;
 
 /*
- * The starter may leave before the child has waited, if an exception was raised in the starter. Then the child must not
- * resume it.
+ * If an exception is raised in the starter, it may leave before the child has waited. Then the child must not resume
+ * it.
  */
 static VALUE end_start(VALUE data)
 {
@@ -282,7 +283,8 @@ static VALUE end_start(VALUE data)
 }
 
 /*
- * Due timers don't count: a fiber that starts many sleeping fibers must not wait for the ones that wake up meanwhile.
+ * Due timers don't count. Otherwise a fiber that starts many sleeping fibers would wait for the fibers that wake up
+ * meanwhile.
  */
 static bool has_other_work(heddle_loop *loop)
 {
@@ -353,7 +355,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
         heddle_park_enter(loop, &start.park);
         rb_ensure(start_from_park, (VALUE)&start, end_start, (VALUE)&start);
     } else {
-        /* The loop does not run yet: the child's first wait switches back to here. */
+        /* The loop does not run yet, so the child's first wait switches back to this fiber. */
         loop->fiber = rb_fiber_current();
         bool watched = heddle_hooks.is_watching() && heddle_loop_begin_watch(loop);
         loopless_start start = {.loop = loop, .fiber = keep};

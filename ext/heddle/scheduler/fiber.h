@@ -29,11 +29,14 @@ struct heddle_fiber {
     unsigned unpreempted;     /* the number of open without_preemption blocks */
     VALUE delivered_error;         /* the exception that preemption has raised on the thread for this fiber, or 0 */
     /*
-     * Writes what the fiber does into `text`, for reports. Returns the number of bytes, 0 if there is nothing to say.
-     * NULL if that is not known.
+     * Writes what the fiber does into `text`, for reports. Returns the number of bytes, which may be 0. NULL if the
+     * fiber has no description.
      */
     size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
-    /* The request that reports name: an object, and a number in it for `describe`; child fibers inherit all three. */
+    /*
+     * The request that reports name: an object, and a number in it. `describe` uses both. Child fibers inherit all
+     * three.
+     */
     VALUE request; /* or nil */
     unsigned request_number;
     /* what the request has computed; lies in the object `request`; NULL: not known; inherited */
@@ -50,7 +53,7 @@ struct heddle_timeout {
     heddle_timeout *outer;
     /* the fiber that runs the block: the owner, or one nested in it. Marked, because this record lies on its stack */
     VALUE fiber;
-    VALUE exception; /* class or instance, and message, as for Kernel#raise; kept alive by the waiting fiber's stack */
+    VALUE exception; /* arguments as for Kernel#raise; the waiting fiber's stack keeps them alive */
     VALUE asked;     /* the exception that Timeout.timeout was given, see convert_exception */
     VALUE message;
     VALUE raised;    /* the exception raised for it, or Qundef */
@@ -73,7 +76,8 @@ static inline VALUE heddle_fiber_transfer(VALUE fiber)
     return rb_fiber_transfer(fiber, 0, NULL);
 }
 /*
- * Transfers with the checks of Fiber#transfer. Without them Ruby would continue a fiber that has resumed another one.
+ * Transfers with the checks of Fiber#transfer. Without the checks, Ruby would continue a fiber that has resumed another
+ * one.
  */
 static inline VALUE heddle_fiber_transfer_checked(VALUE fiber, int count, const VALUE *values)
 {
@@ -118,17 +122,17 @@ static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
         park->waits_for = part;
 }
 /*
- * Called before a switch, with the calling fiber. If an exception was raised on the thread for this fiber, and a mask
- * delays it, the next fiber without a mask would get it. So this function takes it from the thread, and the fiber's
- * next wait raises it.
+ * Called before a switch, with the calling fiber. An exception may have been raised on the thread for this fiber, which
+ * a mask delays. After the switch, a fiber without a mask would get it. So this function takes it from the thread, and
+ * the fiber's next wait raises it.
  */
 void heddle_fiber_keep_error(heddle_fiber *fiber);
 
 /* -- pending_exceptions.c ------------------------------------------------------------------------------------------ */
 
 /*
- * Checks the fiber's deadlines: if one has passed while the fiber computed, the next wait raises it, and not the wait
- * after the next tick.
+ * Checks the fiber's deadlines. If one has passed while the fiber computed, the next wait raises it at once. Otherwise
+ * only a later tick would.
  */
 void heddle_fiber_fire_passed_timeouts(heddle_fiber *fiber);
 /*
@@ -145,7 +149,7 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */
 /* Raises the exception that the calling fiber's next wait would raise at its beginning. */
 void heddle_fiber_raise_pending(heddle_loop *loop, VALUE fiber);
 /*
- * Raises a time limit that an interrupt mask has delayed, unless another mask delays it. Cancellations, and time limits
- * that have just passed, are not raised here: code between two waits does not expect them.
+ * Raises a time limit that a mask has delayed, unless another mask still delays it. Cancellations, and time limits that
+ * have just passed, are not raised here: code between two waits does not expect them.
  */
 void heddle_fiber_raise_delayed(heddle_loop *loop, VALUE fiber);

@@ -40,7 +40,7 @@ void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
 /*
  * Ruby 4.1 passes a proxy in place of the fiber. The proxy stands for one call of the fiber, and has only the methods
  * `alive?`, `raise` and `transfer`. After that call `raise` does nothing. `raise` switches to the fiber, so a fiber of
- * this loop must call it. Each proxy gets a new fiber for that, so that all have raised before the loop polls for
+ * this loop must call it. A new fiber is made for each proxy, so that all proxies have raised before the loop polls for
  * events.
  */
 static VALUE call_proxy(VALUE pair)
@@ -51,8 +51,8 @@ static VALUE call_proxy(VALUE pair)
 }
 
 /*
- * A FiberError means that the fiber waits for a fiber that it has resumed. Then Ruby raises the exception when the call
- * ends.
+ * A FiberError means that the fiber waits for a fiber that it has resumed. In that case Ruby itself raises the
+ * exception when the call ends.
  */
 static VALUE ignore_error(VALUE data, VALUE error)
 {
@@ -81,7 +81,7 @@ static void receive_proxies(heddle_loop_message *message)
     loop->interrupts.posted = false;
     rb_protect(spawn_raisers, (VALUE)loop, &state);
     if (state)
-        heddle_take_errinfo(); /* without memory for a fiber, Ruby raises the exception when the call ends */
+        heddle_take_errinfo(); /* without memory for a fiber, Ruby itself raises it when the call ends */
 }
 
 static void queue_proxy(heddle_loop *loop, VALUE proxy, VALUE exception)
@@ -137,7 +137,7 @@ static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
         rb_thread_wakeup_alive(loop->thread);
 }
 
-/* Ruby still calls the hook of its closed loop for a thread's blocking fibers. */
+/* For blocking fibers of a thread, Ruby calls the hook even when the thread's loop is closed. */
 static bool interrupt_blocking(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     if (loop->thread == rb_thread_current() || !RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)))
@@ -150,7 +150,7 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     if (heddle_loop_is_closed(loop))
         return interrupt_blocking(loop, fiber, exception);
-    /* A sleep in place has a park, but nothing checks that park for exceptions. */
+    /* During a sleep in place, nothing checks the fiber's park for exceptions. */
     heddle_park *park = loop->interrupts.in_place == fiber ? NULL : heddle_park_find(loop, fiber);
     if (park) {
         park->interrupt = exception;

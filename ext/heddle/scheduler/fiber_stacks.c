@@ -56,7 +56,10 @@ static void unlock_stacks(uintptr_t who)
     if (atomic_load_explicit(&holder, memory_order_relaxed) != who)
         return;
     atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
-    /* Stores `holder`, then loads `waiting`. A waiter stores `waiting`, then loads `holder`: one sees the other. */
+    /*
+     * Stores `holder`, then loads `waiting`. A waiter stores `waiting`, then loads `holder`. So at least one of them
+     * sees the other.
+     */
     atomic_store(&holder, 0);
     if (atomic_load(&waiting)) {
         pthread_mutex_lock(&lock);
@@ -175,7 +178,7 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 
 /*
  * Runs in the main Ractor: adds a hook and removes it, so that Ruby computes the variable again. The hook of the Ractor
- * that asked for this stays as it is, because a collection may be under way there.
+ * that asked for this is not changed, because a collection may run there.
  */
 static void subscribe_again(void *unused)
 {

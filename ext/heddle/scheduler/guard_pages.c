@@ -36,8 +36,8 @@ enum {
 };
 
 /*
- * With larger pages, other blocks than guards would also be one page long, and a guard would discard their contents: a
- * page of Ruby's heap has 64 KiB and is protected during compaction; a block of code that YJIT has freed has 16 KiB.
+ * With larger pages, blocks that are not guards would be one page long, too, and a guard would discard their contents.
+ * A page of Ruby's heap has 64 KiB and is protected during compaction. A block of code that YJIT has freed has 16 KiB.
  */
 enum { PAGE_SIZE_NEEDED = 4096 };
 
@@ -95,7 +95,10 @@ static madvise_fn *next_madvise;
 
 static int keeping_madvise(void *address, size_t length, int advice)
 {
-    /* Counts the guards instead of the stacks: each stack has one, except the few made before guards were installed. */
+    /*
+     * Counts the guards instead of the stacks. Each stack has a guard, except the few stacks made before guards were
+     * installed.
+     */
     if (advice == MADV_FREE && heddle_guard_pages_count() <= STACKS_TO_KEEP)
         return 0;
     return next_madvise(address, length, advice);
@@ -104,8 +107,7 @@ static int keeping_madvise(void *address, size_t length, int advice)
 /* -- does the kernel have it? ------------------------------------------------------------------------------------ */
 
 /*
- * Emulators answer 0 to advice that they don't know. So this function tests a guard with a system call that must fail
- * on it.
+ * Emulators accept advice that they don't know. So this function tests a guard page with a system call that must fail.
  */
 static bool guards_work(void)
 {
@@ -134,7 +136,7 @@ static bool intercept_object(heddle_object *object, void *data)
         return false;
     ruby->intercepted = heddle_object_intercept(object, &PROTECT, 1);
     if (ruby->intercepted > 0)
-        heddle_object_intercept(object, &ADVISE, 1); /* only an optimization: may fail */
+        heddle_object_intercept(object, &ADVISE, 1); /* may fail, because it is only an optimization */
     return true;
 }
 

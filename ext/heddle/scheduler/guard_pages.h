@@ -7,7 +7,7 @@
  *
  * Since Linux 6.13 a page can be guarded without a mapping of its own: madvise(page, MADV_GUARD_INSTALL). Ruby doesn't
  * do that yet, so Heddle replaces the entry of mprotect in libruby's global offset table. The replacement handles only
- * guard pages; it passes all other calls of Ruby on, and other libraries' calls are not affected.
+ * guard pages, and passes all other calls of Ruby on. Calls of other libraries are not affected.
  */
 
 #include "system.h"
@@ -32,8 +32,8 @@ const char *heddle_guard_pages_status(void);
 size_t heddle_guard_pages_count(void);
 
 /*
- * The message for a user when Ruby could not make another fiber (its FiberErrors "can't set a guard page", "can't
- * alloc machine stack to fiber" and, from 4.0 on, "can't allocate fiber stack"): the limit and how to raise it. Returns
- * `buffer`.
+ * Makes the message for a user when Ruby could not make another fiber: names the limit, and how to raise it. Ruby's own
+ * FiberErrors are "can't set a guard page", "can't alloc machine stack to fiber" and, from 4.0 on, "can't allocate
+ * fiber stack". Returns `buffer`.
  */
 const char *heddle_fiber_limit_message(char *buffer, size_t size);

@@ -5,8 +5,8 @@
 /*
  * call-seq: Heddle::Scheduler.guard_pages -> :on or String
  *
- * Whether the guard pages of fiber stacks are made without a memory mapping each, so that a process can hold 100,000
- * fibers and more under the default <tt>vm.max_map_count</tt> (Linux 6.13 and later, x86-64 and ARM64, pages of 4 KiB).
+ * Returns :on if the guard pages of fiber stacks need no memory mappings. Then a process can hold 100,000 fibers and
+ * more under the default <tt>vm.max_map_count</tt>. This needs Linux 6.13, x86-64 or ARM64, and pages of 4 KiB.
  * Otherwise returns the reason why not; then a process holds about 31,000 fibers. The first Scheduler of a process
  * switches this on, and so does this method; <tt>HEDDLE_GUARD_PAGES=0</tt> or <tt>HEDDLE_PROTECT=off</tt> in the
  * environment keeps it off.

@@ -12,9 +12,9 @@ typedef struct heddle_heartbeat heddle_heartbeat;
 /* The activity of a loop's thread when it was sampled. */
 typedef enum {
     HEDDLE_ACTIVITY_NATIVE_NO_GVL, /* in native code that has released the GVL */
-    HEDDLE_ACTIVITY_NATIVE_GVL, /* in native code that holds it */
+    HEDDLE_ACTIVITY_NATIVE_GVL, /* in native code that holds the GVL */
     HEDDLE_ACTIVITY_RUBY,
-    HEDDLE_ACTIVITY_NONE, /* the thread waits for the GVL, which another thread holds */
+    HEDDLE_ACTIVITY_NONE, /* waiting for the GVL, which another thread holds */
     HEDDLE_ACTIVITY_COLLECTING, /* in a garbage collection, which holds the GVL */
     HEDDLE_ACTIVITIES,
 } heddle_activity;
@@ -28,7 +28,7 @@ enum {
 /* The answer of the loop's thread: how soon the watch thread should sample again. */
 enum {
     HEDDLE_LOOK_LATER,
-    /* a switch of fibers, or code that must not be interrupted, is running: it ends within microseconds */
+    /* soon: the thread switches fibers or runs code that must not be interrupted, for microseconds */
     HEDDLE_LOOK_SOON,
     HEDDLE_LOOK_AFRESH, /* no other fiber is ready: the time limit of this heartbeat starts again */
 };
@@ -36,7 +36,7 @@ enum {
 /* How precise the sample of a late loop is. */
 enum {
     HEDDLE_UNSEEN,
-    HEDDLE_GLIMPSED, /* in Heddle's own code: a later sample may show the user's */
+    HEDDLE_GLIMPSED, /* in Heddle's own code; a later sample may show the user's code */
     HEDDLE_SEEN,
 };
 
@@ -64,10 +64,10 @@ struct heddle_heartbeat {
     /* With the GVL. */
     void *loop;
     heddle_heartbeat *next;
-    int sighted; /* how precise `request` and `place` are, for this heartbeat: see HEDDLE_SEEN */
+    int sighted; /* how precise `request` and `place` are for this heartbeat: see HEDDLE_SEEN */
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
-    /* The last wait in place inside a callback of a library: when it ended, its library, request and place. */
+    /* The last wait in place inside a callback of a library: its end, library, request and place. */
     int64_t callback_until;
     char callback_library[HEDDLE_HEARTBEAT_LIBRARY];
     char callback_request[HEDDLE_HEARTBEAT_REQUEST];
@@ -99,13 +99,15 @@ struct heddle_heartbeat {
     uint32_t gvl_seen, answers_seen;
     bool asked;
     _Atomic uint32_t unanswered; /* samples since the thread was asked; the loop reads it, too */
-    _Atomic int64_t probed;      /* ns; since when the thread does what it does now; the loop reads it, too */
+    _Atomic int64_t probed;      /* when the thread's current activity began, ns; the loop reads it, too */
 };
 
 /* The first of all records; they are linked by `next` and never removed. */
 extern _Atomic(heddle_heartbeat *) heddle_heartbeats;
 
-/* When the watch thread samples next, CLOCK_MONOTONIC ns; INT64_MAX: it is sampling, or sleeps until it is roused. */
+/*
+ * When the watch thread samples next, CLOCK_MONOTONIC ns; INT64_MAX: it is sampling, or sleeps until a loop wakes it.
+ */
 extern _Atomic int64_t heddle_watch_due;
 
 /* Are stacks recorded? */

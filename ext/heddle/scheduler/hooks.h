@@ -12,7 +12,7 @@ void heddle_define_transfer_hooks(VALUE scheduler_class);
 void heddle_define_process_hook(VALUE scheduler_class);
 
 /*
- * Waits for an operation that the selector runs. Returns 0, with the operation's result in `outcome`, or -errno if it
- * was not submitted: -ENOSYS if the selector has no such operations. Used by the hooks.
+ * Waits for an operation that the selector runs. Returns 0, with the operation's result in `outcome`. If it was not
+ * submitted, returns -errno: -ENOSYS if the selector has no such operations.
  */
 int heddle_loop_perform(heddle_loop *loop, heddle_spent part, const heddle_operation *operation, int *outcome);

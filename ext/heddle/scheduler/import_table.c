@@ -69,8 +69,8 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
             continue;
         }
         /*
-         * The entry of a call that was never made may lead to the dynamic linker. A pointer with another value than the
-         * function's address was set by the program.
+         * The entry of a call that was never made may lead to the dynamic linker. If a pointer differs from the
+         * function's address, the program has set it.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;

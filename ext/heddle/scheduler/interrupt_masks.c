@@ -22,8 +22,8 @@ static int compare_entry(VALUE key, VALUE timing, VALUE data)
 }
 
 /*
- * Does the mask apply to this fiber? As in heddle_timeout_covers_wait, a block inside an Enumerator does not count
- * while the scheduled fiber itself waits outside of it.
+ * Does the mask apply to this fiber? A block inside an Enumerator does not count while the scheduled fiber itself waits
+ * outside of it, as in heddle_timeout_covers_wait.
  */
 static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)
 {
@@ -53,7 +53,7 @@ void heddle_fiber_drop_masks(heddle_fiber *fiber)
     fiber->masks = NULL;
 }
 
-/* Otherwise a nested fiber that is never resumed again would be collected, together with its stack. */
+/* Marks nested fibers, which may never be resumed again: they would be collected, together with their stacks. */
 void heddle_fiber_mark_masks(const heddle_fiber *fiber)
 {
     for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)

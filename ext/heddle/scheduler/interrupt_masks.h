@@ -3,8 +3,8 @@
 #include "scheduler/loop.h"
 
 /*
- * Thread.handle_interrupt delays exceptions that other threads raise. In a program without a loop another thread raises
- * a time limit's exception, so the same blocks delay the loop's time limits.
+ * An open block of Thread.handle_interrupt, which delays exceptions that other threads raise. Without a loop, another
+ * thread raises the exception of a time limit. So these blocks delay the loop's time limits, too.
  */
 struct heddle_interrupt_mask {
     heddle_fiber *owner; /* NULL once the owner has ended, or its loop was closed */
@@ -22,7 +22,7 @@ bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exc
 
 void heddle_fiber_mark_masks(const heddle_fiber *fiber);
 
-/* Tells the blocks that are still open that their fiber is gone. */
+/* Separates the blocks that are still open from their fiber, which has ended. */
 void heddle_fiber_drop_masks(heddle_fiber *fiber);
 
 void heddle_define_interrupt_masks(VALUE scheduler_class);

@@ -55,7 +55,7 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
-/* Ruby >= 4.0 calls it. Wakes the fibers that wait for the descriptor, and closes it. Not tested. */
+/* Called by Ruby >= 4.0. Wakes the fibers that wait for the descriptor, and closes it. Not tested. */
 static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 {
     heddle_io_fail_waits(heddle_loop_get(self), NUM2INT(descriptor));
@@ -65,7 +65,7 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 }
 #endif
 
-/* Called after IO#reopen, on any thread. As with threads, the waits for this descriptor fail with IOError. */
+/* Called after IO#reopen, on any thread. Waits for this descriptor fail with IOError, as waits of threads do. */
 static VALUE scheduler_s_reopened(VALUE scheduler_class, VALUE descriptor)
 {
     heddle_io_fail_reopened_waits(NUM2INT(descriptor));

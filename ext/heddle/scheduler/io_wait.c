@@ -22,9 +22,9 @@ static bool is_closed(VALUE io)
 }
 
 /*
- * When an extension waits for a number, as UNIXSocket#recv_io does, Ruby makes an IO of that number for the hook. That
- * IO does not own the descriptor (FMODE_EXTERNAL), and does not notice that the extension's own object is closed. Then
- * the number is free, or belongs to another file.
+ * When an extension waits for a descriptor, as UNIXSocket#recv_io does, Ruby makes an IO of its number for the hook.
+ * That IO does not own the descriptor (FMODE_EXTERNAL), and does not notice when the extension closes its own object.
+ * After that the number is free, or belongs to another file.
  */
 static void note_file(heddle_io_wait *wait)
 {
@@ -66,7 +66,7 @@ static void reserve_descriptor(heddle_loop *loop, int fd)
     loop->io.size = size;
 }
 
-/* Notes about the last transfers on a descriptor: see io_wait.h. */
+/* Returns notes about the last transfers on a descriptor: see io_wait.h. */
 uint8_t heddle_io_get_note(const heddle_loop *loop, int fd)
 {
     return fd < loop->io.size ? loop->io.notes[fd] : 0;
@@ -80,7 +80,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 
 /*
  * The result -EBADF means that the IO was closed or reopened during the wait. A wait that is not armed has ended
- * already, or ends after a tick. A wait whose fiber was woken in vain is armed, and would continue.
+ * already, or ends after a tick. But a wait whose fiber was woken in vain is armed, and would continue.
  */
 static void fail_wait(heddle_io_wait *wait)
 {
@@ -135,7 +135,10 @@ void heddle_io_fail_waits(heddle_loop *loop, int fd)
         fail_wait(wait);
 }
 
-/* Called by the loop for the message `io.reopened`: only on its own thread may a wait be removed from the selector. */
+/*
+ * Called by the loop for the message `io.reopened`, because a wait may be removed from the selector only on the loop's
+ * thread.
+ */
 static void receive_reopened(heddle_loop_message *message)
 {
     heddle_loop *loop = (heddle_loop *)((char *)message - offsetof(heddle_loop, io.reopened));

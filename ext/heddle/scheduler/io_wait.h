@@ -16,7 +16,7 @@ struct heddle_io_wait {
     int result;
     bool linked;
     bool reopened; /* IO#reopen has given the descriptor another file */
-    bool by_number; /* Ruby may have made `io` of a number: checks that the number still belongs to this file */
+    bool by_number; /* Ruby may have made `io` of a number, which may belong to another file meanwhile */
     dev_t device;
     ino_t inode;
     heddle_io_wait *next, *previous; /* in the list of the waits for one descriptor */
@@ -36,8 +36,8 @@ int64_t heddle_io_get_timeout(VALUE io);
 NORETURN(void heddle_io_raise_timeout(void)); /* IO::TimeoutError */
 
 /*
- * Notes about the last transfers on a descriptor. A note belongs to the number: if another file gets that number, a
- * wrong note costs one tick or one system call that fails.
+ * Notes about the last transfers on a descriptor. A note belongs to the descriptor's number. If another file gets the
+ * number, the wrong note costs one tick, or one system call that fails.
  */
 enum {
     HEDDLE_IO_DRAINED = 1, /* the last read took all bytes there were */
@@ -58,7 +58,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMe
  * to submit or an event to take. Each of these may cause the awaited event.
  */
 bool heddle_io_has_others_ready(const heddle_loop *loop);
-/* Lets the fibers run that are ready now. Raises IOError when `io` is closed or reopened meanwhile. */
+/* Lets the fibers that are ready now run. Raises IOError when `io` is closed or reopened meanwhile. */
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);
 
 /* Fails the waits whose IO is closed: before Ruby 4.0 no hook reports that. */

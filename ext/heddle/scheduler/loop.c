@@ -80,7 +80,9 @@ static void forget_parent(heddle_loop *loop)
         loop->operations->abandon(loop->selector);
         loop->selector = NULL;
     }
-    /* Ruby may have unmapped the stacks of another thread's fibers: nothing is written to them. */
+    /*
+     * If the loop belongs to another thread, Ruby may have unmapped its fibers' stacks, so nothing is written to them.
+     */
     bool own = loop->thread == rb_thread_current();
     if (loop->current == &loop->implicit || !own)
         loop->current = NULL;
@@ -187,7 +189,7 @@ void heddle_loop_open(heddle_loop *loop)
 #ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
     /*
      * In a Ractor and under RUBY_MN_THREADS Ruby 3.4 moves threads between native threads, and crashes when a fiber
-     * continues on another native thread than it has stopped on.
+     * continues on a different native thread.
      */
     rb_thread_lock_native_thread();
 #endif
@@ -204,7 +206,7 @@ void heddle_loop_release(heddle_loop *loop)
     HEDDLE_LIST_REMOVE(heddle_loops_in_main_ractor, loop);
     if (heddle_loop_forked(loop)) {
         /*
-         * The garbage collector of a forked child may free the loop: then only the child's copies of the descriptors
+         * The garbage collector of a forked child may free the loop. Then only the child's copies of the descriptors
          * are closed, because the kernel's state belongs to the parent.
          */
         if (loop->selector)

@@ -58,7 +58,7 @@ typedef struct {
     VALUE returned;    /* the value of Ruby's last switch to the loop's fiber */
     heddle_park *next_unblocked; /* the park to switch to before any other */
     heddle_park *switching_to;       /* the park that the loop is switching to */
-    VALUE last_target; /* the Fiber that the loop's fiber last switched to; marked as park->switched_to is */
+    VALUE last_target; /* the Fiber that the loop's fiber last switched to; marked like park->switched_to */
     VALUE ending;  /* a fiber that the loop has to switch to once more so that it can end; or Qfalse */
 } heddle_loop_switching;
 
@@ -72,11 +72,11 @@ typedef struct {
     size_t runs_in_fiber;
     /*
      * In a forked child: the scheduled fiber that called fork, or Qfalse. Its code is the child's program, and it runs
-     * the loop itself whenever it waits. So signals are raised in it, and Ruby takes it for the thread's root fiber, to
+     * the loop itself whenever it waits. So signals are raised in it. Ruby takes it for the thread's root fiber, to
      * which other fibers return when they end. The parent's code that ran the loop must not continue in the child.
      */
     VALUE forked_by;
-    bool parent_ran; /* the parent's loop was running at the fork: the code that ran it waits in the loop's `fiber` */
+    bool parent_ran; /* the parent's loop was running at the fork; the code that ran it waits in the loop's `fiber` */
 } heddle_loop_runs;
 
 /* Waits for IO that Heddle has not created, and notes (scheduler/io_wait.h); both indexed by descriptor. */
@@ -93,7 +93,7 @@ typedef struct {
 
 /* See fiber_interrupt.h. */
 typedef struct {
-    VALUE deferred;              /* Hash: a Fiber, and what its next wait raises; 0 until needed */
+    VALUE deferred;              /* Hash of each Fiber's exception, which its next wait raises; 0 until needed */
     VALUE proxies;               /* Array of pairs, a proxy and an exception, for `message`; 0 until needed */
     heddle_loop_message message; /* tells this loop's thread that there are proxies */
     bool posted;
@@ -106,7 +106,7 @@ typedef struct {
     uint64_t word;                   /* odd */
     /* start of the current tick, from the coarse clock; 0: asleep; NULL: not published */
     _Atomic int64_t *published_tick;
-    /* when the loop last slept, or would have slept but for a message; only while ticks are published */
+    /* when the loop last slept, or found a message when it was about to sleep; only while ticks are published */
     int64_t awake_since;
     bool unreported;                 /* it serves no requests of the application: its stalls are not noted */
 } heddle_loop_watch;
@@ -115,7 +115,7 @@ typedef struct {
 typedef struct {
     VALUE switched_to; /* the Fiber that the last switch on this thread led to, while `hooked` */
     bool hooked;
-    int64_t slice_ended; /* CPU time of the thread when a fiber last had used up its slice, ns */
+    int64_t slice_ended; /* CPU time of the thread when a fiber last used up its slice, ns */
     bool killed; /* the thread was killed while a preempted fiber ran, where the kill can't be raised */
 } heddle_loop_preempt;
 
@@ -163,7 +163,7 @@ struct heddle_loop {
     heddle_attachment *attachments;
     VALUE early_unblocks; /* 0 until needed; see early_unblock.h */
     heddle_loop_interrupts interrupts;
-    /* the last method that called io_read only to try, and that waits itself: a frame of rb_profile_frames; or 0 */
+    /* the last method that called io_read for one attempt, and waits itself: a frame of rb_profile_frames; or 0 */
     VALUE waiting_method;
 
     /* the scheduled fiber that runs now, itself or by a nested fiber; NULL while the loop itself runs */
@@ -177,7 +177,7 @@ struct heddle_loop {
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector without `pending` was last polled */
     int64_t ran_since; /* when this tick began to run fibers; 0: accounts are off */
-    /* the same time while the loop polls for events, which may have come at any time since; else 0 */
+    /* the same time, set while the loop polls for events: these may have come at any time since; else 0 */
     int64_t held_since;
     heddle_loop_io io;
     heddle_loop_watch watch;
@@ -233,11 +233,11 @@ size_t heddle_loop_memory_size(const void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /*
- * Forks between the first process and this one. A child has only the forking thread, so a plain variable would suffice.
- * It is atomic because ThreadSanitizer would report a race.
+ * The number of forks between the first process and this one. It is atomic only because ThreadSanitizer would report a
+ * race.
  */
 extern _Atomic unsigned heddle_forks;
-/* Counts them; set up once. */
+/* Begins to count forks; called once. */
 void heddle_fork_watch(void);
 /* Is this a child's copy of a parent's loop? Opening it makes it the child's own. */
 bool heddle_loop_forked(const heddle_loop *loop);
@@ -266,8 +266,8 @@ void heddle_loop_run(heddle_loop *loop);
 /* Called when a fiber waits while the loop does not run: runs the loop in that fiber until the park is woken. */
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park);
 /*
- * The fiber to which a waiting fiber can switch directly. NULL if it must switch to the loop's fiber, which has other
- * work first.
+ * The fiber to which a waiting fiber can switch directly. NULL if the waiting fiber must switch to the loop's fiber,
+ * because the loop has other work first.
  */
 heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leaving);
 /* Makes the loop start another tick. May be called on any thread, with or without the GVL. */

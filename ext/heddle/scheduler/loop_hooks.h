@@ -33,8 +33,8 @@ typedef struct {
     /* Raises the exception of a preemption that Thread.handle_interrupt has delayed in the calling fiber. */
     void (*raise_delivered_error)(heddle_fiber *fiber);
     /*
-     * Takes that exception back from the thread, before a switch or at the end of the fiber or of the time limit's
-     * block. It stays due.
+     * Takes that exception back from the thread: before a switch, or when the fiber or the time limit's block ends. The
+     * exception stays due.
      */
     void (*take_back_error)(heddle_fiber *fiber);
     /* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */

@@ -8,7 +8,7 @@
  *   OPEN        RUNNING    heddle_loop_run, or a fiber that waits where nothing runs the loop
  *   RUNNING     RUNNING    the same, from within a run
  *   RUNNING     OPEN       the run ends
- *   RUNNING     UNOPENED   the same, where the run had to open it again after a fork
+ *   RUNNING     UNOPENED   the run ends that had to open the selector again after a fork
  *   OPEN        UNOPENED   a child process notices the fork: the parent's selector is not the child's
  *   UNOPENED    RUNNING    in a child whose program ends: the parent's run continues in it
  *   any         CLOSED     the scheduler is closed, or collected

@@ -4,7 +4,7 @@
 
 enum { WORDS = 16 }; /* compared at a time */
 
-/* Reads words of other functions' frames, in which the sanitizer knows no variables. */
+/* Reads words of other functions' frames, which the sanitizer would report. */
 __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds, uintptr_t from, uintptr_t to)
 {
     uintptr_t lowest, highest;

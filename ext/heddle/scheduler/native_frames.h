@@ -6,8 +6,8 @@
  * a switch another fiber would see that state.
  *
  * First the words of the fiber's stack are compared with the executable ranges of the libraries in question. Usually no
- * word is in them, which proves that no such function waits. Otherwise the frames are walked, because the word may be
- * left over from a call that has returned.
+ * word is in such a range, which proves that no such function waits. Otherwise the frames are walked, because the word
+ * may be left over from a call that has returned.
  */
 
 #include "scheduler/code_map.h"
@@ -20,12 +20,12 @@ typedef enum {
 
 typedef struct {
     const heddle_library *library; /* NULL where the library is unknown */
-    uintptr_t called;              /* the start of the function that its innermost one called; 0: unknown */
+    uintptr_t called;              /* the start of the function that the library has called last; 0: unknown */
 } heddle_native_frame;
 
 /*
  * Looks for functions of libraries of these kinds (a mask) on the stack between the caller's frame and `base`, the
- * highest address of the calling fiber's stack. No library of these kinds can have been loaded since
- * heddle_code_map_refresh, which has succeeded. Called with the GVL, in the main Ractor.
+ * highest address of the calling fiber's stack. Call heddle_code_map_refresh first, which must succeed; load no library
+ * in between. Called with the GVL, in the main Ractor.
  */
 heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t base, heddle_native_frame *found);

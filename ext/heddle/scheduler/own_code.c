@@ -38,8 +38,8 @@ bool heddle_own_code_excludes(VALUE path)
 }
 
 /*
- * Is the method a hook from which Ruby expects no switch and no exception? Ruby calls such a hook while it walks
- * through a list of fibers, and a fiber that runs may leave the list.
+ * Is the method a hook that must not switch or raise? Ruby calls such hooks while it walks through a list of fibers,
+ * and a fiber that runs may leave the list.
  */
 static bool is_waking_hook(VALUE frame)
 {
@@ -56,7 +56,7 @@ bool heddle_own_code_runs(void)
 {
     VALUE frames[DEPTH];
     int lines[DEPTH];
-    /* Ruby 3.3 does not skip the first frames when it is asked to, so they are read again. */
+    /* Ruby 3.3 ignores the number of frames to skip, so the first frames are read again. */
     for (int i = 0, limit = FEWEST; limit <= DEPTH; limit *= 2) {
         int count = rb_profile_frames(0, limit, frames, lines);
         for (; i < count; i++) {

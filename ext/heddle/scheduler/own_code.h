@@ -4,7 +4,7 @@
 
 #include <ruby.h>
 
-/* Is the current code of this thread Heddle's own, which may be interrupted only at its waits? */
+/* Does this thread run Heddle's own code, which may be interrupted only at its waits? */
 bool heddle_own_code_runs(void);
 /* Is the code at this path (a String) a user's, that is, neither Heddle's nor Ruby's? */
 bool heddle_own_code_excludes(VALUE path);

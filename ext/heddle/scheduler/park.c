@@ -76,12 +76,13 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
 
 /* -- the account of the request ------------------------------------------------------------------------------------ */
 
-/* ns. When fibers have run for longer than this, a poll does not tell when the events came. */
+/* ns. If fibers have run for longer than this, the time of the poll is not the time of its events. */
 static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
- * Notes when the awaited event came. If the loop has run fibers for long before it found the event, that time is
- * estimated: as long after the fibers began as the wait had lasted by then, but at most in the middle of their run.
+ * Notes when the awaited event came. If fibers have run for long before the loop found the event, the time is
+ * estimated. If the wait began a time t before these fibers, the estimate is t after they began, but not later than the
+ * middle of their run.
  */
 static void note_ready(heddle_park *park)
 {
@@ -148,8 +149,8 @@ void heddle_fiber_reserve_queue_park(heddle_fiber *fiber)
 }
 
 /*
- * If the switch to this fiber was not the loop's, Fiber#raise or #transfer in another fiber made it: that other fiber
- * is queued, so that it continues.
+ * If not the loop, but Fiber#raise or #transfer in another fiber has switched to this fiber, queues the other fiber, so
+ * that it continues.
  */
 void heddle_park_finish_switch(heddle_park *park)
 {
@@ -197,7 +198,7 @@ void heddle_park_leave(heddle_park *park)
         st_delete(loop->by_waiter, &key, NULL);
     HEDDLE_LIST_REMOVE(loop->parks, park);
     loop->park_count--;
-    HEDDLE_LIST_REMOVE_INNER(park->owner->park, park); /* fibers that the program switches between wait in any order */
+    HEDDLE_LIST_REMOVE_INNER(park->owner->park, park); /* not always the innermost one: see selector/list.h */
 }
 
 void heddle_park_set_deadline(heddle_park *park, int64_t deadline)
@@ -235,7 +236,7 @@ heddle_park *heddle_park_abandon_preempted(heddle_loop *loop)
         heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_shift(&loop->preempted));
         if (!park)
             continue;
-        park->idle = true; /* it stays `queued`, so that nothing queues it again */
+        park->idle = true; /* it stays `queued`, so that it is not queued again */
         loop->idle++;
         return park;
     }
@@ -273,11 +274,11 @@ static void switch_away(heddle_park *park)
     heddle_park *next = heddle_fiber_take_parent_park(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {
         /*
-         * The loop does not run: the waiting fiber was resumed by the program, outside of any scheduled one; or this is
-         * a forked child.
+         * The loop does not run. Either the program has resumed the waiting fiber outside of any scheduled fiber, or
+         * this is a forked child.
          */
         heddle_loop_run_until(loop, park);
-        park->queued = false; /* the loop returned to this fiber without dispatching the token */
+        park->queued = false; /* the loop has returned to this fiber without using the token */
         if (!park->woken)
             switch_away(park); /* raises, because this fiber is a copy in a forked child */
         return;
@@ -312,7 +313,7 @@ static void defer_interrupt(heddle_park *park)
 
 static void wait_uninterrupted(heddle_park *park)
 {
-    /* Woken already, but still queued (sleep 0, yield): the other ready fibers run first. */
+    /* A park that is woken but still queued (sleep 0, yield) waits, too: the other ready fibers run first. */
     while (!park->woken || park->queued)
         switch_away(park);
 }
@@ -373,7 +374,7 @@ int heddle_park_wait_until_woken_and_leave(heddle_park *park)
 {
     int state = 0;
     rb_protect(wait_uninterruptibly, (VALUE)park, &state);
-    /* if the fiber has not switched away, the loop itself has raised in this fiber, and would raise again */
+    /* if the fiber has not switched away, the loop itself has raised in it, and would raise again */
     while (!park->woken && park->switched_away && heddle_park_entered(park)) {
         int later = 0;
         heddle_park_finish_switch(park);

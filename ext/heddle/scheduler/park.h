@@ -30,10 +30,10 @@ struct heddle_park {
     bool switched_away;      /* the fiber has switched away and not come back */
     bool idle;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
-    bool unblocked; /* unblock has ended the wait: no other fiber was woken for that unlock or push */
+    bool unblocked; /* unblock has ended the wait, and has woken no other fiber for that unlock or push */
     VALUE switched_to; /* see heddle_park_note_target */
     VALUE interrupt;   /* the exception to raise at the end of this wait (fiber_interrupt.h), or 0 */
-    bool put_back;  /* the fiber was left by Fiber#raise or #transfer and queued again; the switch to it may fail */
+    bool put_back;  /* Fiber#raise or #transfer has left the fiber, which was queued again; switching to it may fail */
     bool preempted; /* the fiber does not wait: it has used up its time slice */
     uint8_t waits_for; /* a heddle_spent, for the account of its request */
     int64_t ready_at;  /* when it was woken; 0: not yet, or there is no account */
@@ -72,14 +72,14 @@ void heddle_park_wait_and_leave(heddle_park *park);
 /* Waits like heddle_park_wait, but pending exceptions are raised only at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);
 /*
- * Waits in the same way, and leaves the park. Neither Fiber#raise nor Fiber#kill in another fiber ends this wait. Only
- * an exception of the loop itself does: then the park was not woken. Returns the state for rb_jump_tag, or 0 if nothing
+ * Waits in the same way, and leaves the park. Fiber#raise and Fiber#kill in other fibers do not end this wait. An
+ * exception of the loop itself ends it: then the park was not woken. Returns the state for rb_jump_tag, or 0 if nothing
  * was raised.
  */
 int heddle_park_wait_until_woken_and_leave(heddle_park *park);
 /*
- * Waits for a submitted operation. An exception meanwhile cancels the operation and is raised after its last event:
- * until then the kernel owns the operation's memory.
+ * Waits for a submitted operation. An exception cancels the operation, and is raised after the last event of the
+ * operation: until then the kernel owns the operation's memory.
  */
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
 /* Ends the wait. Idempotent. May be called on any thread with the GVL. */
@@ -87,8 +87,8 @@ void heddle_park_wake(heddle_park *park);
 /* Puts the park at the end of the preempted queue: the fiber runs after all ready ones have had a tick. */
 void heddle_park_wake_preempted(heddle_park *park);
 /*
- * Takes the first fiber out of the preempted queue: it never runs again, and does not keep the loop running. Returns
- * the fiber's park, or NULL if there is none.
+ * Takes the first fiber out of the preempted queue. That fiber never runs again, and does not keep the loop running.
+ * Returns the fiber's park, or NULL if there is none.
  */
 heddle_park *heddle_park_abandon_preempted(heddle_loop *loop);
 /* The park in which this fiber itself waits, or NULL. */

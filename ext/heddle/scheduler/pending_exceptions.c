@@ -1,4 +1,4 @@
-/* Chooses which of the exceptions that came for a fiber while it did not run is raised by its next wait. */
+/* Several exceptions may come for a fiber while it does not run. Chooses the one that its next wait raises. */
 
 #include "scheduler/fiber_interrupt.h"
 #include "scheduler/loop.h"
@@ -10,9 +10,9 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 }
 
 /*
- * Finds the outermost timeout that has passed, and sets `must_raise` and `delayed` anew. It is raised first, because it
- * unwinds all blocks within it. A passed timeout stays pending while another fiber runs its block, and while a
- * Thread.handle_interrupt block delays it.
+ * Finds the outermost timeout that has passed, and sets `must_raise` and `delayed` anew. The outermost one is raised
+ * first, because it unwinds all blocks within it. A passed timeout stays pending while another fiber runs its block,
+ * and while a Thread.handle_interrupt block delays it.
  */
 static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {

@@ -23,7 +23,7 @@ typedef struct {
     siginfo_t info;
 } process_waiting;
 
-/* Reaps the child if it has ended; nil if not. */
+/* Reaps the child if it has ended. Returns nil if it has not. */
 static VALUE reap_child(int pid, int flags)
 {
     return rb_funcall(rb_const_get(rb_mProcess, rb_intern("Status")), rb_intern("wait"), 2, INT2NUM(pid),
@@ -72,7 +72,7 @@ static bool pidfd_wait(process_waiting *wait)
 {
     int fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
     if (fd < 0)
-        return errno == ESRCH; /* the child is gone: reap_child reports that. Other errors: wait in another way */
+        return errno == ESRCH; /* if the child is gone, reap_child reports that; else waits in another way */
     wait->waiter = (heddle_waiter){.fn = note_change, .fd = fd, .events = HEDDLE_READABLE};
     heddle_park_enter(wait->loop, &wait->park);
     heddle_park_waits_for(&wait->park, HEDDLE_SPENT_PROCESS);

@@ -1,27 +1,25 @@
 #pragma once
 
 /*
- * How much a request has computed. It is counted only when a fiber has used up its time slice, so a switch of fibers
- * need not read a clock for it. The fiber that serves the request shares the record with the fibers that it starts.
+ * Counts how much a request has computed. This is counted only when a fiber has used up its time slice, so a switch of
+ * fibers need not read a clock. The fiber that serves the request shares the record with the fibers that it starts.
  * Uses no Ruby.
  */
 
 #include "system.h"
 
-/*
- * ns. How long a request may compute before the next one begins: as long as Ruby lets a thread run while others wait.
- */
+/* ns. How long a request may compute before the next one begins. Ruby lets a thread run as long while others wait. */
 #define HEDDLE_QUANTUM INT64_C(100000000)
-/* The most that counts of one slice, ns. */
+/* One slice counts as at most so many ns. */
 #define HEDDLE_QUANTUM_SLICE INT64_C(10000000)
 
 typedef struct {
     unsigned request; /* the number of the current request */
-    bool counts;      /* it has begun and not ended, and its kind waits at the gate (net/gate.h) */
+    bool counts;      /* it has begun and not ended, and is of a kind that waits at the gate (net/gate.h) */
     int64_t used;     /* CPU time, ns */
 } heddle_quantum;
 
-/* Has the request time left? Never true for fibers that an earlier request has left behind. */
+/* Has the request any of its quantum left? Returns false for fibers that an earlier request has left behind. */
 static inline bool heddle_quantum_is_left(const heddle_quantum *quantum, unsigned request)
 {
     return quantum && quantum->counts && quantum->request == request && quantum->used < HEDDLE_QUANTUM;

@@ -22,13 +22,13 @@ typedef struct {
     uint64_t request; /* 0: none */
     uint16_t place;
     uint8_t part, task;
-    bool timed_out; /* of a wait: ended by a time limit */
+    bool timed_out; /* true if a time limit ended the wait */
 } stretch;
 
 /* Account::SAMPLE */
 typedef struct {
     int64_t began, ended;
-    uint64_t request; /* 0: none; then `task` says whether the stack belongs to the loop's own thread */
+    uint64_t request; /* 0: none; then `task` is true if the stack belongs to the loop's own thread */
     uint8_t activity, task;
     uint16_t place;
     uint16_t frames[FRAMES]; /* innermost first, then 0 */
@@ -98,10 +98,7 @@ static uint64_t number_of(const heddle_spender *spender)
     return (uint64_t)(uintptr_t)spender->account << 16 ^ spender->request;
 }
 
-/*
- * Empties the table of places. The numbers of places in the rings would get another meaning, so the rings are emptied,
- * too.
- */
+/* Empties the table of places. Also empties the rings, whose numbers of places would get another meaning. */
 static void make_room_for_places(void)
 {
     if (!heddle_places_are_full(&recorder->places))
@@ -138,7 +135,7 @@ static void record(const heddle_spender *spender, int64_t now)
     one->task = spender->task;
     one->timed_out = spender->timed_out;
     note_name(spender, request);
-    /* a stretch of computing has the line at which the next wait begins */
+    /* a stretch of computing gets the line at which the next wait begins */
     if (spender->doing == HEDDLE_SPENT_RUNNING)
         one->place = heddle_places_find(&recorder->places);
 }
@@ -241,8 +238,8 @@ VALUE heddle_recorder_number(const heddle_spender *spender)
  * call-seq: Heddle::Account.recorded -> Array or nil
  *
  * Returns copies of the rings and tables: the stretches in the order of their ends, the stacks, the names and the
- * places. Then how many stretches and stacks were overwritten. The entries are not made into objects, which would block
- * the loop.
+ * places. The last elements are the numbers of overwritten stretches and stacks. Entries are copied as bytes, because
+ * making objects of them would block the loop.
  */
 static VALUE account_recorded(VALUE self)
 {

@@ -126,7 +126,7 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
     VALUE frames[DEPTH];
     int lines[DEPTH], i = 0;
     stack to = {.numbers = numbers, .most = most};
-    place_frame inner = {0}; /* the last frame that is not the application's and was not pushed yet */
+    place_frame inner = {0}; /* the last frame outside of the application; not added yet */
     bool innermost = true, found = false;
     uint16_t of_gem = 0;
     *place = 0;

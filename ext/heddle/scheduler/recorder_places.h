@@ -20,15 +20,15 @@ typedef struct {
 } heddle_places;
 
 /*
- * Sets the prefixes of paths, an Array of [prefix, kind]. The first prefix that fits determines whose code a file is;
- * without one it is the application's. The kinds are 0 for the application, 1 for Ruby and Heddle, which act for their
- * caller, and 2 for a gem. Texts have the path without the prefix.
+ * Sets the prefixes of paths, an Array of [prefix, kind]. The first prefix that fits determines whose code a file is. A
+ * file without a prefix belongs to the application. The kinds are 0 for the application, 1 for Ruby and Heddle, which
+ * act for their caller, and 2 for a gem. Texts have the path without the prefix.
  */
 void heddle_places_set_prefixes(VALUE prefixes);
 
 /*
- * The innermost line of the application on the calling thread's stack, or, without one, the innermost line of a gem.
- * Allocates no object.
+ * Returns the innermost line of the application on the calling thread's stack. If there is none, returns the innermost
+ * line of a gem. Allocates no object.
  */
 uint16_t heddle_places_find(heddle_places *self);
 
@@ -38,7 +38,7 @@ uint16_t heddle_places_find(heddle_places *self);
  */
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 
-/* Is the table nearly full? Then it should be emptied, together with all records that have its numbers. */
+/* Is the table nearly full? Then the caller should empty it, and all records that have its numbers. */
 static inline bool heddle_places_are_full(const heddle_places *self)
 {
     return self->used > HEDDLE_PLACES * 3 / 4;

@@ -110,7 +110,7 @@ static VALUE scheduler_release(VALUE self)
             heddle_loop_detach(loop, attachment);
     }
     if (!heddle_loop_is_closed(loop)) {
-        /* A timeout whose block is still on a stack must not use the freed heap or its owner. */
+        /* Separates timeouts whose blocks are still on a stack from the heap and the owner, which are freed. */
         for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next)
             heddle_fiber_drop_timeouts(fiber);
         heddle_fiber_drop_timeouts(&loop->implicit);

@@ -13,7 +13,7 @@ struct heddle_wait {
     heddle_wait **slot; /* NULL: the record is gone */
     int64_t deadline;
     heddle_spent part; /* the part of the request's account; 0: none */
-    /* Called when the slot has been set, and when the wait ends, when the record may no longer exist. May be NULL. */
+    /* Called when the slot was set, and when the wait ends. The record may no longer exist then. May be NULL. */
     void (*note)(heddle_wait *wait, bool begins);
     void *data; /* for `note` */
 };

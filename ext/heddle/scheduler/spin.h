@@ -14,7 +14,7 @@
 
 /*
  * Has spinning helped? A failed attempt costs more than a successful one saves, and on busy processors half of the
- * attempts fail. So after each failure twice as many opportunities as before are skipped, until spinning has helped
+ * attempts fail. So after each failure, the number of skipped opportunities doubles. It falls when spinning has helped
  * several times in a row.
  */
 typedef struct {

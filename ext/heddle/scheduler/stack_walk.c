@@ -139,8 +139,8 @@ static bool follows_call(uintptr_t pc)
 }
 
 /*
- * A frame of just-in-time compiled code holds a few registers and a return address: the next word that can be a return
- * address is taken as the return address. The registers are assumed to be unchanged or not needed.
+ * A frame of just-in-time compiled code holds a few registers and a return address. The next word that can be a return
+ * address counts as such. The registers are assumed to be unchanged or not needed.
  */
 static bool skip_frame(machine *self)
 {
@@ -200,7 +200,7 @@ static void forget_stale_code(void)
 
 static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, void *data)
 {
-    /* At a fiber's outermost frames there is only the function with which Ruby has started the fiber. */
+    /* The outermost frame of a fiber is the function with which Ruby has started the fiber. */
     const uintptr_t outermost = self->base - 4 * sizeof(uintptr_t);
     for (int i = 0; i < FRAMES; i++) {
         if (!self->pc || self->values[HEDDLE_UNWIND_STACK_POINTER] >= outermost)

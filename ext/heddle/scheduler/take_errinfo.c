@@ -34,7 +34,7 @@ VALUE heddle_take_errinfo(void)
     if (heddle_is_exception(error) &&
         (RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)) || RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)))) {
         int state = 0;
-        /* Ruby code that only raises: it never returns, so it takes no interrupt that is meant for its caller. */
+        /* This Ruby code only raises. It never returns, so it takes no interrupt that is meant for its caller. */
         heddle_call_module_protected("Heddle::Native", rb_intern("raise_again"), 1, &error, &state);
         rb_set_errinfo(Qnil);
     }

@@ -21,8 +21,8 @@ static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 static const int64_t POLL_INTERVAL = 20 * 1000;
 
 /*
- * ns. The interval of polls if no fiber is ready, but work waits to begin. It is longer, because much of this work soon
- * waits itself.
+ * ns. The interval of polls if no fiber is ready, but work waits to begin. It is longer than POLL_INTERVAL, because
+ * much of this work soon waits itself.
  */
 static const int64_t BEGIN_INTERVAL = 200 * 1000;
 
@@ -53,7 +53,7 @@ static VALUE transfer_checked(VALUE fiber)
 
 /*
  * Switches to a fiber that Fiber#raise or #transfer left, and that was queued again. A FiberError means that other code
- * has switched to it meanwhile, or that it has resumed a nested fiber, which will return to it.
+ * has switched to this fiber meanwhile, or that the fiber has resumed a nested one, which will return to it.
  */
 static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
@@ -75,7 +75,7 @@ static void lock_stacks(heddle_loop *loop, heddle_park *park)
     int state = heddle_fiber_stacks_lock(loop);
     if (!state)
         return;
-    heddle_park_wake(park); /* the fiber was not switched to yet: queue it again */
+    heddle_park_wake(park); /* the switch did not happen, so the fiber is queued again */
     rb_jump_tag(state);
 }
 
@@ -122,8 +122,8 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
 }
 
 /*
- * Dispatches the fiber that has started an ended fiber. If that ends, too, dispatches the fiber that has started it,
- * and so on.
+ * Dispatches the fiber that has started an ended fiber. If it ends, too, dispatches the fiber that has started it, and
+ * so on.
  */
 static void dispatch_unblocked(heddle_loop *loop)
 {
@@ -179,7 +179,7 @@ static void run_ready(heddle_loop *loop)
      * so the loop polls for events before their next slice.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
-    dispatch_unblocked(loop); /* left over if an exception was raised in between */
+    dispatch_unblocked(loop); /* in case an exception was raised before they were dispatched */
     loop->left = heddle_token_ring_count(&loop->ready);
     while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
         loop->left--;
@@ -306,7 +306,10 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
         check_result(wait.result, loop->operations->name);
     } else {
         atomic_store(&loop->sleeping, 0);
-        /* Long work posts a message for each of its parts: events must not wait until all parts are done. */
+        /*
+         * Polls between messages, because long work posts a message for each of its parts, and events must not wait for
+         * all of them.
+         */
         if (is_worth_a_poll(loop))
             poll_selector(loop);
     }
@@ -388,7 +391,7 @@ static void begin_tick(heddle_loop *loop)
         publish_tick(loop, true);
 }
 
-/* May a waiting fiber switch directly to a ready one? Yes, if the loop would only begin the next tick. */
+/* May a waiting fiber switch directly to a ready one? Yes if the loop would only begin the next tick. */
 static bool may_switch_directly(heddle_loop *loop)
 {
     if (heddle_token_ring_count(&loop->preempted) || loop->work_waits || heddle_stalls_pending ||
@@ -459,7 +462,7 @@ void heddle_loop_tick(heddle_loop *loop)
         if (is_timer_due(loop) || is_worth_a_poll(loop))
             poll_selector(loop);
     } else {
-        /* If other threads run, getting the GVL back may take a whole time slice: so first polls with the GVL. */
+        /* If other threads run, getting the GVL back may take a whole time slice. So this polls first, with the GVL. */
         if (!rb_thread_alone() && (!loop->operations->pending || loop->operations->pending(loop->selector))) {
             poll_selector(loop);
             timeout = find_wait_time(loop); /* a callback may have set a timer */

@@ -29,7 +29,7 @@ bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting)
     return waiting != timeout->owner->fiber || timeout->fiber == waiting;
 }
 
-/* A mask counts if it names the exception that will be raised, or the one that was given to Timeout.timeout. */
+/* A mask counts if it names the exception that will be raised, or the exception that was given to Timeout.timeout. */
 bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting)
 {
     return heddle_interrupt_masked(timeout->owner, waiting, timeout->exception) ||
@@ -74,9 +74,9 @@ static VALUE yield_duration(VALUE data)
 }
 
 /*
- * An exception that preemption has delivered to the thread, and that a mask delays, must not be raised in later code or
- * in another fiber: this block's own timeout is dropped with the block, and any other error is raised at the fiber's
- * next wait.
+ * Preemption may have delivered an exception to the thread, which a mask delays. It must not be raised in later code or
+ * in another fiber. If it is this block's own timeout, it is dropped with the block. Any other error is raised at the
+ * fiber's next wait.
  */
 static VALUE take_back(VALUE data)
 {

@@ -15,7 +15,7 @@ struct heddle_timer {
     int64_t deadline;    /* CLOCK_MONOTONIC, nanoseconds */
     heddle_timer_fn *fn; /* called once, after the timer has left the heap; must never run Ruby code */
     size_t slot;         /* index in the heap + 1; 0: not in the heap */
-    uint64_t number;     /* set by push: the number of pushes before */
+    uint64_t number;     /* set by push: the number of earlier pushes */
 };
 
 typedef struct {
@@ -25,7 +25,7 @@ typedef struct {
 } heddle_timer_heap;
 
 int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer); /* 0 or -ENOMEM */
-void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer); /* a timer not in the heap is fine */
+void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer); /* the timer need not be in the heap */
 /* The nearest deadline, or -1. */
 int64_t heddle_timer_heap_next(const heddle_timer_heap *heap);
 /* Removes and calls every timer whose deadline is at or before `now`; returns how many. */

@@ -31,8 +31,8 @@ typedef struct {
     char *memory;
     size_t size;
     off_t offset; /* -1: the file's own position */
-    bool once;    /* -EAGAIN is returned unless the caller would wait: see is_caller_waiting */
-    bool never_waits; /* -EAGAIN is returned */
+    bool once;    /* returns -EAGAIN unless the caller would wait: see is_caller_waiting */
+    bool never_waits; /* returns -EAGAIN instead of waiting */
     bool socket;  /* certainly a socket: the kernel has accepted a system call for sockets */
     uint8_t note; /* notes about the descriptor (scheduler/io_wait.h) */
 } io_transfer;
@@ -74,7 +74,7 @@ static bool is_master(int fd)
 
 /*
  * Returns a non-blocking descriptor of the terminal, which the caller must close, or -1 if this is not a terminal or
- * can't be opened. poll(2) is not enough: a key such as Ctrl-\ discards the line that poll has seen, and a terminal
+ * can't be opened. poll(2) is not enough. A key such as Ctrl-\ discards the line that poll has seen, and a terminal
  * takes a long text only as fast as it is read. The terminal is opened once more, because O_NONBLOCK would also apply
  * to the other processes that use it. The master end can't be opened again, and is hardly ever shared.
  */
@@ -212,8 +212,8 @@ static ssize_t await_completion(io_transfer *transfer)
 }
 
 /*
- * How many ticks the first fiber at a pipe waits for the other end. Two, because then the other end waits in ticks,
- * too.
+ * How many ticks the first fiber at a pipe waits for the other end. Two are needed, because the other end then waits in
+ * ticks, too.
  */
 static const int TICKS_BEFORE_WAITING = 2;
 
@@ -251,7 +251,7 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
     return result;
 }
 
-/* Does not note it for files: they never wait, and transfers are also short at their end. */
+/* Files get no note, because they never wait, and transfers at their end are short, too. */
 static void note_exhaustion(io_transfer *transfer, ssize_t result)
 {
     uint8_t bit = transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED, note = transfer->note & (uint8_t)~bit;
@@ -290,16 +290,13 @@ static bool is_caller_waiting(heddle_loop *loop)
     return false;
 }
 
-/* Is -EAGAIN returned to the caller, which waits itself or does not want to wait? */
+/* Does the hook return -EAGAIN? Then the caller waits itself, or does not want to wait. */
 static bool returns_again(const io_transfer *transfer)
 {
     return transfer->never_waits || (transfer->once && !is_caller_waiting(transfer->loop));
 }
 
-/*
- * Transfers bytes, and waits for that as long as io.timeout allows. Returns the number of bytes, 0 at the end, or
- * -errno.
- */
+/* Transfers bytes, and waits as long as io.timeout allows. Returns the number of bytes, 0 at the end, or -errno. */
 static ssize_t transfer_some(io_transfer *transfer)
 {
     if (transfer->offset < 0)
@@ -402,7 +399,7 @@ enum { READS = 0, WRITES = 1, POSITIONED = 2 };
 
 /*
  * Runs a hook with its arguments: io, buffer, [from,] length, offset = 0; from version 3 of the contract on io, buffer,
- * [from,] offset, length. Bytes or -errno.
+ * [from,] offset, length. Returns bytes or -errno.
  */
 static VALUE transfer_bytes(VALUE self, int argc, const VALUE *argv, int kind, long version)
 {
@@ -481,8 +478,8 @@ static VALUE scheduler_transfer_as(int argc, VALUE *argv, VALUE self)
 }
 
 /*
- * The constant, if there is one, tells the version of the running Ruby; the macro tells the version that this was
- * compiled for.
+ * The constant, if there is one, has the version of the running Ruby. The macro has the version that this was compiled
+ * for.
  */
 static long find_contract(void)
 {

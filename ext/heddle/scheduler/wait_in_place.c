@@ -54,7 +54,7 @@ static void *poll_without_gvl(void *data)
     return NULL;
 }
 
-/* The loop's timers don't run meanwhile: the next check comes no later than a time limit of this fiber. */
+/* The loop's timers don't run meanwhile, so the next check comes no later than a time limit of this fiber. */
 static int64_t find_next_look(heddle_loop *loop, int64_t now, int64_t deadline)
 {
     int64_t until = now + POLL_INTERVAL;
@@ -94,7 +94,10 @@ static VALUE wait_until_ready(VALUE data)
             (self->deadline >= 0 && heddle_clock_now() >= self->deadline))
             break;
     }
-    /* An IO may count as ready because it was closed: the exception of this wait must not be raised in a later wait. */
+    /*
+     * An IO may count as ready because it was closed. The exception for that must be raised in this wait, not in a
+     * later one.
+     */
     heddle_interrupt_raise_deferred(self->loop, self->fiber);
     return Qnil;
 }

@@ -15,12 +15,12 @@
  */
 bool heddle_must_wait_in_place(heddle_loop *loop);
 
-/* Must a native call that could be offloaded run in place? Returns false also if the library itself makes that call. */
+/* Must a native call that could be offloaded run in place? Also returns false if the library itself makes the call. */
 bool heddle_must_call_in_place(heddle_loop *loop);
 
 /*
  * Waits until one of these descriptors is ready, `woken` (may be NULL) is true or the deadline (CLOCK_MONOTONIC ns; <
- * 0: none) has passed. Returns how many are ready, or 0. Raises the exceptions of any other wait of this fiber, and
- * SystemCallError.
+ * 0: none) has passed. Returns how many are ready, or 0. Raises the same exceptions as any other wait of this fiber,
+ * and SystemCallError.
  */
 int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, int64_t deadline, const bool *woken);

@@ -21,7 +21,7 @@ static inline int64_t heddle_clock_now(void)
     return heddle_clock_read(CLOCK_MONOTONIC);
 }
 
-/* The same, with a resolution of a few milliseconds, at almost no cost. */
+/* CLOCK_MONOTONIC with a resolution of a few milliseconds, at almost no cost. */
 static inline int64_t heddle_clock_coarse(void)
 {
 #ifdef CLOCK_MONOTONIC_COARSE

@@ -208,7 +208,7 @@ static void epoll_harvest(heddle_selector *selector)
         bool persistent = entry->waiters->mode == HEDDLE_PERSISTENT;
         heddle_fd_entry_deliver(entry, from_epoll(self->events[i].events));
 
-        /* One-shot has disarmed the whole descriptor: it is armed again for the remaining waiters. */
+        /* The event has disarmed the whole descriptor (one-shot), so it is armed again for the remaining waiters. */
         if (entry->waiters && !persistent) {
             struct epoll_event event = {
                 .events = to_epoll(heddle_fd_entry_events(entry)) | EPOLLONESHOT,

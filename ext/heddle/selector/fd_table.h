@@ -6,7 +6,7 @@
 
 typedef struct {
     heddle_waiter *waiters;
-    heddle_waiter *next_to_call; /* during delivery: the next waiter; unlinking that waiter moves it on */
+    heddle_waiter *next_to_call; /* during delivery: the next waiter to call; unlinking that one advances it */
     uint8_t registered;          /* used by the selector: the events that the kernel is armed with */
 } heddle_fd_entry;
 
@@ -27,8 +27,8 @@ void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter);
 /* The union of the waiters' events. */
 uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
 /*
- * Calls every waiter for one of `ready`, or all of them when `ready` is -errno. One-shot waiters are removed. Callbacks
- * may link and unlink any waiter; those linked meanwhile are not called.
+ * Calls every waiter that waits for one of `ready`, or all waiters when `ready` is -errno. Removes one-shot waiters.
+ * Callbacks may link and unlink any waiter. A waiter that is linked meanwhile is not called.
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 

@@ -11,8 +11,9 @@
 #include <sys/stat.h>
 
 /*
- * macOS and the BSDs. Descriptors of the program: EV_ONESHOT, one filter for each direction; the system removes the
- * filters of a closed descriptor. Persistent waiters, alone on their descriptor: EV_CLEAR, which is edge-triggered.
+ * macOS and the BSDs. Descriptors of the program have a filter with EV_ONESHOT for each direction; the system removes
+ * the filters of a closed descriptor. A persistent waiter is alone on its descriptor, and has filters with EV_CLEAR,
+ * which are edge-triggered.
  *
  * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Elsewhere a waiter for urgent data alone is
  * rejected, and a waiter with further events gets only these.
@@ -20,7 +21,10 @@
 
 enum { EVENTS_A_WAIT = 256 };
 
-/* A flag in an entry's `registered`: a one-shot filter may be left over, and EV_ADD would not change its flags. */
+/*
+ * A flag in an entry's `registered`: a one-shot filter may be left over. EV_ADD would not change the flags of that
+ * filter.
+ */
 enum { ONE_SHOT_LEFT = 1 };
 
 /* Some systems reject waits of more than 100,000,000 s; returning early is allowed. */
@@ -30,7 +34,7 @@ typedef struct {
     heddle_selector base;
     int fd;
 #ifndef EVFILT_USER
-    heddle_wakeup wakeup; /* OpenBSD before 7.8, NetBSD before 10 */
+    heddle_wakeup wakeup; /* only for OpenBSD before 7.8 and NetBSD before 10 */
 #endif
     heddle_fd_table table;
     int harvested; /* events from `wait` that `harvest` has not delivered yet */
@@ -142,7 +146,7 @@ static int ready_at_once(const heddle_waiter *waiter, int error)
     struct stat status;
     if (fstat(waiter->fd, &status) != 0)
         return -errno;
-    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) /* at the end of a file the filter would wait */
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) /* the filter would wait at the end of a file */
         return ready ? ready : -EPERM;
     switch (error) {
     case 0:

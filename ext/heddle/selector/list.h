@@ -17,7 +17,7 @@
         (first) = (record);                                                                                            \
     } while (0)
 
-/* Idempotent, if the links of a record in no list are NULL. */
+/* Idempotent if the links of a record that is in no list are NULL. */
 #define HEDDLE_LIST_REMOVE(first, record)                                                                              \
     do {                                                                                                               \
         if ((record)->previous)                                                                                        \
@@ -30,8 +30,8 @@
     } while (0)
 
 /*
- * Removes a record of a list that is linked by `outer` alone; does nothing if it is not in there. Blocks of fibers that
- * resume each other end in any order, so it is not always the innermost one.
+ * Removes a record from a list that is linked by `outer` alone. Does nothing if the record is not in the list. The
+ * record is not always the innermost one, because blocks of fibers that resume each other end in any order.
  */
 #define HEDDLE_LIST_REMOVE_INNER(innermost, record)                                                                    \
     do {                                                                                                               \

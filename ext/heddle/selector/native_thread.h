@@ -1,6 +1,6 @@
 #pragma once
 
-/* Threads that Ruby does not know, and the conditions that they wait for. */
+/* Native threads without Ruby, and the condition variables that they wait for. */
 
 #include "system.h"
 
@@ -8,7 +8,7 @@
 #include <signal.h>
 
 #ifdef __APPLE__
-#define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* its conditions have no other clock */
+#define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* macOS: timed waits have no other clock */
 #else
 #define HEDDLE_CONDITION_CLOCK CLOCK_MONOTONIC
 #endif
@@ -25,7 +25,7 @@ static inline void heddle_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Starts a thread that gets no signals, which are for Ruby's threads. 0, or an error number. */
+/* Starts a thread that gets no signals, because these are for Ruby's threads. Returns 0 or an error number. */
 static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(void *))
 {
     sigset_t all, before;

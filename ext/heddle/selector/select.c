@@ -14,9 +14,9 @@
  * select(2), which every POSIX system has. It is the last resort, and the reference for the behaviour of the others.
  * Level-triggered, also for persistent waiters.
  *
- * fd_set ends at FD_SETSIZE and FD_SET writes past it, so the bit sets are our own and grow; kernels take any length. A
- * hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone gets neither,
- * because select can't report them without reporting data.
+ * fd_set ends at FD_SETSIZE, and FD_SET writes past its end. So this file has its own bit sets, which grow; kernels
+ * take any length. A hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone
+ * gets neither, because select can't report them without reporting data.
  */
 
 /* The word of the system's fd_set: on big-endian machines its width decides where a bit is. */
@@ -42,7 +42,7 @@ typedef struct {
     heddle_wakeup wakeup;
     heddle_fd_table table;
     word *wanted[SETS];
-    word *ready[SETS]; /* copies of `wanted` that `wait` works on and `harvest` delivers */
+    word *ready[SETS]; /* copies of `wanted`, which `wait` passes to select and `harvest` delivers */
     int words;         /* length of each set */
     int used;          /* words above this one are empty in `wanted` */
     int harvested;     /* words of `ready` that `wait` has filled */
@@ -164,7 +164,7 @@ static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
 
-/* Between a wait and its harvest `ready` is in use. This is called at other times, and may overwrite it. */
+/* Overwrites `ready`, so it must not be called between a wait and its harvest. */
 static bool select_has_events(heddle_selector *selector)
 {
     select_selector *self = (select_selector *)selector;
@@ -249,7 +249,7 @@ static void select_harvest(heddle_selector *selector)
                     ready |= SET_EVENTS[i];
                 self->ready[i][at] &= ~bit_of(fd);
             }
-            /* Linux reports a descriptor as readable that was closed during the wait. */
+            /* Linux reports a descriptor that was closed during the wait as readable. */
             deliver_event(self, fd, is_open(fd) ? ready : -EBADF);
         }
     }

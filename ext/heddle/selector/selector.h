@@ -59,7 +59,7 @@ typedef enum {
 /* An operation with a completion. The selector owns `buffer` from submit until a callback without HEDDLE_MORE. */
 typedef struct {
     heddle_operation_code code;
-    int fd;          /* READ, WRITE: descriptor; WAITID: the id */
+    int fd;          /* READ, WRITE: the descriptor; WAITID: the id */
     void *buffer;    /* WAITID: a siginfo_t */
     uint32_t length; /* WAITID: the kind of id */
     int64_t offset;  /* -1: the file's own position; WAITID: options */
@@ -68,7 +68,7 @@ typedef struct {
 typedef struct {
     const char *name;
 
-    /* Returns 0 if this machine supports it, or else -errno, with the reason as a text. */
+    /* Returns 0 if this machine supports the selector. Otherwise writes the reason as a text, and returns -errno. */
     int (*probe)(char *reason, size_t size);
 
     int (*open)(heddle_selector **selector);
@@ -84,9 +84,12 @@ typedef struct {
     /* On return the waiter is removed and its callback will not be called. */
     void (*disarm)(heddle_selector *selector, heddle_waiter *waiter);
 
-    /* Submits an operation. NULL if the platform has no completions. Returns -ENOSYS if this operation is missing. */
+    /*
+     * Submits an operation. Returns -ENOSYS if the system lacks this operation. NULL if the selector has no
+     * completions.
+     */
     int (*submit)(heddle_selector *selector, heddle_waiter *waiter, const heddle_operation *operation);
-    /* Asks for an early end: the waiter still gets its last event. */
+    /* Asks for an early end of the operation. The waiter still gets its last event. */
     void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);
 
     /* Would `poll` find an event or submit something? Makes no system call; NULL where only a system call can tell. */

@@ -3,8 +3,8 @@
 #include "selector/assert.h"
 
 /*
- * Defines `bool function(from, to)`: may the state `to` follow `from`? The other arguments are the table: for each
- * state a row, [from] = the bits of the states that may follow.
+ * Defines `bool function(from, to)`: may the state `to` follow `from`? The other arguments are the table. It has a row
+ * for each state: [from] = the bits of the states that may follow.
  */
 #define HEDDLE_TRANSITIONS(function, ...)                                                                              \
     static inline bool function(uint8_t from, uint8_t to)                                                              \

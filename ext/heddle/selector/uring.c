@@ -178,13 +178,13 @@ static int uring_arm(heddle_selector *selector, heddle_waiter *waiter)
 static void request_cancel(uring_selector *self, uint32_t index)
 {
     if (self->slots[index].outstanding > 1)
-        return; /* a cancellation was submitted before */
+        return; /* a cancellation was submitted already */
     /* Counted first, because making room may take the operation's own completion, which must not free the slot. */
     self->slots[index].outstanding++;
     struct io_uring_sqe *sqe = next_submission(self);
     operation_slot *slot = &self->slots[index];
     if (!sqe) {
-        /* The operation ends by itself, or with the ring; its slot stays in use until then. */
+        /* No entry was free: the operation ends by itself, or with the ring. Its slot stays in use until then. */
         if (--slot->outstanding == 0)
             slot_release(self, index);
         return;
@@ -365,9 +365,9 @@ static bool has_completions_outstanding(const uring_selector *self)
 static void close_ring(uring_selector *self)
 {
     /*
-     * The kernel ends the operations of a closed ring asynchronously, and could still write to a buffer that its owner
-     * frees when this has returned. Only the ring's own thread can cancel them; another thread that closes the ring (at
-     * the end of the process) can't wait.
+     * The kernel ends the operations of a closed ring asynchronously. It could still write to a buffer that its owner
+     * frees when this function has returned. Only the ring's own thread can cancel them. Another thread, which closes
+     * the ring at the end of the process, can't wait for that.
      */
     if (has_completions_outstanding(self))
         heddle_ring_cancel_everything(&self->ring);

@@ -122,7 +122,9 @@ static int map_ring(heddle_ring *ring, const struct io_uring_params *parameters)
     return 0;
 }
 
-/* Saves the lookup of the ring's descriptor at each call; only the registering thread may use the index. */
+/*
+ * Registers the ring's descriptor, which saves a look-up at each call. Only the registering thread may use the index.
+ */
 static void register_index(heddle_ring *ring)
 {
     struct io_uring_rsrc_update update = {.offset = UINT32_MAX, .data = (uint64_t)ring->fd};

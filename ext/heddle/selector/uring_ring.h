@@ -24,7 +24,9 @@ typedef struct {
     struct io_uring_cqe *cqes;
 } heddle_ring;
 
-/* Returns 0 if this machine has everything that is needed, or else -errno, with the reason as a text. */
+/*
+ * Returns 0 if this machine has everything that is needed. Otherwise writes the reason as a text, and returns -errno.
+ */
 int heddle_ring_probe(char *reason, size_t size);
 
 int heddle_ring_open(heddle_ring *ring); /* 0 or -errno */
@@ -34,7 +36,7 @@ void heddle_ring_abandon(heddle_ring *ring);
 
 bool heddle_ring_supports(const heddle_ring *ring, unsigned operation);
 
-/* Submits the prepared entries; waits for `minimum` completions, at most `timeout` ns (< 0: forever). */
+/* Submits the prepared entries. Waits for `minimum` completions, at most for `timeout` ns (< 0: forever). */
 int heddle_ring_enter(heddle_ring *ring, unsigned minimum, int64_t timeout);
 /* Cancels all submitted operations, and returns when they have ended. */
 void heddle_ring_cancel_everything(heddle_ring *ring);
@@ -50,7 +52,7 @@ static inline bool heddle_ring_has_completions(const heddle_ring *ring)
            atomic_load_explicit(ring->cq_tail, memory_order_acquire);
 }
 
-/* Under DEFER_TASKRUN the completion queue's tail alone is not enough: deferred work shows only in the flags. */
+/* With DEFER_TASKRUN, the tail of the completion queue is not enough: only the flags show deferred work. */
 static inline bool heddle_ring_needs_enter(const heddle_ring *ring)
 {
     unsigned flags = atomic_load_explicit(ring->sq_flags, memory_order_relaxed);

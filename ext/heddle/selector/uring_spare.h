@@ -18,6 +18,6 @@ heddle_selector *heddle_spare_acquire(void);
 /* Returns false if this thread already has a spare ring, or can't have one. */
 bool heddle_spare_keep(heddle_selector *selector);
 
-/* Is it known that this process may have rings? Asking the kernel would take a ring, too. */
+/* Is it known that this process may have rings? Asking the kernel would also need a ring. */
 bool heddle_spare_is_allowed(void);
 void heddle_spare_set_allowed(bool allowed);
