@@ -66,7 +66,8 @@ class ClusterBootTest < Minitest::Test
 
     assert_equal 1, status.exitstatus
     assert_match(/worker \d failed: RuntimeError: no database for \d$/, output)
-    assert_match(/^heddle: no worker can serve: worker \d \(pid \d+\) has ended: exit status 1$/, output)
+    assert_match(/^heddle: no worker can serve: worker \d \(pid \d+\) has ended: RuntimeError: no database for \d \(/,
+                 output)
   end
 
   # As under `ulimit -u` or a container's pids.max.

@@ -144,10 +144,13 @@ class ClusterControlTest < Minitest::Test
       assert_equal [1, true], [status.exitstatus, output.include?("config/heddle.rb:1: ")], output
     end
     write("config/heddle.rb", "worker_boot { raise 'no database' }\n")
-    output, status = heddle("reload")
+    { "reload" => "not reloaded: worker 0 .* could serve",
+      "restart" => "not restarted: .* no worker can serve: worker \\d .* has ended" }.each do |command, text|
+      output, status = heddle(command)
 
-    assert_equal 1, status.exitstatus
-    assert_match(/\Aheddle: not reloaded: worker 0 .*before it could serve: exit status 1$/, output)
+      assert_equal 1, status.exitstatus
+      assert_match(%r{\Aheddle: #{text}: RuntimeError: no database \(\S*config/heddle\.rb:1:.*\)$}m, output)
+    end
   end
 
   def test_reload_without_waiting_returns_before_the_result_is_known

@@ -210,13 +210,13 @@ module Heddle
 
         def report_failed_replacement(worker, how)
           @log.event(:worker_replacement_failed, **worker.fields, reason: how)
-          worker.failure = "#{worker.name} has ended before it could serve: #{how}"
+          worker.failure = "#{worker.name} has ended before it could serve: #{worker.error || how}"
         end
 
         def report_boot_failure(worker, how)
           @boot_failures += 1
           if @boot_failures >= MAX_BOOT_FAILURES
-            return @failure = "no worker can serve: #{worker.name} has ended: #{how}"
+            return @failure = "no worker can serve: #{worker.name} has ended: #{worker.error || how}"
           end
 
           delay = @backoffs[worker.index].record_failure(@clock.call, 0)

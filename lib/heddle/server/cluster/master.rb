@@ -183,6 +183,7 @@ module Heddle
           wait_for_events
           @signals.handle
           read_messages
+          @restart.check
           reap_children
           advance
         end
@@ -202,7 +203,6 @@ module Heddle
         def read_messages
           @mold_supervisor.read_messages
           fleet.workers.each { |worker| read_messages_of(worker) unless worker.channel_closed }
-          @restart.check
         end
 
         def read_messages_of(worker)
@@ -218,6 +218,7 @@ module Heddle
           when "ready"
             @boot_details.add(worker, message)
             fleet.mark_ready(worker)
+          when "failed" then worker.error = message.fetch("message", String)
           when "running_requests" then @health_check.handle_report(worker, message.values["running"])
           when "stopped_accepting" then worker.accepting = false
           when "stop_request"
@@ -239,7 +240,9 @@ module Heddle
             if mold then handle_mold_exit(mold, status)
             elsif pid == @restart.new_master&.pid then @restart.new_master.mark_ended
             elsif @jobs.running? && !(unexpected = @jobs.handle_exit(pid)).nil? then stop if unexpected && !@stopping
-            else fleet.handle_exit(pid, status)
+            else
+              read_messages # why a worker has failed
+              fleet.handle_exit(pid, status)
             end
           end
         rescue Errno::ECHILD

@@ -258,7 +258,7 @@ module Heddle
           [folder, resources].each(&(fleet.mold.equal?(@reload.mold) ? :commit : :roll_back))
           @mold_spawner.kill(former) if former
           @reload = nil
-          report_reload(problem)
+          report_reload(problem && one_line(problem))
         end
 
         def report_reload(problem)

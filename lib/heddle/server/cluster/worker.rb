@@ -236,6 +236,8 @@ module Heddle
           reasons = [error, *error.cause].map { |one| explain(one) || "#{one.class}: #{one}" }
           backtrace = backtrace_lines(error).first(20) unless explain(error)
           @setting.log.event(:worker_failed, worker: index, error: reasons.join(", caused by "), backtrace:)
+          place = " (#{backtrace.first})" if backtrace&.any?
+          @channel.send_message("failed", message: "#{explain(error) || ErrorText.summary(error)}#{place}")
         end
 
         # The application's and the configuration's lines; Heddle's own only if there are no others.
