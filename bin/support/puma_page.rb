@@ -45,7 +45,8 @@ module Heddle
       without most protections ([Modes](modes.md#migration-of-an-existing-application)).
 
       A condition on `Rails.env` or on environment variables is kept. One that needs the application can't be computed in
-      `config/heddle.rb`: if it held, the line is carried over without the condition, and else left out.
+      `config/heddle.rb`: if it held, the line is carried over without the condition, and else left out. A
+      line whose condition did not hold, and whose value needs a variable that was not set, is left out, too.
 
       Where Puma's file names a port without an address, both servers listen on localhost under `rails server` in
       development. Everywhere else they listen on every address.

@@ -248,6 +248,43 @@ class InitFromPumaTest < Minitest::Test
     assert_equal 1, configuration.stop_timeout
   end
 
+  def test_a_value_that_needs_a_variable_which_is_not_set_is_reported_where_its_condition_does_not_hold
+    report = carry_over(<<~'RUBY')
+      path = ENV["HEDDLE_TEST_PATH"]
+      if ENV["HEDDLE_TEST_PATH"]
+        bind "unix://#{ENV["HEDDLE_TEST_PATH"]}"
+        bind "unix://#{path}?mode=0600"
+      else
+        bind "tcp://127.0.0.1:#{ENV["HEDDLE_TEST_NONE"] || 3000}"
+      end
+      workers ENV["HEDDLE_TEST_WORKERS"].to_i if ENV["HEDDLE_TEST_WORKERS"]
+    RUBY
+    needs = "its value needs %s, which was not set when the file was read"
+
+    assert_equal({ 3 => format(needs, "HEDDLE_TEST_PATH"), 4 => format(needs, "HEDDLE_TEST_PATH"),
+                   8 => format(needs, "HEDDLE_TEST_WORKERS") }, left(report))
+    assert_equal ['bind "127.0.0.1:3000" if !(ENV["HEDDLE_TEST_PATH"])', "access_log false"], code
+  end
+
+  def test_a_require_keeps_its_condition
+    report = carry_over(<<~RUBY)
+      if ENV["HEDDLE_TEST_METRICS"] == "true"
+        require "heddle_test_metrics"
+        before_fork { HeddleTestMetrics.start }
+      end
+      unless Concurrent.processor_count > 1_000
+        require "etc"
+        persistent_timeout 20
+      end
+    RUBY
+
+    assert_equal ['require "heddle_test_metrics" if ENV["HEDDLE_TEST_METRICS"] == "true"',
+                  'after_mold { HeddleTestMetrics.start } if ENV["HEDDLE_TEST_METRICS"] == "true"',
+                  "idle_timeout 20", "access_log false"], code.grep_v(/bind/)
+    assert_equal({ 6 => "its condition can't be computed in the new file" }, left(report))
+    configuration
+  end
+
   def test_every_method_of_pumas_dsl_is_handled
     words = Heddle::CLI::InitCommand::PumaWords
     report = carry_over([*words::NEEDLESS.keys, *words::LEFT.keys].map { |name| "#{name}\n" }.join)

@@ -16,11 +16,13 @@ module Heddle
         # @!attribute computed [Boolean] whether its first argument is neither written nor the default of a variable
         # @!attribute conditions [Array<String>, nil] under which it runs; nil: they can't be said in a line
         # @!attribute machine [Boolean] whether its first argument depends on the number of processors
+        # @!attribute unset [Array<String>] environment variables without a default that its arguments read and that are
+        #   not set
         # @!attribute reached [Boolean] whether it ran
         # @!attribute block [String, nil] the text of its block
         # @!attribute needs [Array<String>] names that its block uses and Heddle's file does not define
-        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :machine, :conditions, :reached,
-                           :block, :needs)
+        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :machine, :unset, :conditions,
+                           :reached, :block, :needs)
 
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
@@ -30,7 +32,8 @@ module Heddle
         OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables -
                          ["RAILS_MAX_THREADS"]).freeze
         PROCESSORS = /nproc|processor|cpu/i
-        private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS
+        VARIABLE = /\bENV\[\s*["'](\w+)["']\s*\](?!\s*\|\|)/
+        private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS, :VARIABLE
 
         # @return [String] as it was named
         attr_reader :name
@@ -89,12 +92,7 @@ module Heddle
         end
 
         def walk_branches(node, conditions, found)
-          test = node.predicate.slice
-          sides = [test, "!(#{test})"]
-          sides.reverse! if node.is_a?(Prism::UnlessNode)
-          otherwise = SyntaxTree.otherwise(node)
-          walk(node.statements, conditions && [*conditions, sides[0]], found) if node.statements
-          walk(otherwise, conditions && [*conditions, sides[1]], found) if otherwise
+          SyntaxTree.branches(node).each { |child, test| walk(child, conditions && [*conditions, test], found) }
         end
 
         def word?(node)
@@ -107,11 +105,12 @@ module Heddle
           lines = node.location.start_line..node.location.end_line
           ran = records(@run, node, lines)
           block = node.block if node.block.is_a?(Prism::BlockNode)
+          text = text_with_variables(node.arguments)
           Call.new(name: node.name, line: lines.begin, source: @source.lines[lines.begin - 1].strip,
                    values: values(node, lines), arguments: node.arguments&.slice.to_s,
-                   computed: computed(node), machine: PROCESSORS.match?(text_with_variables(node.arguments)),
-                   conditions:, reached: ran.any?, block: block&.slice,
-                   needs: block ? needs(block, block.locals) : [])
+                   computed: computed(node), machine: PROCESSORS.match?(text),
+                   unset: text.scan(VARIABLE).flatten.reject { |name| ENV.key?(name) }, conditions:,
+                   reached: ran.any?, block: block&.slice, needs: block ? needs(block, block.locals) : [])
         end
 
         def values(node, lines)

@@ -10,7 +10,8 @@ module Heddle
         # @!attribute source [String] its first line
         # @!attribute reason [String] why it is not carried over, and where it belongs
         # @!attribute library [String, nil] the statement, if it loads a library
-        Statement = Data.define(:line, :source, :reason, :library)
+        # @!attribute conditions [Array<String>] under which it runs
+        Statement = Data.define(:line, :source, :reason, :library, :conditions)
 
         WRITES = [Prism::LocalVariableWriteNode, Prism::LocalVariableOrWriteNode, Prism::LocalVariableAndWriteNode,
                   Prism::LocalVariableOperatorWriteNode, Prism::MultiWriteNode, Prism::ConstantWriteNode].freeze
@@ -59,23 +60,20 @@ module Heddle
 
         private
 
-        def visit(node)
+        def visit(node, conditions = [])
           return if WRITES.include?(node.class)
-          return node.compact_child_nodes.each { |child| visit(child) } if GROUPS.include?(node.class)
-          return add(node) unless PumaStatements.words?(node, &@word)
+          return node.compact_child_nodes.each { |child| visit(child, conditions) } if GROUPS.include?(node.class)
+          return add(node, conditions) unless PumaStatements.words?(node, &@word)
+          return unless node.is_a?(Prism::IfNode) || node.is_a?(Prism::UnlessNode)
 
-          branches(node) if node.is_a?(Prism::IfNode) || node.is_a?(Prism::UnlessNode)
+          SyntaxTree.branches(node).each { |child, test| visit(child, [*conditions, test]) }
         end
 
-        def branches(node)
-          [node.statements, SyntaxTree.otherwise(node)].compact.each { |child| visit(child) }
-        end
-
-        def add(node)
+        def add(node, conditions)
           line = node.location.start_line
           library = node.slice if node.is_a?(Prism::CallNode) && node.receiver.nil? && LOADS.include?(node.name)
           library = nil if @failures[node]
-          @found << Statement.new(line:, source: @lines[line - 1].strip, reason: reason(node), library:)
+          @found << Statement.new(line:, source: @lines[line - 1].strip, reason: reason(node), library:, conditions:)
         end
 
         def reason(node)

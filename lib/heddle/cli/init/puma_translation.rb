@@ -56,10 +56,17 @@ module Heddle
           code = settings.any? { |one| one.kind == :carried && (one.call.block || one.call.conditions&.any?) }
           statements.map do |one|
             next Outcome.new(one, :left, [], [one.reason]) unless one.library
-            next Outcome.new(one, :carried, [one.library], []) if code && !one.library.include?("_relative")
+            next load_library(one) if code && !one.library.include?("_relative")
 
             Outcome.new(one, :needless, [], ["nothing that was translated needs it"])
           end
+        end
+
+        def load_library(statement)
+          conditions = statement.conditions.map { |text| PumaCondition.translate(text) }
+          return Outcome.new(statement, :carried, guarded([statement.library], conditions), []) if conditions.all?
+
+          Outcome.new(statement, :left, [], ["its condition can't be computed in the new file"])
         end
 
         def outcome(call)
@@ -252,9 +259,10 @@ module Heddle
         end
 
         def condition(call, lines)
-          return lines if call.conditions == []
-
           conditions = call.conditions&.map { |text| PumaCondition.translate(text) }
+          if conditions&.all? && !call.reached && call.unset.any?
+            raise LeftError, "its value needs #{call.unset.first}, which was not set when the file was read"
+          end
           return guarded(lines, conditions) if conditions&.all?
           raise LeftError, "its condition was false when the file was read" unless call.reached
 
@@ -263,6 +271,8 @@ module Heddle
         end
 
         def guarded(lines, conditions)
+          return lines if conditions.empty?
+
           test = conditions.one? ? conditions.first : conditions.map { |text| "(#{text})" }.join(" && ")
           return ["#{lines.first} if #{test}"] if lines.one? && !lines.first.include?("\n")
 

@@ -15,6 +15,15 @@ module Heddle
           node.public_send(%i[subsequent else_clause consequent].find { |name| node.respond_to?(name) })
         end
 
+        # @param node [Prism::IfNode, Prism::UnlessNode]
+        # @return [Hash{Prism::Node => String}] its branches, with the conditions under which they run
+        def self.branches(node)
+          test = node.predicate.slice
+          sides = [test, "!(#{test})"]
+          sides.reverse! if node.is_a?(Prism::UnlessNode)
+          [node.statements, otherwise(node)].zip(sides).to_h.except(nil)
+        end
+
         # @param path [String] of the code, for the message
         # @param text [String]
         # @return [Prism::ParseResult]
