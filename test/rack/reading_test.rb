@@ -50,6 +50,7 @@ class ReadingTest < Minitest::Test
     each_byte_that_is_left: ->(io) { [io.each_byte.first(2), io.gets] },
     each_char_that_is_left: ->(io) { [io.each_char.first(2), io.gets] },
     each_char: ->(io) { io.each_char.to_a },
+    each_codepoint: ->(io) { [io.each_codepoint.first(2), io.each_codepoint { nil }.equal?(io), io.getc] },
     ungetbyte: ->(io) { [io.getbyte, io.ungetbyte("o"), io.getc, io.ungetc("o"), io.ungetbyte(nil), io.read] },
     eof: ->(io) { [io.eof?, io.read.size, io.eof, io.eof?] },
     read_buffer: ->(io) { [io.read(3, b = +"x"), b, io.read(nil, b) && b.size, io.read(1, b), b] },
@@ -126,6 +127,7 @@ class ReadingTest < Minitest::Test
   def test_bytes_that_are_no_character_are_as_of_a_string_io
     text = "\xE9a€b\xE2\x82c\nd\xF0".b
     calls = { characters: ->(io) { io.set_encoding("UTF-8").each_char.to_a },
+              codepoints: ->(io) { io.set_encoding("UTF-8").each_codepoint.to_a },
               limits: ->(io) { io.set_encoding("UTF-8") && Array.new(9) { io.gets(1) } } }
     calls.each do |name, call|
       assert_as_string_io(complete(text), text, name, call)

@@ -102,6 +102,15 @@ module Heddle
       # @return [self, Enumerator]
       def each_char(&) = each_piece(:each_char, :getc, &)
 
+      # @yieldparam number [Integer] of a character
+      # @return [self, Enumerator]
+      # @raise [ArgumentError] if the bytes are no character
+      def each_codepoint
+        return to_enum(:each_codepoint) unless block_given?
+
+        each_char { |character| yield character.ord }
+      end
+
       # As {#readpartial}: the body is there, or another fiber runs until it comes.
       def sysread(...) = readpartial(...)
 
