@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Says how many queries of this application the database runs at once; under /lease by a connection that the request
-# keeps until its end. Under /hold a query lasts, and the file `holder` has the worker's process.
+# Says how many queries of this application the database runs at once, with status 500 if these are too many; under
+# /lease by a connection that the request keeps until its end. Under /hold a query lasts, and the file `holder` has the
+# worker's process.
 
 require "active_record"
 
@@ -18,5 +19,5 @@ run lambda { |env|
     File.write("holder", Process.pid.to_s)
     ActiveRecord::Base.with_connection { |connection| connection.execute("SELECT pg_sleep(600)") }
   end
-  [200, { "x-worker" => Process.pid.to_s }, [running.to_s]]
+  [running.to_i > Integer(ENV.fetch("MAX_TOTAL")) ? 500 : 200, { "x-worker" => Process.pid.to_s }, [running.to_s]]
 }

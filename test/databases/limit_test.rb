@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "open3"
 require_relative "support/database_programs"
 require "server/cluster/cluster_case"
 
@@ -56,6 +57,22 @@ class ClusterLimitTest < Minitest::Test
     wait_until { connections == 1 }
   end
 
+  def test_a_reload_under_load_loses_no_request_and_keeps_the_limit
+    serve_with_limit(2)
+    loads = %w[/query /lease].map { |path| load(path:, kept: 1, fresh: 1, pause: 0.1) }
+    loads.each { |load| load.wait_for(4) }
+    former = loads.flat_map { |load| load.by_worker.keys }
+
+    assert_match(/\Areloaded/, reload)
+    loads.each do |load|
+      load.wait_for(4)
+
+      assert_empty load.stop.failures, served.output
+      refute_empty load.by_worker.keys - former
+    end
+    assert_match(/pool 5, max_total 2, workers 2 → at most 2 connections, 2 during a reload;/, served.output)
+  end
+
   def test_the_connections_of_a_worker_that_was_killed_come_back
     serve_with_limit(1)
     holding = ask("/hold")
@@ -77,6 +94,11 @@ class ClusterLimitTest < Minitest::Test
     write("config.ru", File.read(File.join(FOLDER, "limit.ru")))
     serve("--control", "unix:control.sock",
           environment: { "RACK_ENV" => "production", "DATABASE_URL" => address("pg"), "MAX_TOTAL" => total.to_s })
+  end
+
+  # @return [String] what the command has printed
+  def reload
+    Open3.capture2e(*ServedProcess::HEDDLE, "reload", "--control", "unix:control.sock", chdir: @folder).first
   end
 
   def requests(paths) = paths.map { |path| Thread.new { served.get(path, patience: ClusterCase::PATIENCE) } }

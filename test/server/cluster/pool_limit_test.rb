@@ -157,6 +157,18 @@ class ClusterPoolLimitTest < Minitest::Test
     assert_equal "x", answer_of(waiting)
   end
 
+  def test_a_reload_under_load_loses_no_request_and_keeps_the_limit
+    serve_with_limit(2)
+    load = load(path: "/x")
+    load.wait_for(20)
+    signal("HUP")
+    wait_for("reloaded: 2 workers serve the new code")
+    load.wait_for(20)
+
+    assert_empty load.stop.failures, served.output
+    assert_equal 2, @database.most
+  end
+
   private
 
   def serve_with_limit(limit)
