@@ -168,7 +168,7 @@ class CheckTest < Minitest::Test
     status, output = check(HEDDLE_STOP_TIMOUT: "3", RAILS_MAX_THREADS: "5", HEDDLE_RUBY: "ruby", HEDDLE_TEST_X: "1")
 
     assert_equal 0, status
-    assert_equal ["heddle: the environment variable HEDDLE_STOP_TIMOUT means nothing. Did you mean " \
+    assert_equal ["heddle: the environment variable HEDDLE_STOP_TIMOUT has no effect. Did you mean " \
                   "HEDDLE_STOP_TIMEOUT?",
                   "heddle: RAILS_MAX_THREADS is 5, but sets threads only with mode thread"],
                  output.lines(chomp: true).grep(/\Aheddle: /)

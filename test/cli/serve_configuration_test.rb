@@ -70,7 +70,7 @@ class ServeConfigurationTest < Minitest::Test
     serve("serve", "-p", "0", "HEDDLE_PIDFIL" => "1")
 
     assert_equal "200", @served.get("/").code
-    assert_match(/^heddle: the environment variable HEDDLE_PIDFIL means nothing. Did you mean HEDDLE_PIDFILE\?$/,
+    assert_match(/^heddle: the environment variable HEDDLE_PIDFIL has no effect. Did you mean HEDDLE_PIDFILE\?$/,
                  @served.output)
   end
 

@@ -182,7 +182,7 @@ class BindTest < Minitest::Test
       "a:1?v6only=maybe" => '--bind a:1?v6only=maybe: v6only must be on or off, but is "maybe"',
       "unix:/x?mode=9" => '--bind unix:/x?mode=9: mode must be permissions such as 660, but is "9"',
       "tls://a:1?min=1.1" => '--bind tls://a:1?min=1.1: the minimum TLS version must be 1.2 or 1.3, but is "1.1"',
-      "tls://a:1?key=x" => "--bind tls://a:1?key=x: key= needs cert= beside it, in the address",
+      "tls://a:1?key=x" => "--bind tls://a:1?key=x: key= needs cert= in the same address",
       "tcp://" => "--bind must be host:port, [::1]:port, :port (every IPv4 address), tls://host:port, unix:path or " \
                   'systemd, but is "tcp://"',
       "tls://" => /must be host:port/, "tcp:" => /must be host:port/, "tcp://?reuse_port=on" => /must be host:port/,

@@ -53,14 +53,14 @@ class ConfigurationEnvironmentTest < Minitest::Test
   end
 
   def test_what_only_puma_reads_is_warned_of
-    assert_equal ["the environment variable GOOD_JOB_IN_PUMA means nothing: Heddle has no such plugin"],
+    assert_equal ["the environment variable GOOD_JOB_IN_PUMA has no effect: Heddle has no such plugin"],
                  load(GOOD_JOB_IN_PUMA: "1", SOLID_QUEUE_IN_PUMA: "true").warnings
     Dir.mktmpdir do |folder|
       Dir.mkdir(File.join(folder, "config"))
       File.write(File.join(folder, "config/puma.rb"), "")
       find = -> { Heddle::Server::Configuration.load(environment: {}, folder:).warnings }
 
-      assert_equal ["config/puma.rb is not read: heddle init --from config/puma.rb makes config/heddle.rb of it"],
+      assert_equal ["config/puma.rb is ignored; heddle init --from config/puma.rb converts it to config/heddle.rb"],
                    find.call
       File.write(File.join(folder, "config/heddle.rb"), "")
 
@@ -72,7 +72,7 @@ class ConfigurationEnvironmentTest < Minitest::Test
     configuration = load(HEDDLE_PIDFILE: "5", HEDDLE_TEST_ANYTHING: "1", HEDDLE_RUBY: "ruby", HEDDLE_PIDFIL: "5",
                          HEDDLE: "x", OTHER: "y")
 
-    assert_equal ["the environment variable HEDDLE_PIDFIL means nothing. Did you mean HEDDLE_PIDFILE?"],
+    assert_equal ["the environment variable HEDDLE_PIDFIL has no effect. Did you mean HEDDLE_PIDFILE?"],
                  configuration.warnings
   end
 end

@@ -114,7 +114,7 @@ class ConfigurationFileTest < Minitest::Test
   end
 
   def test_an_assignment_to_an_option_is_reported
-    assert_equal ["config/heddle.rb:2: port = … sets a variable, and no option. Write it without the =, as in: " \
+    assert_equal ["config/heddle.rb:2: port = … sets a variable, not an option. Write it without the =, as in: " \
                   "port 3000"], problems("max_requests 5\nport = 3000\n")
     assert_equal ["config/heddle.rb:1: there is no option prot. Did you mean port?"], problems("self.prot = 3000")
   end

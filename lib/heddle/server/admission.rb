@@ -15,14 +15,14 @@ module Heddle
       MEMORY = 1.0
       # The share of a process's memory for output that waits for slow clients.
       RESPONSES = 0.25
-      # … and the bytes for them where the memory is not known.
+      # Bytes for that output where the memory is not known.
       RESPONSES_UNKNOWN = 268_435_456
       # Minimum rate at which a client reads a response, in bytes a second over `write_timeout`; as in http/h2/limits.c.
       LEAST_RATE = 1_000
-      # Seconds between two lines of the log about the same.
+      # Seconds between two log lines about the same event.
       SILENCE = 60
       REASONS = {
-        memory: "memory is short", pool: "most wait for something from a pool", max_requests: "max_requests",
+        memory: "memory is short", pool: "most requests wait for a pool", max_requests: "max_requests",
         threads: "one a thread"
       }.freeze
       private_constant :BUSY, :QUIET, :MEMORY, :RESPONSES, :RESPONSES_UNKNOWN, :LEAST_RATE, :SILENCE, :REASONS
@@ -33,7 +33,7 @@ module Heddle
       # @param limit [Integer, nil] how many requests run at once, regardless of memory and pools
       # @param reason [Symbol] where that limit is from: :max_requests or :threads
       # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
-      # @param memory [#call] gives the bytes that the server uses, or nil
+      # @param memory [#call] returns the bytes that the server uses, or nil
       def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil,
                      memory: -> { Memory.compared(configuration.memory_budget) })
         @sockets = sockets
@@ -51,12 +51,12 @@ module Heddle
         @heartbeat = now
         @lag = 0.0
         @said = {}
-        # In single mode a developer may use a debugger meanwhile, and no request must be lost.
+        # In single mode requests wait without a time limit, because a developer may use a debugger meanwhile.
         sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
         sockets.limit = @fixed
       end
 
-      # Checks periodically until {#stop}. In a loop.
+      # Checks periodically until {#stop}. Must be called in a loop.
       # @return [void]
       def start
         @heartbeat = now
@@ -68,7 +68,7 @@ module Heddle
       # @return [void]
       def stop = @task&.cancel
 
-      # @return [Float] seconds since the last check; more than about one: the loop is blocked
+      # @return [Float] seconds since the last check; more than about one means that the loop is blocked
       def heartbeat_age = now - @heartbeat
 
       # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
@@ -116,7 +116,8 @@ module Heddle
         @sockets.limit = limit unless @fixed || limit == @sockets.limit
       end
 
-      # A hundred requests can begin to wait between two checks, and a pool's time limit may be short.
+      # Called without waiting for the next check: until then a hundred requests could begin to wait for a pool, whose
+      # time limit may be short.
       def crowd
         limit = @policy.crowd(@sockets.busy, @context.pool_waiting)
         @sockets.limit = limit unless limit == @sockets.limit
@@ -137,7 +138,7 @@ module Heddle
         say_growth(:queue_rejected, time, :requests, full + late, full:, late:)
       end
 
-      # Logs how much a counter has grown since the last line about it.
+      # Logs how much a counter has grown since the last log line about it.
       def say_growth(what, time, field, count, **fields)
         grown = count - @reported[what]
         @reported[what] = count if grown > 0 && say(what, time, field => grown, **fields)

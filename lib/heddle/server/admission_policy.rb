@@ -2,11 +2,11 @@
 
 module Heddle
   class Server
-    # Limits the number of requests that run, by samples of memory and pools. At first there is no limit: the gate
-    # (ext/heddle/net/gate.h) decides when the next one begins. While memory is short, the limit is repeatedly set to a
-    # share of the running requests. When memory is sufficient again and requests wait, it grows; when no request has
-    # waited for a while, it is lifted. When most requests wait for a pool, more of them would not help: then the limit
-    # is twice the number of the others.
+    # Limits the number of requests that run, by samples of memory and pools. At first there is no limit: only the gate
+    # (ext/heddle/net/gate.h) decides when the next request begins. While memory is short, the limit is repeatedly set
+    # to a share of the running requests. When memory is sufficient again and requests wait, it grows; when no request
+    # has waited for a while, it is lifted. When most requests wait for a pool, more running requests would not help.
+    # Then the limit is twice the number of the requests that don't wait for it.
     #
     # It uses neither a clock nor sockets.
     class AdmissionPolicy
@@ -23,24 +23,24 @@ module Heddle
       POOL_FLOOR = 16
       # The factor by which the limit shrinks.
       CUT = 0.8
-      # Seconds between two cuts by samples, so that the first can show its effect.
+      # Minimum seconds between two cuts, so that the first one can take effect.
       CUT_INTERVAL = 0.5
       # The share by which the limit grows with each sample.
       GROWTH = 0.1
-      # Below this share of the memory's limit it may come down again as soon as memory is short.
+      # When the memory has fallen below this share of its limit, the limit of requests may be cut again.
       WELL = 0.75
-      # Seconds without a waiting request after which there is no limit any more.
+      # Seconds without a waiting request after which the limit is lifted.
       CALM = 10
       # Seconds over which samples are averaged.
       AVERAGED = 1.0
-      # The growth of memory that counts, as a share of its limit.
+      # The smallest growth of memory that counts, as a share of the memory's limit.
       NOTABLE = 0.005
       private_constant :CUT, :CUT_INTERVAL, :GROWTH, :WELL, :CALM, :NOTABLE
 
       # @return [Integer, nil] how many requests may run at once; nil: any number
       attr_reader :limit
 
-      # @return [Symbol, nil] what the limit came down for last: :memory or :pool; nil: there is none
+      # @return [Symbol, nil] why the limit was last reduced: :memory or :pool; nil: there is no limit
       attr_reader :reason
 
       # @param memory_limit [Integer, nil] bytes; nil: any
@@ -63,7 +63,7 @@ module Heddle
         @limit
       end
 
-      # When one more request waits for something from a pool. Brings the limit down at once where most of them do.
+      # Called when one more request waits for something from a pool. Reduces the limit at once if most requests do.
       #
       # @param busy [Integer] requests that run
       # @param pool_waiting [Integer] tasks that wait for something from a pool

@@ -6,9 +6,9 @@ module Heddle
     class AppLoader
       # Lines of the application's backtrace that are shown when it can't be loaded.
       LINES = 8
-      # Rack, and the standard libraries that Puma has loaded: applications use these without requiring them.
+      # Rack and some standard libraries. Puma loads these, so applications use them without requiring them.
       LIBRARIES = %w[open3 tempfile uri rack rack/builder].freeze
-      # The paths of Heddle's own frames begin with it.
+      # The beginning of the paths of Heddle's own frames.
       OWN = "#{File.expand_path("../..", __dir__)}/heddle".freeze
       private_constant :LINES, :LIBRARIES
 

@@ -18,7 +18,7 @@ module Heddle
       # Connections that the kernel queues until the server accepts them: the kernel reduces this to its own limit,
       # net.core.somaxconn.
       BACKLOG = 65_535
-      # The configuration's defaults for them.
+      # The configuration's defaults for addresses.
       #
       # @!attribute port [Integer]
       # @!attribute proxies [Net::Networks, nil] trusted proxies
@@ -30,7 +30,7 @@ module Heddle
 
       class << self
         # @param address [String]
-        # @param defaults [Defaults, Integer] or the port alone
+        # @param defaults [Defaults, Integer] the defaults, or only the default port
         # @return [TCPBind, UnixBind, SystemdBind]
         # @raise [ConfigurationError]
         def parse(address, defaults)
@@ -123,7 +123,7 @@ module Heddle
           end
 
           certificates, keys = parameters.values_at("cert", "key")
-          raise ConfigurationError, "key= needs cert= beside it, in the address" if keys && !certificates
+          raise ConfigurationError, "key= needs cert= in the same address" if keys && !certificates
 
           certificates ? settings.with_files(certificates, keys || []) : settings
         rescue ConfigurationError => e

@@ -4,7 +4,8 @@ require "heddle/error"
 
 module Heddle
   class Server
-    # The server can't start: the message says what happened, where, and what to do. A backtrace would not help.
+    # Raised when the server can't start. The message says what happened, where, and what to do, so no backtrace is
+    # printed.
     class BootError < StandardError
       include Heddle::Error
 
@@ -12,7 +13,7 @@ module Heddle
       # @return [BootError]
       def self.ended(exit)
         line = exit.backtrace&.first.to_s[/\A.*?:\d+/]&.delete_prefix("#{Dir.pwd}/")
-        # `abort` has one of its own.
+        # `abort` has a message of its own.
         reason = ": #{exit.message}" unless exit.message == "exit"
         new("the application ended the process while it was loaded, with status #{exit.status}" \
             "#{" (#{line})" if line}#{reason}")

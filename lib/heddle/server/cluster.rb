@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # Several processes that serve the same sockets. The master opens them and loads nothing of the application; it
-    # forks the mold, which loads the application and forks the workers, which serve. Restarts are the master's.
+    # forks the mold, which loads the application and forks the workers, which serve. The master also manages restarts.
     module Cluster
       Autoloads.add(self, "heddle/server/cluster")
 

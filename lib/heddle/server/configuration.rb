@@ -30,7 +30,7 @@ module Heddle
       #
       # @param flags [Hash{Symbol => Object}] as a person wrote them: Strings, Arrays of them, true or false
       # @param environment [Hash{String => String}]
-      # @param defaults [Hash{Symbol => Object}] in place of the defaults of {Options}
+      # @param defaults [Hash{Symbol => Object}] which replace the defaults of {Options}
       # @param file [Symbol, String, nil] :find looks for `config/heddle.rb` and `heddle.rb`; a path; nil for none. The
       #   flag `--config` and the variable HEDDLE_CONFIG come first.
       # @param folder [String] the application's
@@ -78,10 +78,10 @@ module Heddle
         raise ConfigurationError, "#{e.message}. Leave it out for the best one that works here"
       end
 
-      # Makes the memory of messages, if this process has none, and lets it follow the backend.
+      # Makes the shared memory for messages, if this process has none, and begins to follow the backend.
       # @param report [#call] is called with events
       # @return [void]
-      # @raise [ConfigurationError] when there can be no such memory or backend
+      # @raise [ConfigurationError] when the memory or the backend can't be had
       def open_pubsub(report)
         open_history
         return unless (backend = pubsub_backend)
@@ -91,7 +91,7 @@ module Heddle
       end
 
       # @return [PubSub::Backend, nil]
-      # @raise [ConfigurationError] when there can be none
+      # @raise [ConfigurationError] when the backend can't be had
       def pubsub_backend
         return if pubsub == "memory"
 
@@ -124,12 +124,12 @@ module Heddle
       # @return [Array<String>] probable mistakes
       def warnings = source(:port).kind == :flag ? [*@origin.warnings, *idle_port] : @origin.warnings
 
-      # Reads everything again: the file, above all.
+      # Reads all sources again, such as the configuration file.
       # @return [Configuration] a new one
       # @raise [ConfigurationError] then this one is unchanged
       def reload = @origin.again ? @origin.again.call : self
 
-      # @param newer [Configuration] what {#reload} has found
+      # @param newer [Configuration] the result of {#reload}
       # @return [Array<Symbol>] changed options that apply only when a server starts
       def needing_restart(newer)
         Options::AT_START.reject { |name| self[name] == newer[name] }

@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # How many connections this process accepts if `max_connections` is 0: the number that fits into its share of the
-    # memory if each uses its maximum before a request runs, but no more than there are descriptors, without those for
-    # bodies in files.
+    # How many connections this process accepts if `max_connections` is 0. Before a request runs, its connection uses a
+    # bounded amount of memory; so many connections are accepted as fit into the process's share. The number is also
+    # limited by the descriptors, without those for bodies in files.
     module ConnectionLimit
       # Bytes of a connection besides a body that is complete in memory (`body_buffer`): 64 KiB of input that was not
       # read yet, and 48 KiB of a head and its fields.
@@ -32,8 +32,7 @@ module Heddle
 
         # @param configuration [Configuration]
         # @param memory [Integer, nil] as above
-        # @return [Integer, nil] descriptors that so many connections, and as many bodies in files as they may have, can
-        #   use; nil: not known
+        # @return [Integer, nil] descriptors for all these connections and their bodies in files; nil: not known
         def descriptors(configuration, memory: configuration.memory_budget)
           most = configuration.max_connections
           most = by_memory(configuration, memory) if most == 0
@@ -42,7 +41,8 @@ module Heddle
 
         private
 
-        # The shared memory of all connections over HTTP/2; each also has as much as one over HTTP/1.1.
+        # The memory that all HTTP/2 connections share, in addition to the memory of each, which is as large as over
+        # HTTP/1.1.
         def http2_memory(configuration)
           configuration.http2 == :off ? 0 : configuration.http.http2_memory
         end

@@ -7,15 +7,16 @@ module Heddle
     class Control
       Autoloads.add(self, "heddle/server/control")
 
-      # A command that this server can't follow.
+      # Raised for a command that this server can't follow.
       class RejectedError < StandardError
         include Heddle::Error
       end
 
       # Seconds that a recording may take.
       RECORDED = 0.1..60.0
-      # Limits of its requests: how many at once, over TCP a quarter of them from one address, and their time. At the
-      # limit, the connections that have been silent longest are closed, so that silent clients don't block others.
+      # Limits of control requests: how many run at once, of which one TCP client may have a quarter, and how long they
+      # may take. At the limit, the connections that have been silent longest are closed, so that silent clients don't
+      # block others.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
       # Paths whose request ends when the client disconnects. Other requests are answered even if the client has closed
@@ -23,10 +24,10 @@ module Heddle
       WAITING = %r{\A/(?:record|ended)\b}
       # Maximum bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
-      # Seconds for its end, and the part of them for running requests.
+      # Seconds that the end of the control sockets may take, and the part of them for running requests.
       STOP_TIMEOUT = 2
       LAST_WORDS = 1
-      # Not io_uring: its memory would be too much for occasional requests.
+      # Not io_uring, which takes too much memory for occasional requests.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
       # Seconds between two attempts to take over addresses that another server still has.
       POLL_INTERVAL = 0.5
@@ -55,7 +56,7 @@ module Heddle
         new(listeners, source, log, later:) unless listeners.empty? && later.empty?
       end
 
-      # Answers while the block runs.
+      # Answers control requests while the block runs.
       #
       # @param configuration [Configuration]
       # @param server [Server] the only one of this process
@@ -84,7 +85,7 @@ module Heddle
         @stopping = false
       end
 
-      # @return [Array<String>] where it is reached, for a person
+      # @return [Array<String>] the addresses of the control sockets, for a person
       def urls = @listeners.map(&:url)
 
       # Called when the server has ended: answers the clients that wait for that, and closes the sockets.
@@ -95,7 +96,7 @@ module Heddle
         stop
       end
 
-      # Answers from now on, on a thread of its own.
+      # Answers control requests from now on, on a separate thread.
       # @return [void]
       def start
         ready = Thread::Queue.new

@@ -8,16 +8,17 @@ module Heddle
 
       # Seconds that an idle client has for a last request.
       LAST_REQUEST_TIMEOUT = 0.25
-      # Seconds between checks whether to stop at once: a request from another thread may come just
-      # before it begins to wait.
+      # Seconds between checks whether to stop at once, because another thread may request that just before the drain
+      # begins to wait.
       POLL_INTERVAL = 1.0
       # Seconds between two checks for connections that can be handed off, or that the application has taken over.
       HANDOFF_INTERVAL = 0.02
       # Seconds that busy WebSockets which can move to another worker have to become idle.
       IDLE_WAIT = 1.0
-      # The share of stop_timeout for asking them for their state; most of the time is for sockets that are closed.
+      # The share of stop_timeout for asking WebSockets for their state. Most of the time is for sockets that are
+      # closed.
       STATE_SHARE = 0.2
-      # Seconds that clients of Action Cable have to say goodbye.
+      # Seconds that clients of Action Cable may take to close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
       private_constant :LAST_REQUEST_TIMEOUT, :POLL_INTERVAL, :HANDOFF_INTERVAL, :IDLE_WAIT, :STATE_SHARE,
                        :CABLE_CLOSE_TIMEOUT
@@ -67,8 +68,8 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # The other workers stop as well, and may receive no more connections. So this one hands nothing off from now on,
-      # and takes back the connections that no other worker has received.
+      # The other workers stop as well, and may receive no more connections. So this worker hands no connection off from
+      # now on, and takes back the connections that no other worker has received.
       def accept_own_handoffs
         nil while @sockets.accept_handoff(@handoff_receiver)
       end
@@ -89,7 +90,7 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # Before their clients get a close frame. Busy sockets have a moment to become idle.
+      # Hands WebSockets off before their clients get a close frame. Busy sockets have a moment to become idle.
       def hand_off_web_sockets
         handoff = @engine.websocket_loader
         deadline = [@deadline, now + IDLE_WAIT].min
@@ -115,7 +116,7 @@ module Heddle
         @scheduler.park(HANDOFF_INTERVAL) while @engine.detached? && now < time && !@at_once.call
       end
 
-      # @return [Boolean] whether there is something left to wait for
+      # @return [Boolean] whether connections or requests are left to wait for
       def wait_until(time)
         until finished? || (left = time - now) <= 0
           @scheduler.park([left, POLL_INTERVAL].min)

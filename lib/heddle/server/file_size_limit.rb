@@ -7,8 +7,9 @@ module Heddle
       SIGNAL = "XFSZ"
       private_constant :SIGNAL
 
-      # Makes a write beyond the limit fail with EFBIG: by default its signal ends the process. Forked processes inherit
-      # that. Programs that the application starts don't: the system resets a handler, unlike `IGNORE`.
+      # Makes a write beyond the limit fail with EFBIG. By default, the signal SIGXFSZ would end the process. Forked
+      # processes inherit that. Programs that the application starts don't: the system resets a handler, unlike
+      # `IGNORE`.
       # @return [void]
       def self.make_writes_fail
         before = trap(SIGNAL) {} # rubocop:disable Lint/EmptyBlock

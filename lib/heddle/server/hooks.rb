@@ -36,7 +36,7 @@ module Heddle
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
-      # Calls them, and logs the exceptions that they raise: neither a failure nor an `exit` ends the server.
+      # Calls the hooks, and logs the exceptions that they raise. Neither a failure nor an `exit` ends the server.
       # @param name [Symbol]
       # @param log [#event]
       # @return [void]
@@ -50,7 +50,8 @@ module Heddle
         end
       end
 
-      # For a process that is master, mold and worker in one: runs the worker's hooks before and after serving.
+      # Runs the worker's hooks before and after serving, for a process that is master, mold and worker at the same
+      # time.
       # @yield to serve
       # @return [Object] the block's
       # @raise [BootError] naming the hook that failed, and where

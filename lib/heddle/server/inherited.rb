@@ -24,13 +24,13 @@ module Heddle
         def waiting = @waiting ||= find(ENV)
 
         # @yieldparam inherited [Inherited]
-        # @return [Array<Inherited>] those for which the block is true; they are the caller's from now on
+        # @return [Array<Inherited>] the sockets for which the block is true; from now on they belong to the caller
         def take(&)
           taken, @waiting = waiting.partition(&)
           taken
         end
 
-        # Reads the three variables, and removes them: they are not for programs that this one starts.
+        # Reads the three variables, and removes them, because they are not for programs that this one starts.
         # @param environment [Hash{String => String}]
         # @return [Array<Inherited>]
         def find(environment)

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Switches YJIT on when the application is loaded, as Rails does since 7.2. The boot code stays uncompiled.
+    # Switches YJIT on when the application is loaded, like Rails since 7.2, so that the boot code is not compiled.
     module JIT
       # Values of RUBY_YJIT_ENABLE with which YJIT stays off.
       OFF = %w[0 no false].freeze

@@ -16,10 +16,10 @@ module Heddle
           return if defined?(::SolidQueue::Supervisor)
 
           raise BootError, "solid_queue needs the gem solid_queue, which this application does not load. Is " \
-                           "SOLID_QUEUE_IN_PUMA set for another one?"
+                           "SOLID_QUEUE_IN_PUMA set for another application?"
         end
 
-        # In the process of the jobs. Never returns.
+        # Called in the process of the jobs. Never returns.
         # @yield waits until the server has ended
         def run
           Process.setproctitle("heddle: jobs")

@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Ends a server of one process whose requests don't end: they compute forever, and a cancellation
-    # reaches a fiber only where it waits. A worker's master does the same with the worker ({Cluster::HealthCheck}).
+    # Ends a server of one process whose requests don't end: a cancellation reaches a fiber only at a wait, so requests
+    # may compute forever. A worker's master does the same with the worker ({Cluster::HealthCheck}).
     class LastResort
       # Seconds that cancelled requests may take to end.
       GRACE = 5

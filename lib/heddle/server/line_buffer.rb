@@ -7,11 +7,11 @@ module Heddle
     # open file, which the shell and other programs share. While a loop runs, lines are collected and written together;
     # otherwise each call waits until its line is written, as long as the stream takes lines.
     class LineBuffer
-      # Seconds that a line may be late.
+      # Maximum seconds from a call to the writing of its line.
       DELAY = 0.05
       # Bytes that wait for a reader; further lines are counted and not kept.
       LIMIT = 1_048_576
-      # Seconds that a call waits for its line. After a call has waited that long, others don't wait until lines are
+      # Seconds that a call waits until its line is written. After such a call, further calls don't wait until lines are
       # read again.
       TIMEOUT = 1
       private_constant :DELAY, :LIMIT, :TIMEOUT
@@ -26,14 +26,14 @@ module Heddle
         reset
       end
 
-      # Collects from now on.
+      # From now on lines are collected.
       # @return [void]
       def start
         run_thread
         @collecting = true
       end
 
-      # Writes what is left, and from now on each line at once.
+      # Writes the collected lines, and from now on each line at once.
       # @return [void]
       def stop
         @collecting = false

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # A listening socket, and what its connections begin with before HTTP: a PROXY header, TLS.
+    # A listening socket, and the handshake of its connections before HTTP: a PROXY header, TLS.
     class Listener
       # @return [TCPServer, UNIXServer]
       attr_reader :io
@@ -35,7 +35,7 @@ module Heddle
         @own_user = own_user
       end
 
-      # @return [Boolean] whether others than this machine's own processes can reach it
+      # @return [Boolean] whether other machines can reach it
       def beyond_this_machine?
         address = io.local_address
         address.ip? && !address.ipv4_loopback? && !address.ipv6_loopback?

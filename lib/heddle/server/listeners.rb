@@ -14,7 +14,7 @@ module Heddle
         @kept = false
       end
 
-      # From now on {#close} leaves them open: this process accepts no more, but its future child processes will.
+      # From now on {#close} leaves the sockets open: this process accepts no more, but its future child processes will.
       # @return [void]
       def keep_open = @kept = true
 
@@ -31,7 +31,7 @@ module Heddle
       # @return [Boolean]
       def empty? = @all.empty?
 
-      # Every client of a network that is trusted by default can forge what a proxy says.
+      # Warns that every client in a network that is trusted by default can forge the headers of a proxy.
       # @param configuration [Configuration]
       # @param log [#event]
       # @return [void]

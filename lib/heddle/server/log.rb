@@ -16,7 +16,7 @@ module Heddle
       MINUTE = 60
       # Lines of an application's backtrace.
       LINES = 30
-      # The line of a backtrace below which there is only the server.
+      # Lines of a backtrace below which there is only the server's code.
       BOTTOM = %w[handler thread_handler].map { |name| "#{::File.expand_path("../rack", __dir__)}/#{name}.rb:".freeze }
                                          .freeze
       # Bytes of a request's target beside an error.
@@ -25,7 +25,7 @@ module Heddle
 
       # @param configuration [Configuration]
       # @param output [#write] for requests and events, where the configuration names no file
-      # @return [Log] as the options say
+      # @return [Log] the log that the options describe
       # @raise [BootError] when the file can't be written
       def self.of(configuration, output: $stdout)
         output = File.new(configuration.log_file) if configuration.log_file
@@ -33,7 +33,7 @@ module Heddle
       end
 
       # @param configuration [Configuration]
-      # @return [Hash{Symbol => Object}] what the options say, for {#initialize}
+      # @return [Hash{Symbol => Object}] the arguments of {#initialize}, from the options
       def self.settings(configuration)
         { access: configuration.access_log, format: configuration.log_format, level: configuration.log_level,
           file: !configuration.log_file.nil? }
@@ -149,7 +149,7 @@ module Heddle
 
       def logged?(level) = Events::LEVELS.index(level) >= @level
 
-      # A child process counts its own.
+      # A child process counts only its own events.
       def count(name)
         reset_counts unless @counting == Process.pid
         @counts[name] += 1

@@ -23,9 +23,9 @@ module Heddle
 
       # @param pid [Integer, String]
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] the same, but of memory that several processes share only this one's part (PSS, proc(5)),
-      #   and without freed pages that the kernel takes when it needs some (LazyFree): a thousand fibers that have ended
-      #   leave 50 MB of these. The kernel walks through all pages for it: 4 ms for 130 MB
+      # @return [Integer, nil] the process's proportional memory (PSS, proc(5)): of shared memory only this process's
+      #   part, without freed pages that the kernel may take (LazyFree). A thousand ended fibers leave 50 MB of such
+      #   pages. The kernel walks through all pages for it: 4 ms for 130 MB
       def self.proportional(pid = "self", root: "/")
         bytes(File.join(root, "proc/#{pid}/smaps_rollup"), "Pss", less: "LazyFree")
       end
@@ -33,8 +33,8 @@ module Heddle
       # @param limit [Integer, nil] bytes; nil: none
       # @param pid [Integer, String]
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] bytes to compare with the limit. {used} gives them, for it costs nothing to read. Where
-      #   it is above the limit, {proportional} does, which is never more
+      # @return [Integer, nil] bytes to compare with the limit: {used}, which costs nothing to read, or, if that is
+      #   above the limit, {proportional}, which is never more
       def self.compared(limit, pid = "self", root: "/")
         used = used(pid, root:)
         used && limit && used > limit ? proportional(pid, root:) || used : used

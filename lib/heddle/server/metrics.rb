@@ -48,7 +48,7 @@ module Heddle
         end
       end
 
-      # @return [Array<Array(Hash, Hash)>] what a scope's families are read from, each with its labels
+      # @return [Array<Array(Hash, Hash)>] the records that a scope's families are read from, each with its labels
       def records(scope)
         case scope
         when :report then [[@report, {}]]
@@ -58,7 +58,7 @@ module Heddle
         end
       end
 
-      # A worker that does not answer has none.
+      # A worker that does not answer has no parts.
       def parts(scope)
         key, labels = Families::PARTS.fetch(scope)
         @report[:workers].flat_map do |one|

@@ -14,11 +14,11 @@ module Heddle
         @path = path
       end
 
-      # Bytes that are read of a file, more than any number has.
+      # Bytes that are read of the file: more than any process ID has.
       SIZE = 32
       private_constant :SIZE
 
-      # The file of a killed server is overwritten: the sockets show whether another one runs.
+      # Writes the file. Overwrites the file of a killed server: whether another server runs is seen by the sockets.
       # @return [void]
       # @raise [BootError]
       def write
@@ -46,7 +46,7 @@ module Heddle
 
       private
 
-      # Over the former ID, and only then the rest is cut off: a monitor may read the file at any moment.
+      # Overwrites the former ID before it truncates the file, because a monitor may read the file at any moment.
       def replace_id(pid)
         text = "#{pid}\n"
         File.open(path, File::RDWR | File::CREAT) do |file|
@@ -56,7 +56,7 @@ module Heddle
         end
       end
 
-      # Not from a device, which may be endless, or a pipe, which would wait.
+      # Reads only regular files: a device may be endless, and a pipe would wait.
       def named = (File.read(path, SIZE).to_i if File.file?(path))
 
       def running

@@ -2,12 +2,13 @@
 
 module Heddle
   class Server
-    # The system gives this user or container no more threads or processes (EAGAIN), while the server starts. A
-    # backtrace would not say what to do about it.
+    # Explains errors of a server that can't start because the system allows this user or container no more threads or
+    # processes (EAGAIN).
     module ProcessLimit
       MESSAGE = "the system allows this user or container no more threads and processes (EAGAIN). Raise pids.max of " \
                 "the container, TasksMax of the systemd unit or `ulimit -u`, or run fewer workers and threads"
-      # Ruby raises a plain ThreadError for it, as for mistakes of a program: only its own words tell (thread.c).
+      # Ruby raises a plain ThreadError for it, as for mistakes of a program. Only the message (thread.c) distinguishes
+      # them.
       NO_THREAD = "can't create Thread"
       private_constant :MESSAGE, :NO_THREAD
 

@@ -2,15 +2,15 @@
 
 module Heddle
   class Server
-    # The experimental mode ractor: all that is particular to it is in this folder.
+    # The experimental mode ractor. All code that is only for this mode is in this folder.
     module Ractors
-      # What the rest of the server has to know of this mode: its entry in {Modes}.
+      # The entry of this mode in {Modes}.
       DEFINITION = Modes::Mode.new(
         class_name: "Ractors::Mode", unit: "Ractor", experimental: true, protections: [].freeze,
         without: "they are for the main Ractor, mode ractor",
         rejects: {
-          tls: "keys and sessions are one Ractor's alone. Let a proxy in front do that, or take mode :fiber",
-          io_uring: "a ring belongs to a native thread, and Ruby moves Ractors among those. Set selector :epoll, or " \
+          tls: "Ractors can't share keys and sessions. Let a proxy in front terminate TLS, or set mode :fiber",
+          io_uring: "a ring belongs to one native thread, and Ruby moves Ractors to others. Set selector :epoll, or " \
                     "leave it out"
         }.freeze
       )
@@ -22,7 +22,7 @@ module Heddle
       private_constant :NOT_THERE
 
       class << self
-        # Before the first Ractor: one of Ruby 3.3 can load nothing by itself.
+        # Called before the first Ractor is made, because a Ractor of Ruby 3.3 can't load files.
         # @return [void]
         def prepare
           Warning[:experimental] = false # Ruby says at each start that Ractors are experimental; docs/modes.md does

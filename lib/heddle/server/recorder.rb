@@ -2,17 +2,17 @@
 
 module Heddle
   class Server
-    # Writes what the requests of the last seconds did to a file when one of them was slow, or when the loop has
-    # stalled: on what each spent its time, and which one delayed it. The extension records it, in memory of a fixed
-    # size (ext/heddle/scheduler/recorder.h).
+    # When a request was slow or the loop has stalled, writes a trace of the last seconds to a file: how each request
+    # spent its time, and which other request delayed it. The extension records this in memory of a fixed size
+    # (ext/heddle/scheduler/recorder.h).
     class Recorder
       Autoloads.add(self, "heddle/server/recorder")
 
-      # Minimum seconds between two files because of requests, and because of stalls.
+      # Minimum seconds between two files about requests, and between two files about stalls.
       PAUSE = 10
-      # Seconds before the request, or the stall, that its file has.
+      # Seconds before the request or the stall that the file also shows.
       BEFORE = 1
-      # Of the thread that writes: a loop that waits for Ruby's lock gets it soon.
+      # Priority of the thread that writes: low, so that a loop that waits for Ruby's lock gets it soon.
       PRIORITY = -3
       # Seconds for which that thread may delay a loop.
       SLICE = 0.005
@@ -52,7 +52,7 @@ module Heddle
           thread
         end
 
-        # Not at each step: a thread that computes then keeps Ruby's lock for 100 ms each time.
+        # Gives way only now and then: each time, another thread that computes may keep Ruby's lock for 100 ms.
         # @return [void]
         def give_way
           return if @next_pass && MonotonicClock.now < @next_pass
@@ -80,7 +80,8 @@ module Heddle
         Stalls::Switch.observer = method(:stalled)
       end
 
-      # A request has ended. In its fiber. The time of a slow client does not count, nor of a stream after its head.
+      # A request has ended. Called in the request's fiber. Time spent on a slow client, or on a stream after its head,
+      # does not count.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def end(exchange)

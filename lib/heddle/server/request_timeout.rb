@@ -19,10 +19,10 @@ module Heddle
 
       # @param env [Hash{String => Object}]
       # @return [Array] the application's response, or the one for a timeout
-      # @raise [TimeoutError] of a limit that the application itself has set
+      # @raise [TimeoutError] if a limit that the application itself has set is exceeded
       def call(env)
         answer = cancelled = nil
-        # Of the request and of the tasks that it starts: the response is ready when they have ended.
+        # Limits the request and the tasks that it starts, because the response is ready when they have ended.
         limit = Concurrency::Deadline.new(Concurrency::Context.of(Fiber.current_scheduler).task!, @seconds)
         limit.run do
           answer = @app.call(env)

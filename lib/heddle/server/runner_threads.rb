@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # The threads that run the application, each one request at a time. The requests come from a loop, which gives no
-    # more of them than there are threads: the others wait in the queue of its sockets.
+    # The threads that run the application, each one request at a time. The requests come from a loop, which starts at
+    # most as many as there are threads. Further requests wait in the queue of its sockets.
     class RunnerThreads
       include MonotonicClock
 
@@ -44,14 +44,14 @@ module Heddle
       # @param fiber [Fiber] of the loop, which waits for what a thread does
       # @return [Thread, nil] the thread that works for this fiber, if any. From any thread.
       def serving(fiber)
-        all = @running.to_a # others come and go
+        all = @running.to_a # a copy, because other requests come and go
         all.find { |_, request| request.fiber.equal?(fiber) }&.first
       end
 
       # @return [Boolean] whether a request runs
       def running? = !@running.empty?
 
-      # In the loop: the rest of the block needs no thread, so another request may have it.
+      # Called in the loop. The rest of the block needs no thread, so another request may use the thread.
       # @return what the block returns
       def freed
         change_freed(1)
@@ -73,7 +73,7 @@ module Heddle
           end
         end
       rescue Cancelled
-        # The exception came too late for its request.
+        # Drops an exception that came too late for its request.
       ensure
         @running.delete(Thread.current)
       end
@@ -82,7 +82,7 @@ module Heddle
       # @return [void]
       def close = @requests.close
 
-      # The same, and waits for the threads.
+      # Calls {#close}, and waits until the threads have ended.
       # @return [void]
       def stop
         close
@@ -110,8 +110,8 @@ module Heddle
         # The whole program ends.
       end
 
-      # A thread's locals are its own, as in any program with threads; its fiber's storage is a copy of that of the
-      # fiber that has started it, and then the last request's.
+      # Clears the fiber's storage, which is a copy of its maker's storage, or the last request's. Thread locals stay,
+      # as in any program with threads.
       def forget = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
 
       def change_freed(by)

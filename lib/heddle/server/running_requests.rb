@@ -9,7 +9,7 @@ module Heddle
       private_constant :LIMIT
 
       # @param running [Array<Array>] see {Server#running_requests}
-      # @return [String, nil] the longest first; nil when there are none
+      # @return [String, nil] the longest-running request first; nil when there are none
       def self.describe(running)
         requests = running.map { |_, request| request }
         lines = requests.max_by(LIMIT) { |_, _, age| age }.map do |method, target, age|

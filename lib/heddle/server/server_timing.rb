@@ -36,7 +36,7 @@ module Heddle
 
       private
 
-      # Beside what the application says itself: the field is a list.
+      # Appends to the application's own value, because the field is a list.
       def add(answer, value)
         headers = answer[1] if answer.is_a?(Array)
         return answer unless headers.is_a?(Hash)

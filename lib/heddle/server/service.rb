@@ -58,7 +58,7 @@ module Heddle
         configuration.source(:health_paths) == Configuration::Source::DEFAULT ? paths | Rails.silenced_paths : paths
       end
 
-      # It records what accounts count, and only in the main Ractor.
+      # The recorder needs accounts, and works only in the main Ractor.
       def make_recorder(configuration)
         limit = configuration.slow_request
         return unless limit > 0 && configuration.account.any? && Ractor.current == Ractor.main

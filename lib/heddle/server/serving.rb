@@ -4,15 +4,15 @@ module Heddle
   class Server
     # One loop of a server: its sockets, its admission, and its drain.
     class Serving
-      # Seconds between the loop's checks whether to stop, and for gems that requests have loaded: a request to stop may
-      # come from another thread just before it begins to wait.
+      # Seconds between the loop's checks whether to stop, and for gems that requests have loaded. The check is needed
+      # because another thread may request the stop just before the loop begins to wait.
       POLL_INTERVAL = 1.0
       # Seconds that cancelled requests have to end, and between two checks of that.
       CANCEL_TIMEOUT = 0.5
       CANCEL_INTERVAL = 0.01
       private_constant :POLL_INTERVAL, :CANCEL_TIMEOUT, :CANCEL_INTERVAL
 
-      # @return [HTTP::Engine, nil] what counts requests and how long they took, while the loop serves
+      # @return [HTTP::Engine, nil] the engine that counts requests and their durations, while the loop serves
       attr_reader :engine
 
       # @return [BasicSocket, nil] see {Server#stop}
@@ -33,12 +33,12 @@ module Heddle
         @scoreboard_slot = @handoff_sockets = @handoff_sender = nil
       end
 
-      # Makes it one of several workers. Before {#serve}.
+      # Makes this process one of several workers. Must be called before {#serve}.
       # @param scoreboard [Net::Scoreboard]
       # @param slot [Integer]
       # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
       #   where it receives theirs
-      # @param reserve [Integer] its rank among the reserve workers; 0: it is none
+      # @param reserve [Integer] its rank among the reserve workers; 0: it is not a reserve
       # @return [void]
       def join_cluster(scoreboard, slot, handoff_sockets: nil, reserve: 0)
         @scoreboard_slot = [scoreboard, slot]
@@ -171,7 +171,7 @@ module Heddle
         Heddle.async(name: "pools", background: true) { watch_pools(sockets) }
       end
 
-      # Other workers wait for shares of pools, or return some.
+      # Called when other workers wait for shares of pools, or return some.
       def watch_pools(sockets)
         sockets.wake_at_pool_change(Fiber.current)
         seconds = nil

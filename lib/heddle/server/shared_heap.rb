@@ -2,12 +2,12 @@
 
 module Heddle
   class Server
-    # Packs Ruby's heap before processes are forked that share it.
+    # Packs Ruby's heap before the fork of processes that share it.
     #
     # `Process.warmup` compacts the heap and returns the empty pages. On Ruby 3.4 one compaction leaves a third of the
-    # slots free; on 3.3 it leaves hardly any. Workers fill free slots first, and each fill makes the kernel copy the
-    # page: it is then in every worker, and once more in the mold. So the heap is compacted again as long as that
-    # empties pages. Gaps between malloc's blocks have the same effect, and are filled.
+    # slots free; on 3.3 it leaves hardly any. Workers fill free slots first, and each write makes the kernel copy the
+    # page. Every worker then has a copy of its own. So the heap is compacted again as long as that empties pages. Gaps
+    # between malloc's blocks have the same effect, and are filled.
     module SharedHeap
       # A compaction that empties a smaller share of the pages is the last one.
       GAIN = 0.02

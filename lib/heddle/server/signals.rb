@@ -2,15 +2,15 @@
 
 module Heddle
   class Server
-    # Stops a server of one process on INT, TERM, QUIT and HUP, and answers those signals of a master that such a server
-    # can't follow: left to themselves they would end it amid its requests. A trap may do next to nothing, so it writes
-    # to a pipe that a task reads.
+    # Stops a server of one process on INT, TERM, QUIT and HUP. It also handles the signals for a master, whose default
+    # effect would end the server amid its requests. A trap is allowed very little, so it only writes to a pipe, which a
+    # task reads.
     class Signals
       # Signals whose command only a master can follow.
       MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
                   "TTOU" => "stop a worker" }.freeze
       STOPPING = %w[INT TERM QUIT].freeze
-      # Signals whose existing handler stays: the application's own, and those that nohup(1) ignores.
+      # Signals whose existing handler is kept: it is the application's own, or nohup(1) has set it.
       YIELDING = ["HUP", *MASTERS.keys].freeze
       private_constant :MASTERS, :STOPPING, :YIELDING
 
@@ -62,7 +62,7 @@ module Heddle
 
           heard += 1 if name == "INT"
           again = heard > 1
-          next if stopping && !again # or each one would postpone the last resort
+          next if stopping && !again # otherwise each signal would postpone the last resort
 
           stopping = true
           report_stop(name, again)

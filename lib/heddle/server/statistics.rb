@@ -33,9 +33,9 @@ module Heddle
 
       def self.combined(name, values)
         return values.compact.first if name == :limited_by
-        return values.max if name == :reserve && values.none?(nil) # one loop that serves is enough
+        return values.max if name == :reserve && values.none?(nil) # :serving if any loop serves
         return if name == :reserve
-        # One loop without a limit: there is none.
+        # If one loop has no limit, the sum has none.
         return (values.sum unless values.include?(nil)) if name == :limit
 
         GREATEST.include?(name) ? values.compact.max : values.sum

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # What {Heddle.stats} returns: the load of the server that this process belongs to.
+    # The load of the server that this process belongs to, for {Heddle.stats}.
     module Stats
       SUMS = %i[running queued connections requests].freeze
       private_constant :SUMS

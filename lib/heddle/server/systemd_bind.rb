@@ -22,7 +22,7 @@ module Heddle
       def key = "systemd:#{name}"
 
       # @param report [#call, nil] called with events
-      # @param open [Array<TCPServer, UNIXServer>] those that another process was handed
+      # @param open [Array<TCPServer, UNIXServer>] sockets that another process got from systemd
       # @return [Array<Listener>]
       # @raise [BootError]
       def open(report: nil, open: [])

@@ -4,9 +4,9 @@ require "socket"
 
 module Heddle
   class Server
-    # Tells systemd what the service does (sd_notify(3)): over a datagram socket that NOTIFY_SOCKET names. Without one
-    # nothing happens. Messages that can't be sent are dropped: a service must not fail because its manager does not
-    # listen.
+    # Notifies systemd of the service's state (sd_notify(3)), over the datagram socket that NOTIFY_SOCKET names. Without
+    # that variable it does nothing. Messages that can't be sent are dropped, because a service must not fail when its
+    # manager does not listen.
     class SystemdNotify
       # The share of systemd's watchdog timeout that may pass between two notifications.
       HALF = 0.5
@@ -36,7 +36,7 @@ module Heddle
       # @return [Boolean] whether it was sent
       def ready(status = "serving") = send_lines("READY=1", "STATUS=#{line(status)}")
 
-      # No more are accepted.
+      # No more requests are accepted.
       # @return [Boolean]
       def stopping = send_lines("STOPPING=1", "STATUS=stopping")
 

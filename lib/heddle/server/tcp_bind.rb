@@ -6,7 +6,8 @@ module Heddle
   class Server
     # A host and a port to listen on. `localhost` means both its IPv4 and its IPv6 address, if the machine has both.
     class TCPBind
-      # With port 0 the second address of localhost needs the port that the first one got.
+      # Attempts to listen on localhost with port 0: its second address needs the port that the system has chosen for
+      # the first one.
       ATTEMPTS = 10
       private_constant :ATTEMPTS
 
@@ -19,7 +20,8 @@ module Heddle
 
       # @param host [String] a name or an address, IPv6 without brackets
       # @param port [Integer]
-      # @param reuse_port [Boolean] whether other processes may listen there too, among which the system spreads clients
+      # @param reuse_port [Boolean] whether several processes may listen on the same port; the system then spreads
+      #   clients among them
       # @param v6only [Boolean, nil] whether an address of IPv6 is not for IPv4, too; nil: the system's default
       # @param tls [TLSSettings, nil]
       # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
@@ -46,7 +48,7 @@ module Heddle
       def key = "tcp:#{host}:#{port}"
 
       # @param report [#call, nil] called with events
-      # @param open [Array<TCPServer>] those that another process has opened for this address
+      # @param open [Array<TCPServer>] sockets that another process has opened for this address
       # @return [Array<Listener>]
       # @raise [BootError]
       def open(report: nil, open: [])
@@ -68,7 +70,7 @@ module Heddle
         unknown_host
       end
 
-      # @param io [TCPServer] one that is open already
+      # @param io [TCPServer] an open socket
       # @param acceptor [Net::TLS, nil]
       # @return [Listener]
       def adopt(io, acceptor = nil)

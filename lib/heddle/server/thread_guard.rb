@@ -12,7 +12,8 @@ module Heddle
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 
-      # Prepended to Thread's own methods with the first guard: these would not call the thread's.
+      # Prepended to the methods of the class Thread by the first guard, because these would not call the methods of a
+      # single thread.
       module Ending
         # @see Thread.kill
         def kill(thread) = thread.is_a?(Thread) ? thread.kill : super
@@ -23,7 +24,7 @@ module Heddle
 
       # Ways to end a thread.
       ENDING = %i[kill exit terminate].freeze
-      # Lines of code that are remembered; exceptions from further ones are dropped silently.
+      # Maximum number of remembered lines of code. Exceptions from further lines are dropped silently.
       MOST_PLACES = 100
       private_constant :Ending, :ENDING, :MOST_PLACES
 
@@ -37,7 +38,7 @@ module Heddle
         @places = {}
       end
 
-      # Guards the calling thread while the block runs; not where Ruby is to be left as it is.
+      # Guards the calling thread while the block runs. Does nothing if Ruby must not be patched.
       # @return what the block returns
       def during(&)
         return yield if Scheduler::Patches.forbidden

@@ -2,18 +2,18 @@
 
 module Heddle
   class Server
-    # Which certificates a bind shows, and which versions of TLS it speaks. Nothing is read before {#acceptor}.
+    # The certificates and the TLS versions of a bind. No file is read before {#acceptor}.
     #
     # @!attribute files [Array<Array<String, nil>>] pairs of a certificate's path and its key's; empty: a self-signed
     #   certificate, where that is allowed
     # @!attribute minimum [String] "1.2" or "1.3"
     # @!attribute verify [Symbol] clients' certificates: :none, :optional or :required
-    # @!attribute ca [String, nil] path of the authorities that must have signed those
+    # @!attribute ca [String, nil] path of the CA certificates that verify them
     # @!attribute development [Boolean] whether a self-signed certificate may be used
     # @!attribute http2 [Boolean] whether clients are offered HTTP/2
     TLSSettings = Data.define(:files, :minimum, :verify, :ca, :development, :http2) do
       # @param certificates [Array<String>]
-      # @param keys [Array<String>] one for each certificate; empty if each key is in its certificate's file
+      # @param keys [Array<String>] one for each certificate, or none, if each key is in its certificate's file
       # @return [Array<Array<String, nil>>]
       # @raise [ConfigurationError]
       def self.pairs(certificates, keys)

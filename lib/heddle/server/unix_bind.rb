@@ -31,7 +31,7 @@ module Heddle
       # @return [String] the same for the same address in another process
       def key = "unix:#{path}"
 
-      # @param open [Array<UNIXServer>] those that another process has opened for this address
+      # @param open [Array<UNIXServer>] sockets that another process has opened for this address
       # @param _options [Hash] unused; other binds have it
       # @return [Array<Listener>]
       # @raise [BootError]
@@ -48,7 +48,7 @@ module Heddle
         raise BootError, reason(e)
       end
 
-      # @return [UNIXServer] a new one, in place of a file that a killed server has left
+      # @return [UNIXServer] a new socket, which replaces a file that a killed server has left
       # @raise [SystemCallError, BootError]
       # @raise [ArgumentError] when the path is too long
       def listen
@@ -74,7 +74,7 @@ module Heddle
       end
 
       # @param io [UNIXServer] one that is open already
-      # @param file [String, nil] the path, where its file goes with the listener
+      # @param file [String, nil] the path, if the file is to be removed with the listener
       # @return [Listener]
       def adopt(io, file = nil) = Listener.new(io, "unix:#{path}", nil, file, proxies: @proxies)
 

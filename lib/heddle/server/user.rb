@@ -4,10 +4,10 @@ require "etc"
 
 module Heddle
   class Server
-    # The user that the server runs as once its sockets are open. So root can open ports below 1024 and read keys, and
-    # the application runs without root's rights.
+    # Switches to the user that the server runs as once its sockets are open. So root can open ports below 1024 and read
+    # keys, and the application runs without root's rights.
     module User
-      # Does nothing where the process is that user already, as the master of a restart is.
+      # Does nothing if the process already runs as that user, like the new master of a restart.
       # @param configuration [Configuration]
       # @return [void]
       # @raise [BootError]

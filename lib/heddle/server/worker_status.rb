@@ -14,7 +14,7 @@ module Heddle
     class WorkerStatus
       include MonotonicClock
 
-      # The number of requests listed one by one, the oldest ones.
+      # The maximum number of listed requests, the oldest ones first.
       REQUESTS = 50
       # Lines of the application's code that show where a request is.
       LINES = 3
@@ -22,17 +22,17 @@ module Heddle
       FUNCTIONS = 20
       # The number of responses listed, the slowest ones.
       SLOWEST = 16
-      # The number of origins of HTTP::Client listed one by one, and the name of the others.
+      # The maximum number of listed origins of HTTP::Client, and the name for all others.
       ORIGINS = 50
       OTHERS = "other"
       PLACE = /\A.*?:\d+/
-      # Counters of engines beside their requests.
+      # Counters of engines other than the number of requests.
       SUMS = %i[answers rejections latencies durations latency_sum spent endpoints spooled websockets].freeze
       MINUTE = 60
       private_constant :MINUTE, :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE, :SUMS
 
-      # The origins that were used first, one by one, and the others as one sum. None moves between these groups, so
-      # that no counter falls.
+      # Lists the origins that were used first, and adds all others up. No origin changes its group, so no counter
+      # falls.
       #
       # @param statistics [Hash{String => Hash}] of HTTP::Client
       # @return [Array<Hash{Symbol => Object}>]
@@ -164,10 +164,10 @@ module Heddle
         { **Stalls.statistics, recent: recent.map { |one| describe_stall(one) } }
       end
 
-      # The same.
+      # The callbacks of native libraries, while they are recorded.
       def callbacks = (CallbackReport.status[:by_library] if Protection.enabled.include?(:callback_report))
 
-      # The program has not used it where it is not loaded.
+      # If HTTP::Client is not loaded, the program has not used it.
       def http_clients = HTTP.autoload?(:Client) ? [] : WorkerStatus.list_origins(HTTP::Client.statistics)
 
       def jit = ("YJIT" if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?)

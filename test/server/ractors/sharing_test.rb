@@ -26,7 +26,7 @@ class RactorSharingTest < Minitest::Test
 
   def test_objects_that_belong_to_one_ractor_are_named_with_their_path
     assert_includes rejection({ a: [1, $stdout] }),
-                    "  the application.inner[:a][1][1] is of the class IO, which is one Ractor's alone.\n"
+                    "  the application.inner[:a][1][1] is of the class IO, which only one Ractor can use.\n"
     assert_includes rejection([Thread::Queue.new]), "  the application.inner[0] is of the class Thread::Queue"
     refute_predicate $stdout, :frozen?
   end

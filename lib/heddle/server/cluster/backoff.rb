@@ -8,7 +8,7 @@ module Heddle
       class Backoff
         # Seconds before the second start; doubled for each further one.
         FIRST_DELAY = 0.5
-        # Seconds before a further start, at most.
+        # Maximum seconds before a further start.
         MAX_DELAY = 30
         # Seconds after which a run counts as a success.
         RESET_AFTER = 30

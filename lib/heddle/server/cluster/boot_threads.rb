@@ -24,7 +24,7 @@ module Heddle
 
         private
 
-        # Puma's mark for threads that need no line.
+        # A thread may have Puma's mark, which means that it needs no warning.
         def renewed?(thread)
           thread.thread_variable_get(:fork_safe) || RENEWED.any? { |one| one.match?(thread.name || thread.inspect) }
         end

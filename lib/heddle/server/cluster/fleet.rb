@@ -46,7 +46,7 @@ module Heddle
         # @return [Array<WorkerHandle>] all workers, in the order of their numbers
         def workers = @workers.sort_by { |worker| [worker.index, worker.started_at] }
 
-        # @return [Array<WorkerHandle>] those that serve, in the order of their numbers
+        # @return [Array<WorkerHandle>] the serving workers, in the order of their numbers
         def serving = workers.select(&:serving?)
 
         # @return [Boolean]
@@ -112,8 +112,8 @@ module Heddle
         end
 
         # @param worker [WorkerHandle]
-        # @param how [String] "leave": other workers continue; "part": the same, but they can't receive connections;
-        #   "stop": none continues; "now": at once
+        # @param how [String] "leave": other workers continue; "part": they continue, but can't receive connections;
+        #   "stop": no worker continues; "now": ends at once
         # @return [void]
         def retire(worker, how)
           worker.state = :ending
@@ -179,7 +179,7 @@ module Heddle
 
         private
 
-        # The rank of this number among the reserves, from 1 on; 0: it is a worker's.
+        # The rank among the reserves of the process with this number, from 1 on; 0: it is an ordinary worker.
         def reserve_rank(index) = [index - size + 1, 0].max
 
         def role_kept?(worker) = worker.index < size + reserves && worker.rank == reserve_rank(worker.index)

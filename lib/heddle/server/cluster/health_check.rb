@@ -7,7 +7,7 @@ module Heddle
       class HealthCheck
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5
-        # Seconds that a worker has to become ready, at least.
+        # Minimum seconds that a worker may take to become ready.
         BOOT_TIMEOUT = 60
         # Seconds that a stuck worker has to report its running requests before it is killed.
         REPORT_TIMEOUT = 0.5

@@ -10,16 +10,16 @@ module Heddle
       # which it reports ready. It comes as open descriptors, named in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
-        # What a new master writes when it serves; anything else is why it could not start.
+        # A new master writes this when it serves. Any other text is the reason why it could not start.
         READY = "ready\n"
         READY_APART = "ready, with another format of handoffs\n"
-        # Bytes that a pipe takes in one piece.
+        # Bytes that a pipe takes at once.
         REPORT_LIMIT = 4096
 
         # @return [Array<String>] the command line that has started this program
         attr_reader :command
 
-        # @return [Inheritance] of a master that replaces none
+        # @return [Inheritance] the inheritance of a master that replaces no other one
         def self.none = new({}, [])
 
         # Removes it from the environment, so that the application and its child processes don't see it.
@@ -32,7 +32,7 @@ module Heddle
           new({}, command_line)
         end
 
-        # As it was typed; if the system does not report that, as Ruby knows it.
+        # The command line as it was typed, or, if the system does not report that, as Ruby knows it.
         def self.command_line
           File.read("/proc/self/cmdline").split("\0")
         rescue SystemCallError
@@ -77,10 +77,10 @@ module Heddle
           memory, poke = @values["scoreboard"] # none where it goes over a fork only
           Net::Scoreboard.for_fd(memory, poke) if memory
         rescue SystemCallError
-          nil # of another version: the two masters' workers do without a common one
+          nil # another version: the workers of the two masters have no common scoreboard
         end
 
-        # So clients of the other master's workers can resume their TLS sessions here.
+        # Takes over the keys, so that clients of the other master's workers can resume their TLS sessions here.
         # @return [void]
         def adopt_ticket_keys
           descriptor = @values["ticket_keys"] or return
@@ -89,7 +89,7 @@ module Heddle
           Net::TLS::TicketKeys.adopt(descriptor)
         end
 
-        # So subscribers of the other master's workers find their messages here.
+        # Takes over the messages, so that subscribers of the other master's workers find them here.
         # @return [void]
         def adopt_pubsub
           memory, wake = @values["pubsub"] # none where it goes over a fork only
@@ -126,14 +126,14 @@ module Heddle
 
         private
 
-        # A master without a version ignores this, and hands connections off all the same.
+        # A master that reports no version ignores this, and hands connections off anyway.
         def apart? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)
           @ready&.write(text)
           close
         rescue SystemCallError
-          nil # it is gone already
+          nil # the other master is gone already
         end
       end
     end

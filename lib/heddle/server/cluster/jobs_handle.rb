@@ -10,7 +10,7 @@ module Heddle
 
         # Seconds after `stop_timeout` at which it is killed.
         KILL_DELAY = 5
-        # Seconds until it is forked again when that has failed.
+        # Seconds until the next attempt when the fork has failed.
         RETRY_INTERVAL = 5
         private_constant :KILL_DELAY, :RETRY_INTERVAL
 
@@ -60,7 +60,8 @@ module Heddle
         end
 
         # @param pid [Integer] of a child that has ended
-        # @return [Boolean, nil] whether it is this process and should not have ended; nil: it is another one
+        # @return [Boolean, nil] true if it is this process and should not have ended; false if it was to end; nil: it
+        #   is another process
         def handle_exit(pid)
           return unless pid == @pid
 
@@ -86,7 +87,7 @@ module Heddle
         # @return [void]
         def kill = running? && signal("KILL")
 
-        # In a child of the master.
+        # Called in a child of the master.
         # @return [void]
         def close_in_child = @channel&.close
 

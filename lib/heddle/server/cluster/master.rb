@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # The process that owns the sockets and the restarts, and loads nothing of the application. It has no loop, so
+      # The process that opens the sockets and manages restarts. It loads nothing of the application. It has no loop, so
       # that it can fork at any moment.
       #
       #     Master.new(configuration, log:, load: -> { application }) { |urls, details| puts "ready" }.run
@@ -83,15 +83,15 @@ module Heddle
         # @return [void]
         def watch(io, &block) = @watched[io] = block
 
-        # New code, worker by worker.
-        # @yieldparam problem [String, nil] at the end: why the workers are the old ones; nil: they are new
+        # Replaces the workers one by one with workers of new code.
+        # @yieldparam problem [String, nil] at the end: why the old workers were kept; nil: they were replaced
         # @return [void]
         def reload(&done)
           problem = busy_with or return @mold_supervisor.reload(&done)
           done&.call(problem)
         end
 
-        # A new master from new code, on the same sockets.
+        # Starts a new master from new code, on the same sockets.
         # @yieldparam problem [String, nil] at the end: why this master stays; nil: the new one serves
         # @return [void]
         def restart(&done)
@@ -129,7 +129,8 @@ module Heddle
           replaced ? resources.release_listeners : resources.stop_listening
           @jobs.retire
           @mold_supervisor.stop
-          # The last process to close a socket answers its queue: that must be a worker, and not the mold.
+          # The last process to close a socket answers the connections in its queue. That must be a worker, and not the
+          # mold.
           retire_workers if @mold_spawner.empty? || now
         end
 
@@ -227,7 +228,7 @@ module Heddle
           end
         end
 
-        # @return [String, nil] why nothing can be replaced now
+        # @return [String, nil] why no process can be replaced now
         def busy_with
           return "the server stops" if @stopping
 

@@ -3,16 +3,16 @@
 module Heddle
   class Server
     module Cluster
-      # Keeps the memory of all processes of the server within one budget: measures it, tells the workers, whose
-      # admission acts on it, and replaces workers that use too much. A process's memory is its PSS: resident memory
+      # Keeps the memory of all processes of the server within one budget. It measures the memory, reports it to the
+      # admission of each worker, and replaces workers that use too much. A process's memory is its PSS: resident memory
       # would count the mold's pages again for each worker.
       class MemoryGuard
         # Seconds between two measurements while there is plenty of memory, and between two replacements.
         INTERVAL = 10
         # From this share of the budget on the memory is measured at each check.
         NEAR = 0.75
-        # For the budget, a worker is replaced only when it is this many times as large as its mold: otherwise its
-        # successor would not be smaller.
+        # If the budget is exceeded, a worker is replaced only when it is this many times as large as its mold.
+        # Otherwise its successor would not be smaller.
         GROWN = 1.25
         # Seconds between two lines of the log that memory is short.
         SILENCE = 600
@@ -22,7 +22,7 @@ module Heddle
         # @param log [#event]
         # @param clock [#call] seconds
         # @param budget [#call] bytes of all processes, or nil
-        # @param others [#call] the ids of the processes that are no workers
+        # @param others [#call] the ids of the processes other than workers
         # @param memory [#used, #proportional] see {Memory}
         # @yieldparam bytes [Integer] what all processes use
         def initialize(fleet, log, clock, budget:, others: -> { [] }, memory: Memory, &publish)

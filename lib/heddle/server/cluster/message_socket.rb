@@ -8,9 +8,9 @@ module Heddle
     module Cluster
       # Messages between two processes, each with a descriptor if needed. Nothing here waits.
       class MessageSocket
-        # @!attribute what [String] what it is about
+        # @!attribute what [String] the kind of message
         # @!attribute values [Hash{String => Object}]
-        # @!attribute io [IO, nil] what came with it
+        # @!attribute io [IO, nil] the descriptor that came with it
         Message = Data.define(:what, :values, :io) do
           # @param name [String] of a value
           # @param type [Class]
@@ -22,8 +22,8 @@ module Heddle
           end
         end
 
-        # Received bytes that no Heddle process sends. A process may serve code that writes to a descriptor which is not
-        # its own any more, so the receiver must survive them.
+        # Received bytes that no Heddle process sends. An application may write to a closed descriptor whose number now
+        # belongs to this socket, so the receiver must survive them.
         class MalformedError < StandardError
           include Heddle::Error
         end
@@ -36,8 +36,8 @@ module Heddle
 
         # @return [IO] readable when there is a message
         attr_reader :io
-        # @return [SystemCallError, IOError, nil] why it can be read no more; nil while it can, or if the other end is
-        #   closed
+        # @return [SystemCallError, IOError, nil] why nothing more can be read; nil while it can be read, or if the
+        #   other end is closed
         attr_reader :failure
 
         # @return [Array(MessageSocket, MessageSocket)] both ends
@@ -64,8 +64,8 @@ module Heddle
           false
         end
 
-        # @return [Message, :wait, nil] :wait: there is none now; nil: the other end is closed, or see {#failure}
-        # @raise [MalformedError] the next message can be read all the same
+        # @return [Message, :wait, nil] :wait: there is no message now; nil: the other end is closed, or see {#failure}
+        # @raise [MalformedError] the message is malformed; later messages can still be read
         def receive
           # Without a size Ruby asks for the message's. A buffer for the longest one costs up to 32 page faults.
           received = @io.recvmsg_nonblock(nil, 0, nil, scm_rights: true, exception: false)
@@ -98,7 +98,7 @@ module Heddle
           retry
         end
 
-        # Receives what has arrived; malformed messages as {#wait} does.
+        # Receives the messages that have arrived, and logs malformed ones like {#wait}.
         # @param process [String] at the other end
         # @param log [#event]
         # @yieldparam message [Message]
@@ -133,7 +133,7 @@ module Heddle
           Message.new(what:, values:, io: ios.first)
         end
 
-        # @return [Array, nil] nil if it is not JSON in UTF-8
+        # @return [Array, nil] nil if the text is not JSON in UTF-8
         def decode(text)
           utf8 = text.dup.force_encoding(Encoding::UTF_8)
           array = JSON.parse(utf8) if utf8.valid_encoding?

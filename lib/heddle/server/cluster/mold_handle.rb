@@ -10,8 +10,8 @@ module Heddle
       # @!attribute generation [Integer] which one it is since the start, counted from 1
       # @!attribute configuration [Configuration] the configuration of its workers
       # @!attribute started_at [Float]
-      # @!attribute warm [Boolean] whether it needs no refork: it was a worker itself, or one of its workers was asked
-      #   to become a mold
+      # @!attribute warm [Boolean] whether it needs no refork, because it was a worker, or one of its workers was
+      #   asked to become a mold
       # @!attribute state [Symbol] :loading, :ready or :ending
       # @!attribute failure [String, nil] why it could not load the application
       MoldHandle = Struct.new(:pid, :channel, :generation, :configuration, :started_at, :warm, :state, :failure) do
@@ -23,7 +23,7 @@ module Heddle
         # @return [Boolean] whether its channel is closed
         def channel_closed? = channel.io.closed?
 
-        # Kills the mold: it holds nothing that another process needs.
+        # Kills the mold, which has nothing that another process needs.
         # @return [void]
         def kill
           self.state = :ending

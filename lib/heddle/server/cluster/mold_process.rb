@@ -18,7 +18,7 @@ module Heddle
         # Never returns.
         def run = run_fork_loop { load_application }
 
-        # Never returns. In the copy of a worker that has served its last request.
+        # Called in the copy of a worker that has served its last request. Never returns.
         # @param app [#call]
         def run_warm(app) = run_fork_loop { prepare_warm(app) }
 
@@ -83,7 +83,7 @@ module Heddle
           report_hook_failure(e)
         end
 
-        # Workers get their total number, too, because common limits are divided by it.
+        # Sets the number of workers, by which common limits are divided.
         def fit_memory
           configuration = @setting.configuration.fit_memory(Memory.proportional, Memory.proportional(Process.ppid))
           @setting = @setting.with(configuration:)

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Forks molds, turns workers into molds, and lists those that run: one, or two during a reload.
+      # Forks molds, turns workers into molds, and lists the molds that run: one, or two during a reload.
       class MoldSpawner
         include Enumerable
 

@@ -8,7 +8,7 @@ module Heddle
       class MoldSupervisor
         include MonotonicClock
 
-        # In the message of a SyntaxError: a line of code, and the mark below it that comes before the mistake.
+        # Matches lines in the message of a SyntaxError: a line of code, or the mark below it.
         CODE = /\A(?:> ?)?\d+ \|/
         MARK = /\A\|\s*\^~*\s*/
         private_constant :CODE, :MARK
@@ -75,7 +75,7 @@ module Heddle
           return if @reload || @stopped
 
           worker = refork_candidate or return
-          worker.mold.warm = true # once is enough, also if it fails
+          worker.mold.warm = true # also if it fails: one attempt is enough
           mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
           @reload = Reload.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }

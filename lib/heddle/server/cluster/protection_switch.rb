@@ -6,7 +6,7 @@ module Heddle
       # Whether new workers have their protections. An operator switches them for all workers; workers that crash switch
       # them off for new ones.
       class ProtectionSwitch
-        # How many crashes of protected workers in how many seconds switch the protections off.
+        # So many crashes of protected workers within so many seconds switch the protections off.
         CRASHES = 2
         PERIOD = 600
         private_constant :CRASHES, :PERIOD

@@ -10,7 +10,7 @@ module Heddle
         # @param log [#event]
         # @param name [Symbol] :reload or :refork
         # @param done [#call] called at the end with two arguments: the mold that is no longer needed, or nil; and why
-        #   the workers are the old ones, or nil
+        #   the old workers were kept, or nil
         def initialize(fleet, mold, log, name: :reload, &done)
           @fleet = fleet
           @mold = mold
@@ -64,7 +64,8 @@ module Heddle
           @activated = true
           @former = @fleet.mold
           @fleet.mold = mold
-          # A warm mold has the configuration of the one before: the numbers that an operator has set since then stay.
+          # A warm mold has the configuration of its predecessor. Numbers of workers that an operator has set since then
+          # stay.
           @fleet.resize(mold.configuration.worker_count) unless mold.warm
         end
 

@@ -5,11 +5,11 @@ module Heddle
     module Cluster
       # Decides how many reserve workers to run. One is started when the first worker has been stuck for 100 ms, and
       # serves when all are stuck; the scoreboard decides that. It ends when no worker has been stuck for a while. Where
-      # a worker takes long to start, one is kept ready instead.
+      # workers take long to start, a reserve is kept ready instead.
       class ReserveDemand
-        # Seconds after the last stall at which a reserve ends. So there is at most one fork in this time.
+        # Seconds after the last stall at which a reserve ends. So at most one reserve is forked in this time.
         LIFETIME = 30
-        # Seconds from the order until a worker serves, and until it is forked, beyond which one is kept ready.
+        # If a worker takes more seconds than this to serve, or to be forked, a reserve is kept ready.
         SLOW_BOOT = 0.15
         SLOW_FORK = 0.1
         # Seconds after which a stuck worker needs a reserve: HEDDLE_RESERVE_PATIENCE.
@@ -87,7 +87,7 @@ module Heddle
           @log.event(:reserve_kept, reason:)
         end
 
-        # Memory is short: another process might end a serving one.
+        # True if memory is short: for another process, the system might kill a serving one.
         def refused?
           short = @memory.short?
           @log.event(:reserve_refused) if short && !@refused

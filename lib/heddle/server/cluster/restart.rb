@@ -3,7 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # Replaces the master: starts a new one from new code, on the same sockets, and stops this one when that serves.
+      # Replaces the master: starts a new master from new code, on the same sockets, and stops this one when the new one
+      # serves.
       class Restart
         # @return [NewMaster, nil] the new master, which starts or already serves
         attr_reader :new_master
@@ -48,7 +49,7 @@ module Heddle
           end
         end
 
-        # This master has ended.
+        # Called when this master has ended.
         # @return [void]
         def close
           new_master&.close

@@ -8,7 +8,8 @@ module Heddle
       # The resources that all processes of a server share: the sockets with their certificates, the scoreboard, and the
       # socket pair of the handoff. They are made before the first fork, or inherited from another master.
       class SharedResources
-        # Slots of the scoreboard for each process: a reload has its successor, and others may not have ended yet.
+        # Slots of the scoreboard for each process: for itself, for its successor during a reload, and for others that
+        # have not ended yet.
         SLOTS_A_PROCESS = 4
         # Slots at least, for more workers after a reload or TTIN; memory that no worker has used costs nothing.
         MIN_SLOTS = 256
@@ -61,8 +62,8 @@ module Heddle
         # @return [Array<String>] where the server is reached
         def urls = listeners.map(&:url).uniq
 
-        # Reads the certificates of a reload: all files, and changed settings of addresses. {#commit} or {#roll_back}
-        # follows.
+        # Reads the certificates for a reload: all files, and the changed settings of addresses. {#commit} or
+        # {#roll_back} follows.
         # @param configuration [Configuration]
         # @param log [Log]
         # @return [void]
@@ -77,11 +78,12 @@ module Heddle
           replace_tls(acceptors, changed.transform_values(&:tls))
         end
 
-        # The workers of a reload serve: what it has changed stays.
+        # Called when the workers of a reload serve: keeps the changes.
         # @return [void]
         def commit = @former_tls = nil
 
-        # A reload has failed: workers that the former mold forks have the settings of before, and so has this process.
+        # Called when a reload has failed. Workers of the former mold have the former settings, so this process restores
+        # them, too.
         # @return [void]
         def roll_back
           replace_tls(*@former_tls) if @former_tls
@@ -135,7 +137,7 @@ module Heddle
 
         private
 
-        # A scoreboard that is too small for these processes stays with the former master's workers.
+        # If the former master's scoreboard is too small for these processes, makes a new one.
         def open_scoreboard(inheritance, processes)
           inherited = inheritance.scoreboard
           return inherited if inherited && inherited.slots >= processes * 2
@@ -143,7 +145,7 @@ module Heddle
           Net::Scoreboard.new((processes * SLOTS_A_PROCESS).clamp(MIN_SLOTS, Net::Scoreboard::MAX_SLOTS))
         end
 
-        # Several addresses have the same key if the system chooses the port (0): each after the first gets a number.
+        # Addresses whose port the system chooses (0) have the same key, so each one after the first gets a number.
         def binds_by_key(configuration)
           counts = Hash.new(0)
           configuration.binds.to_h do |bind|

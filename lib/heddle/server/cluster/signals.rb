@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # The master's command for each signal. A trap comes at any moment, and may do next to nothing, so it writes to a
-      # pipe that the master reads.
+      # The master's command for each signal. A trap runs at any moment, and is allowed very little. So it only writes
+      # to a pipe, which the master reads.
       class Signals
         # CHLD has no command: it only ends a wait.
         NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU CHLD].freeze

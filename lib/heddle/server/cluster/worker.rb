@@ -31,7 +31,7 @@ module Heddle
         # @param index [Integer]
         # @param slot [Integer] of the scoreboard
         # @param channel [MessageSocket] to the master
-        # @param reserve [Integer] its rank among the reserve workers; 0: it is none
+        # @param reserve [Integer] its rank among the reserve workers; 0: it is not a reserve
         # @param protect [Boolean, String, nil] see {Server#initialize}
         def initialize(setting, index:, slot:, channel:, reserve: 0, protect: nil)
           @setting = setting
@@ -103,8 +103,8 @@ module Heddle
           @channel.send_message("ready", **Cluster.boot_details(@server))
         end
 
-        # The loop runs the commands; a ping is among them, because it checks that the loop runs. What the master asks
-        # is answered beside it, also while the loop is blocked.
+        # The loop runs the commands; a ping is among them, because it checks that the loop runs. Queries of the master
+        # are answered on this thread, also while the loop is blocked.
         def start_listener
           thread = Thread.new do
             @setting.log.event(:master_lost, worker: index, reason: listen)
@@ -129,7 +129,7 @@ module Heddle
         def handle_message(message)
           case message.what
           when "query"
-            # In a thread, because a recording takes long, and the master sends other queries meanwhile.
+            # Records in a thread of its own, because that takes long, and the master sends other queries meanwhile.
             message.values["what"] == "record" ? answer_beside(message) : answer_query(message)
           when "running_requests"
             @channel.send_message("running_requests", running: RunningRequests.describe(@server.running_requests))
@@ -153,7 +153,7 @@ module Heddle
 
         def answer_query(message)
           what, arguments = message.values.values_at("what", "arguments")
-          message.io.sync = true # closing must not write the rest, and fail
+          message.io.sync = true # so that closing writes nothing, which might fail
           message.io.write(reply_to(what, arguments, message.io), "\0")
         rescue Errno::EPIPE
           nil # the master no longer waits

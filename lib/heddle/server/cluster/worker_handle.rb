@@ -7,7 +7,7 @@ module Heddle
       #
       # @!attribute index [Integer] its number in logs and metrics: a replacement has the number of the worker that it
       #   replaces
-      # @!attribute rank [Integer] among the reserve workers, counted from 1; 0: it is none
+      # @!attribute rank [Integer] among the reserve workers, counted from 1; 0: it is not a reserve
       # @!attribute slot [Integer] of the scoreboard
       # @!attribute channel [MessageSocket] to it
       # @!attribute mold [MoldHandle] the mold that forked it
@@ -22,9 +22,9 @@ module Heddle
       # @!attribute accepting [Boolean] whether it accepts connections, or is going to; an ending worker does so until
       #   it reports otherwise
       # @!attribute channel_closed [Boolean] whether the worker has closed its end of the channel
-      # @!attribute deadline [Float, nil] when it is killed if it has not ended by itself
+      # @!attribute deadline [Float, nil] when it is killed, unless it has ended by then
       # @!attribute protect [Boolean, String, nil] its protections: see {Server#initialize}
-      # @!attribute reason [String, nil] why the master has ended it, after its name
+      # @!attribute reason [String, nil] why the master has ended it; follows its name in log lines
       # @!attribute error [String, nil] why it ends, as it has reported
       # @!attribute limit_share [Float] its limits of memory, requests and age are up to a tenth lower than the options,
       #   so that not all workers reach theirs at once
@@ -74,7 +74,7 @@ module Heddle
 
           writer.close
           reader.timeout = timeout
-          # The reply's end is marked, because a process that was forked meanwhile may keep the pipe open.
+          # The reply ends with a mark, because a process that was forked meanwhile may keep the pipe open.
           reader.gets("\0")&.chomp!("\0")
         rescue SystemCallError, IOError
           nil

@@ -28,7 +28,8 @@ module Heddle
           workers = @fleet.workers
           return unless workers.all?(&:serving?) && may_start?
 
-          # The oldest first: otherwise a worker that is soon due again could keep the others from being replaced.
+          # Replaces the oldest worker first. Otherwise a worker that is soon due again could keep the others from being
+          # replaced.
           worker = workers.select { |one| reached_limits(one).any? }.min_by(&:ready_at)
           replace(worker, reached_limits(worker)) if worker
         end

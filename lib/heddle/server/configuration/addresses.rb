@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Configuration
-      # Where a server listens, and which proxies it trusts about clients' addresses. Included in {Configuration}.
+      # Where a server listens, and which proxies it trusts to report clients' addresses. Included in {Configuration}.
       module Addresses
         # Matches an address that has a port or needs none.
         OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
@@ -18,7 +18,7 @@ module Heddle
           found
         end
 
-        # @return [Net::Networks] the networks whose statement of a client's address is trusted
+        # @return [Net::Networks] the networks of the trusted proxies
         # @raise [ConfigurationError]
         def trusted_networks
           Net::Networks.new(trusted_proxies)
@@ -34,7 +34,7 @@ module Heddle
         # @return [Boolean] whether there are addresses, and every one names a port of its own
         def own_ports? = bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
 
-        # @return [String, nil] a warning where the option port is set without effect: every address names its own
+        # @return [String, nil] a warning if the option port has no effect, because every address names its own port
         def idle_port
           return if source(:port).kind == :default || !own_ports?
 
@@ -55,7 +55,7 @@ module Heddle
           raise ConfigurationError, e.message.sub(/\A--bind/, bind_place(index))
         end
 
-        # @return [String] where the address was written: the beginning of a message
+        # @return [String] the beginning of a message: where the address was written
         def bind_place(index = -1)
           written = source(:bind)
           written.kind == :file ? "#{written.place_of(index)}: bind" : written.to_s

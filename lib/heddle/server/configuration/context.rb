@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `self` in a configuration file: an object with a method for each option and each hook, and nothing else of Heddle's.
-# It is named in one piece so that constants of the file are looked up from the top, not in Heddle.
+# `self` in a configuration file: an object with a method for each option and each hook, and no other methods of Heddle.
+# The class is opened by its full name, so that constants of the file are looked up at the top level, not in Heddle.
 class Heddle::Server::Configuration::Context # rubocop:disable Style/ClassAndModuleChildren
   ::Heddle::Options::IN_FILE.each do |option|
     define_method(option.name) { |*values, &block| @__heddle__.option(option, values, block) }

@@ -14,7 +14,7 @@ module Heddle
         # The paths where it is searched.
         NAMES = %w[config/heddle.rb heddle.rb].freeze
 
-        # The value of an option in a file, its line, and the line of each element of a list.
+        # The value of an option in a file, its line, and, for a list, the line of each element.
         Saying = Data.define(:value, :place, :places)
 
         # @return [Hash{Symbol => Saying}] the settings by option
@@ -115,7 +115,7 @@ module Heddle
         def check_variables(scope, source)
           (scope.local_variables & Options::IN_FILE.map(&:name)).each do |name|
             line = source.lines.index { |text| /^\s*#{name}\s*=[^=~]/.match?(text) }
-            problem("#{@name}#{":#{line + 1}" if line}: #{name} = … sets a variable, and no option. Write it without " \
+            problem("#{@name}#{":#{line + 1}" if line}: #{name} = … sets a variable, not an option. Write it without " \
                     "the =, as in: #{Options::BY_NAME.fetch(name).example}")
           end
         end
@@ -137,7 +137,7 @@ module Heddle
           nil
         end
 
-        # In a block that runs later.
+        # Reports an option that is set in a block that runs later.
         def late(name)
           raise ConfigurationError, "#{name} is set in a block that runs later (#{here}): set it outside of blocks"
         end

@@ -4,7 +4,7 @@ module Heddle
   class Server
     class Configuration
       # Takes each option from the first source that has it: the flags, the environment, the configuration file, the
-      # command's defaults, its own default.
+      # command's defaults, the option's default.
       class Loader
         NO_FILE = "-"
         # Kubernetes sets this variable in each container of a pod. Its services send requests to a pod for some seconds
@@ -124,10 +124,10 @@ module Heddle
         # Settings that Puma reads and Heddle does not.
         def of_puma
           names = @environment.keys.grep(/_IN_PUMA\z/).sort - Options.variables
-          warnings = names.map { |name| "the environment variable #{name} means nothing: Heddle has no such plugin" }
+          warnings = names.map { |name| "the environment variable #{name} has no effect: Heddle has no such plugin" }
           puma = "config/puma.rb"
           if @wanted == :find && @file.nil? && !@values.key?(:config) && ::File.file?(::File.join(@folder, puma))
-            warnings << "#{puma} is not read: heddle init --from #{puma} makes config/heddle.rb of it"
+            warnings << "#{puma} is ignored; heddle init --from #{puma} converts it to config/heddle.rb"
           end
           warnings
         end
@@ -139,7 +139,7 @@ module Heddle
             next if known.include?(name) || others.include?(name)
             next if others.any? { |other| other.end_with?("_") && name.start_with?(other) }
 
-            "the environment variable #{name} means nothing#{Nearest.hint(name, known.grep(/\AHEDDLE_/))}"
+            "the environment variable #{name} has no effect#{Nearest.hint(name, known.grep(/\AHEDDLE_/))}"
           end
         end
       end

@@ -5,9 +5,9 @@ module Heddle
     class Configuration
       # How many processes and threads serve, and which protections they have. Included in {Configuration}.
       module Processes
-        # @return [Integer] the number of serving processes; with `auto` at least 2, so that another one serves while
-        #   one is stuck. {#fit_memory} reduces it if memory is short. 1 in mode single: the process that was started,
-        #   which has the terminal.
+        # @return [Integer] the number of serving processes. With `auto` it is at least 2, so that another one serves
+        #   while one is stuck; {#fit_memory} reduces it if memory is short. In mode single it is 1: the process that
+        #   was started, which has the terminal.
         def worker_count
           return 1 if mode == :single
 
@@ -47,8 +47,8 @@ module Heddle
           "auto: as many as fit into #{memory_budget / 1_048_576} MiB; #{processors}"
         end
 
-        # @return [Boolean] whether workers are separate processes, which can be replaced while the server runs; in
-        #   development a single worker is the started process itself
+        # @return [Boolean] whether workers are separate processes, which can be replaced while the server runs. In
+        #   development a single worker is the started process itself.
         def workers_of_their_own?
           workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
         end
@@ -63,9 +63,8 @@ module Heddle
           untested ? possible_protections - Platform::UNTESTED_OFF : possible_protections
         end
 
-        # @return [Array<Symbol>] the protections that `heddle protect on` switches on: the option's, or its default
-        #   where that is `off`, as far as this mode has them. Most protect fibers of a loop; an application in a thread
-        #   blocks others only while it keeps Ruby's lock
+        # @return [Array<Symbol>] the protections that `heddle protect on` switches on: the option's value, or its
+        #   default if the value is `off`. Protections that this mode does not support are left out.
         def possible_protections
           wanted = protect.empty? ? Options::BY_NAME.fetch(:protect).default : protect
           wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
@@ -75,7 +74,7 @@ module Heddle
         # @return [String, nil] why there is no protection at all, if the option `protect` says so
         def without_protection = ("option protect, #{source(:protect)}" if protect.empty?)
 
-        # @return [Hash{Symbol => String}] the other protections, and the workers without them
+        # @return [Hash{Symbol => String}] why the other protections are off, and which workers have none
         def left_out
           kind = Modes.fetch(mode)
           (Protection.names - protections).to_h do |name|
@@ -91,7 +90,8 @@ module Heddle
         #   in the option `protect` switches them on.
         def untested = (Platform.untested if source(:protect).kind == :default)
 
-        # @return [Integer] how many reserve workers there may be; only with requests in fibers can they take over
+        # @return [Integer] how many reserve workers there may be; 0 unless requests run in fibers, because only then a
+        #   reserve can take over
         def reserve_count
           workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
         end

@@ -35,7 +35,7 @@ module Heddle
             end
           end
 
-          # The same for a server and for the commands that are given in its folder by the same user.
+          # A server and the commands that the same user gives in its folder find the same path.
           # @param folder [String]
           # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not all users may write to,
           #   else a path of this user's own; an abstract name where no folder can be written to
@@ -74,13 +74,13 @@ module Heddle
           @default = default
         end
 
-        # @return [Boolean] whether the user has named none
+        # @return [Boolean] whether this is the default, because the user has named no address
         def default? = @default
 
         # @return [Boolean] whether the path is a name that Linux keeps without a file, and without permissions
         def abstract? = path&.start_with?("\0")
 
-        # @param succeeding [Boolean] whether another server has the path, which is to be ours
+        # @param succeeding [Boolean] whether this server will take the path over from another one
         # @return [Array<Listener>] `localhost` may be two addresses
         # @raise [BootError]
         def open(succeeding: false)

@@ -29,7 +29,7 @@ module Heddle
           "the server starts" unless @server.statistics
         end
 
-        # @return [String, nil] why it should be ended; nil: it lives
+        # @return [String, nil] why the process should be ended; nil: it is alive
         def dead
           age = @server.statistics&.fetch(:heartbeat_age, nil)
           "no heartbeat of the loop for #{age.round(1)} s" if age && age > DEAD

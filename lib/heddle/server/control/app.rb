@@ -7,11 +7,11 @@ module Heddle
     class Control
       # The Rack application behind the control sockets. Over TCP it shows nothing about single requests.
       class App
-        # Over any socket.
+        # Pages that any control socket shows.
         PUBLIC = {
           "/metrics" => :metrics, "/health" => :ready, "/health/ready" => :ready, "/health/live" => :live
         }.freeze
-        # Over the unix socket.
+        # Pages that only the unix socket shows.
         PRIVATE = { "/status" => :status, "/tasks" => :tasks, "/ended" => :ended }.freeze
         COMMANDS = %w[/stop /stop-now /reload /restart /protect-on /protect-off].freeze
         # What a POST over the unix socket does.
@@ -85,7 +85,7 @@ module Heddle
 
         def status = json(@source.report)
 
-        # Only when the server has ended.
+        # Responds only when the server has ended.
         def ended = json({ answered: @shutdown_result.value })
 
         def json(value) = [200, { "content-type" => "application/json" }, [JSON.generate(value), "\n"]]

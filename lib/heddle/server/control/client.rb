@@ -94,7 +94,7 @@ module Heddle
         # @raise [TooLargeError]
         # @raise [DeclinedError]
         def publish(topic, data)
-          require "uri" # here, so that masters do without
+          require "uri" # here, because most masters don't need it
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
 

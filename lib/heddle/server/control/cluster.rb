@@ -5,8 +5,8 @@ require "json"
 module Heddle
   class Server
     class Control
-      # Status and commands of a master with its workers. Each worker reports its own status. One that does not is shown
-      # as stuck, with its values on the scoreboard.
+      # Status and commands of a master with its workers. Each worker reports its own status. A worker that does not
+      # answer is shown as stuck, with its values on the scoreboard.
       class Cluster
         # Seconds that a worker may take to answer.
         TIMEOUT = 1.5
@@ -50,7 +50,8 @@ module Heddle
           "no worker serves yet" if handles.none?(&:serving?)
         end
 
-        # @return [String, nil] why it should be ended; nil: it lives. The master replaces a single stuck worker.
+        # @return [String, nil] why the server should be ended; nil: it is alive. The master replaces a single stuck
+        #   worker.
         def dead
           serving = handles.select(&:serving?)
           held = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
@@ -106,7 +107,7 @@ module Heddle
 
         private
 
-        # Runs in the master's own thread, which alone may do these things.
+        # Must run in the master's thread, because no other thread may run commands.
         def obey
           @reader.read_nonblock(100, exception: false)
           follow(*@orders.pop) until @orders.empty?

@@ -5,7 +5,7 @@ module Heddle
     class Control
       # Publishes for a process that belongs to no server.
       module Publisher
-        # In place of the {Client}'s, which is for a command line.
+        # Replaces the advice of {Client}, which is for a command line.
         ADVICE = "Set Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, which " \
                  "HEDDLE_PUBSUB may name, too; or to :process for the subscribers of this process alone"
         private_constant :ADVICE

@@ -5,8 +5,8 @@ require "json"
 module Heddle
   class Server
     class Log
-      # One JSON object a line (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC), `level` and
-      # `event`; see docs/events.md.
+      # Lines of one JSON object each (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC),
+      # `level` and `event`; see docs/events.md.
       class JsonEvents
         # @return [Boolean] whether other events than requests are written to the error output
         def only_requests? = false

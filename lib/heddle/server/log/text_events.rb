@@ -7,12 +7,12 @@ module Heddle
       #
       #     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
       class TextEvents
-        # Before further lines of a cause's message.
+        # The indent of further lines of a cause's message.
         NESTED = "        "
         private_constant :NESTED
 
         # @param exchange [HTTP::Exchange]
-        # @return [String, nil] what keeps the response from being complete
+        # @return [String, nil] why the response is incomplete; nil: it is complete
         def self.remark(exchange)
           return "taken over" if exchange.detached?
 
@@ -24,7 +24,7 @@ module Heddle
           @time = Stamp.new(dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S")
         end
 
-        # @return [Boolean] whether the output of requests may have no lines of other events
+        # @return [Boolean] whether the output may contain only lines of requests
         def only_requests? = false
 
         # @param exchange [HTTP::Exchange] whose response is complete, or given up

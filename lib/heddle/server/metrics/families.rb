@@ -44,7 +44,7 @@ module Heddle
             counts.to_h.map { |name, count| [key ? count[key] : count, { label => name }] }
           end
 
-          # Of every second bucket.
+          # Uses every second bucket.
           def request_parts(one)
             buckets = BUCKETS.each_slice(2).map(&:first)
             one[:spent].to_h.flat_map do |part, (counts, sum)|
@@ -85,7 +85,7 @@ module Heddle
             end
           end
 
-          # Of the codes that have occurred.
+          # Only of the codes that have occurred.
           def socket_closes(one)
             one[:websockets].to_h.filter_map do |key, count|
               code = key[/\Aclosed_(\d+)\z/, 1] and [count, { code: }]
@@ -125,7 +125,7 @@ module Heddle
             ["workers_wanted", "How many workers there should be.", ->(one) { one[:wanted].to_i }],
             ["server_memory_bytes", "Memory of all processes of the server (PSS).", :memory],
             ["server_memory_limit_bytes", "Memory that all processes of the server may use (PSS).", :memory_limit],
-            ["protection_tripped", "1: crashes of workers have switched protections off in new ones.",
+            ["protection_tripped", "1: new workers have no protections, because workers have crashed.",
              ->(one) { one.dig(:protection, :tripped) ? 1 : 0 }]
           ],
           worker: [

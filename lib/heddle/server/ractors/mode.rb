@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Ractors
-      # A loop in each of several Ractors. The main one has a loop, too, which serves no requests: it has the signals,
-      # the log and the control socket, and replaces a Ractor that dies.
+      # A loop in each of several Ractors. The main Ractor has a loop, too, which serves no requests: it handles
+      # signals, the log and the control socket, and replaces a Ractor that dies.
       class Mode
         # @param app [#call] is frozen, with all that it refers to
         # @return [#call]

@@ -8,7 +8,7 @@ module Heddle
       # The main Ractor's side of a serving Ractor: starts it, stops it, receives its counters, and replaces it when it
       # dies. The counters are at most half a second old.
       class Serving
-        # Seconds until one that has died is replaced.
+        # Seconds until a Ractor that has died is replaced.
         PAUSE = 1.0
         # The counters in {Server#statistics}, which continue after a Ractor is replaced.
         COUNTERS = %i[accepted rejected_full rejected_late
@@ -31,7 +31,7 @@ module Heddle
           @channel = @engine_statistics = @past = @statistics = @selector = @failure = nil
         end
 
-        # @return [EngineStatistics, nil] the counters of this Ractor and the ones before it
+        # @return [EngineStatistics, nil] the counters of this Ractor and of its predecessors
         def engine = @past && @engine_statistics ? @past + @engine_statistics : @engine_statistics || @past
 
         # @return [Hash, nil] see {Server#statistics}
@@ -108,7 +108,7 @@ module Heddle
           @channel = @engine_statistics = @statistics = nil
         end
 
-        # The descriptors are the Ractor's from here on.
+        # From here on the descriptors belong to the Ractor.
         def start(app, places, channel, output)
           [channel, output].each { |io| io.autoclose = false }
           places = places.map do |io, *rest|
@@ -132,7 +132,7 @@ module Heddle
           accepted = false
           @failure = "it ended without a report"
           while (line = channel.gets)
-            # Its other end is this very program.
+            # Only this program writes to the other end, so the data can be trusted.
             what, value = Marshal.load(line.unpack1("m")) # rubocop:disable Security/MarshalLoad
             case what
             when :ready

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Ractors
-      # Makes an application one that all Ractors may use, or says what keeps it from being one, and where.
+      # Makes an application shareable by all Ractors, or reports the objects that prevent this.
       class Sharing
         # Objects of these classes belong to one Ractor. They are searched before anything is frozen: a frozen standard
         # output could not print the error.
@@ -46,7 +46,7 @@ module Heddle
           @seen[object] = true
           case object
           when Proc then return look_at_block(object, place)
-          when *NEVER then @culprits << "#{place} is of the class #{object.class}, which is one Ractor's alone"
+          when *NEVER then @culprits << "#{place} is of the class #{object.class}, which only one Ractor can use"
           when Array, Set then object.each_with_index { |one, index| walk(one, "#{place}[#{index}]") }
           when Hash then object.each { |key, value| walk([key, value], "#{place}[#{key.inspect[0, 40]}]") }
           when Struct, Data then object.to_h.each { |name, value| walk(value, "#{place}.#{name}") }

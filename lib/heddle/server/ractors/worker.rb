@@ -7,7 +7,7 @@ module Heddle
     module Ractors
       # Runs in a serving Ractor: a loop with its sockets.
       class Worker
-        # Seconds between two reports of what was counted.
+        # Seconds between two reports of the counters.
         REPORT = 0.5
         private_constant :REPORT
 

@@ -5,7 +5,7 @@ module Heddle
     class Recorder
       # Why a request was slow: the part that took most of its time, where, and which other code was behind it.
       class Cause
-        # A sentence's end, the place in the application, and the request that was behind it (nil: the request itself,
+        # The end of a sentence, the place in the application, and the request that caused it (nil: the request itself,
         # or none).
         Found = Data.define(:reason, :place, :culprit)
         WAITS = {
@@ -14,16 +14,16 @@ module Heddle
           io: "a socket or pipe", client: "the client", thread: "its own thread, which ran the application",
           offloaded: "native code on another thread"
         }.freeze
-        # The parts in which others run, and those that another fiber ends.
+        # The parts in which others run, and the parts that another fiber ends.
         BEHIND = %i[ready preempted queued].freeze
         GIVEN = %i[lock checkout].freeze
         # How many requests of a chain, each waiting for the next, are followed.
         DEPTH = 8
         # Share of the time that samples must cover to count for all of it.
         SHARE = 0.4
-        # Share of the time from which another wait is named beside the longest part.
+        # Another wait is named beside the longest part if it took at least this share of the time.
         BESIDE = 0.25
-        # How many stretches are looked at for one wait or request: in a long queue all waits have the same ones.
+        # How many stretches are examined for one wait or request: in a long queue all waits have the same ones.
         LOOKED_AT = 100
         private_constant :BEHIND, :GIVEN, :DEPTH, :SHARE, :BESIDE, :LOOKED_AT
 
@@ -109,7 +109,7 @@ module Heddle
           found || Found.new("Ruby code ran for #{ms(total)}", place, nil)
         end
 
-        # It was preempted: others ran because it had computed for too long.
+        # Describes a preempted request: others ran because it had computed for too long.
         def gave_way(request, began, ended, seconds)
           found = ran(request, began, ended)
           found.with(reason: "#{found.reason}, and it gave way to others for #{ms(seconds)}")
@@ -182,8 +182,8 @@ module Heddle
           alike.max_by { |all| all.sum(&:last) }&.max_by(&:last)
         end
 
-        # Those that had what it waited for, the last one first, each with its time. One that had waited at the same
-        # place had it only since then; a task of its own had nothing.
+        # The requests that had the awaited resource, the last one first, each with its time. A request that had waited
+        # at the same place had the resource only since then. The request's own tasks don't count.
         def holders(one)
           found = []
           wait = one

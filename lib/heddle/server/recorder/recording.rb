@@ -21,7 +21,7 @@ module Heddle
         @taking = nil # the process that records: a forked child has no thread to end the recording
 
         class << self
-          # From now on the last seconds are kept.
+          # Records from now on, and keeps the last seconds.
           # @return [void]
           def keep
             @kept = true
@@ -30,7 +30,7 @@ module Heddle
 
           # @param seconds [Numeric]
           # @param asker [IO, nil] see {Recorder.record}
-          # @return [Snapshot, nil] of these seconds; nil: another one is under way
+          # @return [Snapshot, nil] the recording of these seconds; nil: another recording is under way
           def take(seconds, asker = nil)
             return if taking?
 

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class Recorder
-      # What the extension has recorded (ext/heddle/scheduler/recorder.c), copied at one moment and read later: to make
-      # objects of it takes longer than a loop may stand still.
+      # A copy of the extension's records (ext/heddle/scheduler/recorder.c) at one moment. It is read later, because
+      # making objects of it would block a loop for too long.
       class Snapshot
         # What a fiber did for a time. `request`: a number; 0: none. `place`: of `running`, where it ended; of a wait,
         # where it began. `timed_out`: the wait ended by a time limit.

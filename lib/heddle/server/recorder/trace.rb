@@ -5,14 +5,15 @@ require "json"
 module Heddle
   class Server
     class Recorder
-      # What was recorded, in Chrome's trace-event format, which Perfetto and chrome://tracing show: a track for each
-      # request, for its tasks and for its stacks, one for stalls and one for garbage collections, and arrows from what
-      # delayed a request.
+      # A recording in Chrome's trace-event format, which Perfetto and chrome://tracing show. It has a track for each
+      # request, for its tasks and for its stacks, one for stalls, and one for garbage collections. Arrows lead to a
+      # request from the code that delayed it.
       class Trace
         # A shorter time behind others gets no arrow, seconds; stacks with a longer pause between them are not joined.
         LEAST = 0.001
         GAP = 0.03
-        # An arrow ends so many seconds before what it ends in: at its end the viewer would take the next slice.
+        # An arrow ends so many seconds before the end of its slice: at the end itself, the viewer would choose the next
+        # slice.
         BEFORE_END = 0.000001
         # Times in which a fiber keeps the loop.
         KEEPS = %i[running gc].freeze

@@ -6,7 +6,7 @@ module Heddle
       # Replaces `abort_on_exception` while the main thread serves. Ruby would raise a failed thread's error in the main
       # thread, in the middle of any request. The error is logged instead.
       class Aborts
-        # Prepended to Thread's own methods when a main thread first serves.
+        # Prepended to the methods of the class Thread when a main thread first serves.
         module Switch
           # @see Thread.abort_on_exception
           def abort_on_exception = (watch = Aborts.current) ? watch.all : super
@@ -49,7 +49,7 @@ module Heddle
           Thread.singleton_class.prepend(Switch)
           Thread.abort_on_exception = false
           Ractor.current[KEY] = self
-          # A thread ends with this event before Ruby looks at what it asks for.
+          # This event comes before Ruby checks the ended thread's own abort_on_exception.
           events = TracePoint.new(:thread_end) { note_end(Thread.current) }
           events.enable
           yield
@@ -62,7 +62,7 @@ module Heddle
 
         private
 
-        # In the thread that ends.
+        # Called in the thread that ends.
         def note_end(thread)
           return unless (@all || thread.abort_on_exception) && here?
 
