@@ -75,6 +75,43 @@ module SocketsAdmissionTests
     end
   end
 
+  def test_an_address_has_three_quarters_of_a_raised_limit_and_all_without_one
+    gated(max_connections: 100) do |server, gate, sockets|
+      sockets.limit = 2
+      ask(server, *"a".."h")
+
+      assert_equal [%w[a], 7], [gate.order, sockets.waiting]
+      sockets.limit = 4
+      until_true { gate.inside.size == 3 }
+      server.scheduler.yield
+
+      assert_equal [3, 5], [sockets.busy, sockets.waiting]
+      sockets.limit = nil
+      until_true { gate.inside.size == 8 }
+
+      assert_equal [*"a".."h"], gate.order
+    end
+  end
+
+  def test_what_an_address_has_begun_beyond_its_share_of_a_lowered_limit_leaves_others_a_quarter
+    gated(max_connections: 100) do |server, gate, sockets|
+      ask(server, *"a".."h")
+      until_true { sockets.busy == 8 }
+      sockets.limit = 4
+      others = Array.new(2) { TCPSocket.new("127.0.0.1", server.port, "127.0.0.66") }
+      others.each { |socket| socket.write("i") }
+      until_true { [sockets.busy, sockets.waiting] == [9, 1] }
+
+      assert_equal [*"a".."i"], gate.order
+      gate.open(8)
+      until_true { gate.order.size == 10 }
+
+      assert_equal [2, 0], [sockets.busy, sockets.waiting]
+    ensure
+      others&.each(&:close)
+    end
+  end
+
   def test_a_raised_limit_admits_waiting_requests_and_a_lowered_one_interrupts_none
     gated do |server, gate, sockets|
       sockets.limit = 1

@@ -54,6 +54,13 @@ class AdmissionTest < Minitest::Test
     super
   end
 
+  # One that is served at once, of this machine's own address. Returns its body.
+  def serve_free
+    socket = connect
+    ask(socket, "/free")
+    body_of(socket)
+  end
+
   def connect = super.tap { |socket| (@sockets ||= []) << socket }
 
   def connect_from(address) = TCPSocket.new("127.0.0.1", port, address).tap { |socket| (@sockets ||= []) << socket }
@@ -128,6 +135,72 @@ class AdmissionTest < Minitest::Test
       assert_match(/\AHTTP.1.1 503 /, read_answer(refused))
       asking("/5", "/6")
       assert_equal [1, 5, 1], server.statistics.values_at(:running, :waiting, :rejected_full)
+    end
+  end
+
+  def test_an_address_leaves_a_quarter_of_the_limit_to_others
+    serving(held, max_requests: 4, trusted_proxies: []) do
+      asking("/1", "/2", "/3", "/4", "/5", from: "127.0.0.66")
+      serve_free
+
+      assert_equal %w[/1 /2 /3 /free], Array.new(4) { next_arrived }
+      assert_equal [3, 2], server.statistics.values_at(:running, :waiting)
+      2.times do |number|
+        @release << true
+
+        assert_equal "/#{number + 4}", next_arrived
+      end
+    end
+  end
+
+  def test_an_address_leaves_a_quarter_of_the_limit_to_others_over_http2
+    serving(held, max_requests: 4, trusted_proxies: []) do
+      client = H2Client.new(connect_from("127.0.0.66"))
+      client.send_preface
+      [1, 3, 5, 7, 9].each { |stream| client.send_frame("HEADERS es+eh #{stream} get") }
+      3.times { next_arrived }
+      serve_free
+
+      assert_equal ["/free", 0], [next_arrived, @arrived.size]
+      2.times { @release << true }
+
+      assert_equal %w[/ /], [next_arrived, next_arrived]
+    end
+  end
+
+  # One that waits for its client, which reads slowly, is like any other.
+  def test_slow_readers_of_an_address_leave_a_quarter_of_the_limit_to_others
+    stream = proc { |out| 100.times { out.write("x" * 65_536) } }
+    app = ->(env) { [200, {}, env["PATH_INFO"] == "/free" ? ["free"] : stream] }
+    serving(app, max_requests: 2, trusted_proxies: []) do
+      ask(connect_from("127.0.0.66"), "/slow")
+      until_statistics { |found| found[:running] == 1 }
+      ask(connect_from("127.0.0.66"), "/slow")
+      until_statistics { |found| found[:waiting] == 1 }
+
+      assert_equal "free", serve_free
+    end
+  end
+
+  def test_the_only_request_of_a_limit_of_one_is_any_addresses
+    serving(held, max_requests: 1, trusted_proxies: []) do
+      asking("/1", "/2", from: "127.0.0.66")
+      2.times { @release << true }
+
+      assert_equal %w[/1 /2], [next_arrived, next_arrived]
+    end
+  end
+
+  # While they waited for their address, others had their turns.
+  def test_requests_beyond_the_share_of_an_address_take_turns_with_others_afterwards
+    serving(held, max_requests: 4, trusted_proxies: []) do
+      asking(*Array.new(10) { |i| "/many#{i + 1}" }, from: "127.0.0.66")
+      serve_free
+      asking("/few1", "/few2", "/few3")
+      5.times { next_arrived }
+      arrived = Array.new(4) { @release << true and next_arrived }
+
+      assert_equal %w[/few2 /many4 /few3 /many5], arrived
     end
   end
 

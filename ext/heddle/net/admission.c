@@ -1,10 +1,18 @@
+#include "net/runner.h"
 #include "net/sockets.h"
 #include "net/work_sharing.h"
+
+/* Has the address as many of the begun items as it may have? The last quarter of them, at least one, is for others. */
+static bool has_its_share(const heddle_sockets *sockets, const heddle_address_share *share)
+{
+    size_t limit = sockets->admission.limit;
+    return limit && share && share->begun >= (limit > 1 ? limit - (limit + 3) / 4 : 1);
+}
 
 /* Must the item wait now? While there is room, only requests must: they wait for the gate. */
 static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
 {
-    return !heddle_admission_has_room(sockets) ||
+    return !heddle_admission_has_room(sockets) || has_its_share(sockets, heddle_address_share_of(work->connection)) ||
            (sockets->gate.closed && heddle_rounds_list_of(sockets, work) == &sockets->ready);
 }
 
@@ -65,10 +73,74 @@ void heddle_admission_end_queue(heddle_sockets *sockets)
     while ((work = heddle_ready_list_take_first(&sockets->ready)) ||
            (work = heddle_ready_list_take_first(&sockets->probes)) ||
            (work = heddle_ready_list_take_first(&sockets->callbacks)) ||
-           (work = heddle_ready_list_take_first(&sockets->rounds.deferred))) {
+           (work = heddle_ready_list_take_first(&sockets->rounds.deferred)) ||
+           (work = heddle_ready_list_take_first(&sockets->held))) {
         if (heddle_connection_acquire(work->connection))
             work->operations->reject(work, HEDDLE_QUEUE_ENDS);
     }
+}
+
+/* -- shares of addresses ------------------------------------------------------------------------------------------- */
+
+static void hold_first(heddle_sockets *sockets, heddle_ready_list *list)
+{
+    heddle_work *work;
+    while ((work = heddle_work_of_link(heddle_link_first(&list->head))) && has_its_share(sockets, work->share))
+        heddle_ready_list_move(&sockets->held, work);
+}
+
+/*
+ * Puts held items of this address, or with NULL of all, back into their lists. They get new rounds: others had their
+ * turns meanwhile, and with the rounds of their arrival all of them would come before the next item of another address.
+ */
+static void release_held(heddle_sockets *sockets, const heddle_address_share *share)
+{
+    heddle_link *head = &sockets->held.head;
+    for (heddle_link *link = heddle_link_first(head); link; link = heddle_link_after(head, link)) {
+        heddle_work *work = heddle_work_of_link(link);
+        if (!share || work->share == share)
+            work->share->round = sockets->rounds.served;
+    }
+    for (heddle_link *link = heddle_link_first(head), *next; link; link = next) {
+        heddle_work *work = heddle_work_of_link(link);
+        next = heddle_link_after(head, link);
+        if (share && work->share != share)
+            continue;
+        heddle_ready_list_remove(work);
+        heddle_ready_list_add(heddle_rounds_list_of(sockets, work), work, false);
+    }
+}
+
+void heddle_admission_count_begun(heddle_sockets *sockets, heddle_address_share *share)
+{
+    sockets->runners.excess_count += has_its_share(sockets, share);
+    share->begun++;
+}
+
+void heddle_admission_count_ended(heddle_sockets *sockets, heddle_address_share *share)
+{
+    share->begun--;
+    if (has_its_share(sockets, share))
+        sockets->runners.excess_count--;
+    else if (sockets->held.count && !sockets->abandoned)
+        release_held(sockets, share);
+}
+
+void heddle_admission_set_limit(heddle_sockets *sockets, size_t limit)
+{
+    heddle_runners *runners = &sockets->runners;
+    sockets->admission.limit = limit;
+    runners->excess_count = 0;
+    for (heddle_runner *runner = runners->serving; runner; runner = runner->next) {
+        if (runner->share)
+            runner->share->begun = 0;
+    }
+    for (heddle_runner *runner = runners->serving; runner; runner = runner->next) {
+        if (runner->share)
+            heddle_admission_count_begun(sockets, runner->share);
+    }
+    release_held(sockets, NULL);
+    heddle_admission_request(sockets);
 }
 
 /* -- beginning ---------------------------------------------------------------------------------------------------- */
@@ -76,6 +148,10 @@ void heddle_admission_end_queue(heddle_sockets *sockets)
 heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
 {
     bool room = heddle_admission_has_room(sockets);
+    if (room && sockets->admission.limit) {
+        hold_first(sockets, &sockets->ready);
+        hold_first(sockets, &sockets->callbacks);
+    }
     bool request = room && sockets->ready.count && heddle_admission_open(sockets);
     bool callback = room && sockets->callbacks.count;
     sockets->probed = sockets->probes.count && (!sockets->probed || !(request || callback));
@@ -110,7 +186,7 @@ static bool holds_gate(const heddle_park *park)
 void heddle_admission_begin_work(heddle_attachment *attachment)
 {
     heddle_sockets *sockets = HEDDLE_CONTAINER_OF(attachment, heddle_sockets, attachment);
-    size_t waiting = heddle_rounds_count_waiting(sockets);
+    size_t waiting = heddle_rounds_count_waiting(sockets) - sockets->held.count;
     bool room = heddle_admission_has_room(sockets), probe = sockets->probes.count;
     if (sockets->closed)
         return;

@@ -297,9 +297,11 @@ static void begin_handoff(heddle_rescue *rescue)
         return;
     pthread_mutex_lock(&sockets->handoff.lock);
     harvest_for_loop(sockets, left);
-    if (hand_off_notified(sockets, &left) && hand_off_ready(sockets, &sockets->ready, &left) &&
-        hand_off_ready(sockets, &sockets->probes, &left) && hand_off_ready(sockets, &sockets->callbacks, &left))
-        hand_off_ready(sockets, &sockets->rounds.deferred, &left);
+    heddle_ready_list *lists[] = {&sockets->ready, &sockets->probes, &sockets->callbacks, &sockets->rounds.deferred,
+                                  &sockets->held};
+    bool more = hand_off_notified(sockets, &left);
+    for (size_t i = 0; more && i < sizeof(lists) / sizeof(*lists); i++)
+        more = hand_off_ready(sockets, lists[i], &left);
     send_farewells(sockets);
     pthread_mutex_unlock(&sockets->handoff.lock);
 }

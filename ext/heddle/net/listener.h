@@ -27,6 +27,7 @@ typedef struct heddle_address_share heddle_address_share;
 struct heddle_address_share {
     uint32_t connections;   /* its open connections: see heddle_address_count */
     uint32_t waiting;       /* work items in ready lists */
+    uint32_t begun;         /* work items that runners serve, but for health checks */
     uint32_t probes;        /* health checks, in ready lists and running */
     uint32_t round;         /* the round of its last waiting item: see ready_list.c */
     heddle_link handshakes; /* connections whose TLS handshake can continue */

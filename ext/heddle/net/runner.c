@@ -101,6 +101,9 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     sockets->runners.probing_count += probe;
     if (prober)
         prober->probes++;
+    runner->share = probe ? NULL : work->share;
+    if (runner->share)
+        heddle_admission_count_begun(sockets, runner->share);
     heddle_runners_start_serving(runner);
     heddle_loop_advance_heartbeat(sockets->loop); /* each request has its own time slice */
     rb_protect(call_block, (VALUE)&call, &state);
@@ -113,6 +116,8 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     sockets->runners.probing_count -= probe;
     if (prober)
         prober->probes--;
+    if (runner->share)
+        heddle_admission_count_ended(sockets, runner->share);
     heddle_runners_stop_serving(runner);
     runner->served = NULL;
     RB_GC_GUARD(call.object);
@@ -152,7 +157,7 @@ static int serve_ready_items(heddle_runner *runner)
     heddle_sockets *sockets = runner->sockets;
     if (!sockets->ready.count && !sockets->callbacks.count)
         heddle_rounds_release(sockets);
-    size_t left = heddle_rounds_count_waiting(sockets) - sockets->rounds.deferred.count; /* that are ready now */
+    size_t left = heddle_rounds_count_ready(sockets);
     runner->in_row = false;
     uint64_t preemptions = sockets->loop->statistics.preemptions;
     int64_t began = 0;

@@ -14,6 +14,7 @@ struct heddle_runner {
     heddle_runner *previous; /* in the list of serving runners */
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
     const VALUE *served;  /* where the work item's Ruby object is, such as the exchange; NULL, or a value of 0: none */
+    heddle_address_share *share; /* the record in which the work item is counted as begun, or NULL */
     unsigned uses; /* how many items it has begun to serve */
     heddle_quantum quantum; /* the work item's */
     heddle_account account; /* the work item's */

@@ -33,6 +33,7 @@ typedef struct {
     heddle_runner *serving;
     size_t serving_count;
     size_t probing_count;  /* how many of the serving runners serve a health check */
+    size_t excess_count;   /* what addresses have begun beyond their share, when the limit was higher or none */
     VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* runners that were summoned and have not read the ready list yet */
     heddle_timer trim, retry;

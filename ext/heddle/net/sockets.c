@@ -357,6 +357,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
     heddle_ready_list_init(&sockets->ready);
     heddle_ready_list_init(&sockets->probes);
     heddle_ready_list_init(&sockets->callbacks);
+    heddle_ready_list_init(&sockets->held);
     heddle_rounds_start(&sockets->rounds);
     heddle_turns_init(&sockets->turns);
     heddle_ready_list_init(&sockets->reserve.deferred);

@@ -57,6 +57,11 @@ struct heddle_sockets {
     heddle_connection_slot *slots;
     uint32_t slot_count, free_slot;
     heddle_ready_list ready, probes, callbacks; /* items that wait at the gate, health checks, and all other items */
+    /*
+     * Items of addresses that have their share of the limit (admission.h), in rounds. They were first in their lists,
+     * and go back when one of their address has ended.
+     */
+    heddle_ready_list held;
     bool callback_next; /* if both `ready` and `callbacks` have an item, `callbacks` comes next */
     bool probed;        /* the list chosen last is `probes`, so another one comes next */
     heddle_rounds rounds;
@@ -199,10 +204,16 @@ static inline heddle_address_share *heddle_address_share_of(const heddle_connect
  */
 void heddle_ready_list_note_served(heddle_sockets *sockets, const heddle_work *work);
 
+/* How many work items a runner would find. */
+static inline size_t heddle_rounds_count_ready(const heddle_sockets *sockets)
+{
+    return sockets->ready.count + sockets->probes.count + sockets->callbacks.count;
+}
+
 /* How many work items wait for a runner. */
 static inline size_t heddle_rounds_count_waiting(const heddle_sockets *sockets)
 {
-    return sockets->ready.count + sockets->probes.count + sockets->callbacks.count + sockets->rounds.deferred.count;
+    return heddle_rounds_count_ready(sockets) + sockets->rounds.deferred.count + sockets->held.count;
 }
 
 /* Adds without overflow: configured durations have no maximum. */
@@ -213,11 +224,12 @@ static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 
 /* -- admission.c -------------------------------------------------------------------------------------------------- */
 
-/* Do fewer items run than the limit allows? Health checks don't count. */
+/* Do fewer items run than the limit allows? Neither health checks count nor what an address has beyond its share. */
 static inline bool heddle_admission_has_room(const heddle_sockets *sockets)
 {
-    size_t running = sockets->runners.serving_count - sockets->runners.probing_count;
-    return sockets->admission.limit == 0 || running < sockets->admission.limit;
+    const heddle_runners *runners = &sockets->runners;
+    return sockets->admission.limit == 0 ||
+           runners->serving_count - runners->probing_count - runners->excess_count < sockets->admission.limit;
 }
 
 /* May a request begin in this tick? */
@@ -247,7 +259,16 @@ static inline void heddle_admission_request(heddle_sockets *sockets)
         sockets->loop->work_waits = true;
 }
 
-/* The list whose first item is served next; NULL if none may be served now. */
+/* Sets how many items are served at once; 0: any number. */
+void heddle_admission_set_limit(heddle_sockets *sockets, size_t limit);
+/* Counts an item that begins for its address. */
+void heddle_admission_count_begun(heddle_sockets *sockets, heddle_address_share *share);
+/* The item has ended. */
+void heddle_admission_count_ended(heddle_sockets *sockets, heddle_address_share *share);
+/*
+ * The list whose first item is served next; NULL if none may be served now. Sets aside items of addresses that have
+ * their share.
+ */
 heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets);
 /* The attachment's operation `begin_work`: judges the gate, and summons a runner or shares the next request. */
 void heddle_admission_begin_work(heddle_attachment *attachment);

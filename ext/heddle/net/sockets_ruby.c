@@ -272,8 +272,7 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
     size_t value = NIL_P(limit) ? 0 : NUM2SIZET(limit);
     if (!NIL_P(limit) && value == 0)
         rb_raise(rb_eArgError, "the limit must be at least 1, or nil");
-    sockets->admission.limit = value;
-    heddle_admission_request(sockets);
+    heddle_admission_set_limit(sockets, value);
     return limit;
 }
 

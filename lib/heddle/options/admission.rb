@@ -9,7 +9,9 @@ module Heddle
       Option.new(name: :max_requests, unit: :count, default: 0, range: 0..1_000_000, advanced: true,
                  example: "max_requests 50",
                  text: "maximum number of running requests; 0 to adapt the number to memory and connection pools",
-                 reason: "Set it when you know the number, for example because a request needs 50 MB"),
+                 reason: "Set it when you know the number, for example because a request needs 50 MB",
+                 details: "One client address outside of trusted_proxies may have three quarters of them. " \
+                          "See [Fairness](admission.md#fairness)."),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
                  text: "maximum number of queued requests; further ones get 503",
                  reason: "Raise it when bursts of requests get 503; lower it when clients should get 503 sooner"),
