@@ -44,6 +44,15 @@ class ControlCommandsTest < Minitest::Test
     socket&.close
   end
 
+  def test_status_counts_the_requests_that_were_rejected
+    serve
+    2.times { TCPSocket.open(@served.uri.host, @served.uri.port) { |socket| [socket.write("GET\r\n\r\n"), socket.read] } }
+    output, status = heddle("status")
+
+    assert_predicate status, :success?, output
+    assert_match(/ rejected 2 /, output)
+  end
+
   def test_commands_find_the_socket_that_the_configuration_file_names
     Dir.mkdir(file("config"))
     File.write(file("config/heddle.rb"), "control \"unix:named.sock\"\n")

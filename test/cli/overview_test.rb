@@ -16,7 +16,7 @@ class OverviewTest < Minitest::Test
     { index:, pid: 4_000 + index, state: "running", version: "1", ruby: "3.4.1", selector: "epoll",
       urls: ["http://localhost:1"], running: 1, waiting: 0, idle: 2, lag: 0.001, fibers: 5, memory: 20 << 20,
       gc: { count: 3 }, uptime: 30.0, heartbeat_age: 0.1, latencies: LATENCIES, answers: [0] * 6,
-      rejections: [0] * 6, protection: %w[offload preempt], preemptions: 3,
+      rejections: { "400": 2, "503": 5 }, protection: %w[offload preempt], preemptions: 3,
       offload: { calls: 40, running: 1, queued: 2, threads: 3 }, stalls: { count: 2, seconds: 0.5 },
       requests: [], slowest: [], **values }
   end

@@ -64,7 +64,8 @@ module Heddle
             "p#{percent} #{Format.duration(percentile(counts, percent))}"
           }.join("  ")
         end
-        parts << "answered #{total(:answers)}" << "rejected #{total(:rejections)}"
+        parts << "answered #{all.sum { |one| one[:answers]&.sum || 0 }}"
+        parts << "rejected #{all.sum { |one| one[:rejections].to_h.values.sum }}"
         parts << "5xx #{all.sum { |one| one[:answers] ? one[:answers][5] : 0 }}"
         parts << "clients gone #{all.sum { |one| one[:clients_gone].to_i }}"
         parts.join("   ")
@@ -132,8 +133,6 @@ module Heddle
           end
         end
       end
-
-      def total(key) = all.sum { |one| one[key] ? one[key].sum : 0 }
 
       # The count since the last report; without one, since the start.
       def latencies
