@@ -46,7 +46,9 @@ class ControlCommandsTest < Minitest::Test
 
   def test_status_counts_the_requests_that_were_rejected
     serve
-    2.times { TCPSocket.open(@served.uri.host, @served.uri.port) { |socket| [socket.write("GET\r\n\r\n"), socket.read] } }
+    2.times do
+      TCPSocket.open(@served.uri.host, @served.uri.port) { |socket| [socket.write("GET\r\n\r\n"), socket.read] }
+    end
     output, status = heddle("status")
 
     assert_predicate status, :success?, output

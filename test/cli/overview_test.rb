@@ -88,6 +88,12 @@ class OverviewTest < Minitest::Test
     refute_match(/^pools$/, draw(worker(pools: [])))
   end
 
+  def test_a_stall_without_a_place_has_no_gap_in_its_line
+    text = draw(worker(stalls: { count: 1, seconds: 0.1, recent: [stall("ruby", ago: 0.4, seconds: 0.1, place: nil)] }))
+
+    assert_match(/ ruby, 400\.0 ms ago$/, text)
+  end
+
   def test_stalls_of_the_last_minute_are_listed_the_latest_first
     recent = [stall("native_with_gvl", ago: 2.9, seconds: 1.5), stall("ruby", ago: 0.4, seconds: 0.3)]
     text = draw(worker(stalls: { count: 2, seconds: 1.8, recent: }), columns: 80)

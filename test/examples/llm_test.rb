@@ -67,7 +67,8 @@ class LlmExampleTest < Minitest::Test
 
   def serve(pause, environment = {})
     environment = { "PAUSE" => pause, "WEB_CONCURRENCY" => "1", **environment }
-    @served = ServedExample.shared("llm", bundled: true, environment:)
+    # If one of the two hundred were refused, the others would wait for it.
+    @served = ServedExample.shared("llm", bundled: true, environment:, flags: %W[--queue-timeout #{PATIENCE}])
   end
 
   def counts = JSON.parse(@served.get("/stand_in/counts").body)

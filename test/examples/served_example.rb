@@ -24,9 +24,10 @@ class ServedExample < ServedProcess
   # @param name [String] the example's folder in examples/
   # @param bundled [Boolean] whether it needs the gems of its Gemfile
   # @param environment [Hash] added to the process's environment
-  def initialize(name, bundled: false, environment: {})
+  # @param flags [Array<String>] of `heddle serve`
+  def initialize(name, bundled: false, environment: {}, flags: [])
     environment = self.class.bundle(name).merge(environment) if bundled
-    super([*HEDDLE, "serve", "--port", "0"], environment: environment, folder: File.join(EXAMPLES, name))
+    super([*HEDDLE, "serve", "--port", "0", *flags], environment: environment, folder: File.join(EXAMPLES, name))
   end
 
   # @return [Float] seconds that this many GETs took, all at once, each by a thread of ours

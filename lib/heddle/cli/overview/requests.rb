@@ -55,8 +55,8 @@ module Heddle
         def stalls
           found = @workers.flat_map { |one| (one.dig(:stalls, :recent) || []).map { |stall| [one[:index], stall] } }
           lines = found.sort_by { |_, one| one[:ago] }.map do |index, one|
-            row(index, one[:seconds], request(one[:request] || "(no request)"),
-                "#{one[:cause].tr("_", " ")}, #{Format.place(one[:place])}, #{Format.duration(one[:ago])} ago")
+            about = [one[:cause].tr("_", " "), Format.place(one[:place]), "#{Format.duration(one[:ago])} ago"]
+            row(index, one[:seconds], request(one[:request] || "(no request)"), about.reject(&:empty?).join(", "))
           end
           List.new("stalls of the last minute, newest first", lines)
         end
