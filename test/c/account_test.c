@@ -8,7 +8,7 @@
 static heddle_account account;
 static heddle_spender spender;
 
-static void parts_add_up_to_the_time_since_the_first_byte(void)
+static void parts_of_a_request_add_up_to_the_time_since_its_first_byte(void)
 {
     int64_t other, complete = heddle_clock_now();
     heddle_account_begin(&account, &spender, 1, false);
@@ -21,7 +21,7 @@ static void parts_add_up_to_the_time_since_the_first_byte(void)
     CHECK_EQUAL(0, other);
 }
 
-static void collections_count_beside_what_runs(void)
+static void garbage_collections_are_subtracted_from_the_part_that_runs(void)
 {
     int64_t other;
     heddle_account_begin(&account, &spender, 1, false);
@@ -31,7 +31,7 @@ static void collections_count_beside_what_runs(void)
     CHECK_EQUAL(3, account.parts[HEDDLE_SPENT_GC]);
 }
 
-static void a_request_in_a_row_begins_when_the_one_before_ended(void)
+static void account_of_a_pipelined_request_begins_at_the_end_of_the_previous_one(void)
 {
     int64_t other;
     heddle_account_begin(&account, &spender, 1, false);
@@ -49,7 +49,7 @@ static void a_request_in_a_row_begins_when_the_one_before_ended(void)
     CHECK_EQUAL(3, account.parts[HEDDLE_SPENT_GC]);
 }
 
-static void a_request_that_came_after_that_end_has_waited_for_nothing(void)
+static void request_that_came_after_the_previous_one_has_no_queue_time(void)
 {
     int64_t other;
     heddle_account_begin(&account, &spender, 1, false);
@@ -84,7 +84,7 @@ static void check_thread(int64_t computed, int64_t waited, int64_t ready, int64_
     CHECK_EQUAL(0, other);
 }
 
-static void a_thread_counts_once(void)
+static void time_of_a_request_thread_is_counted_once(void)
 {
     check_thread(60, 100, 0, 0);
     check_thread(120, 100, 50, 70);
@@ -95,13 +95,14 @@ static void a_thread_counts_once(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("account", "parts add up to the time since the first byte",
-              parts_add_up_to_the_time_since_the_first_byte);
-    check_run("account", "collections count beside what runs", collections_count_beside_what_runs);
-    check_run("account", "a request in a row begins when the one before ended",
-              a_request_in_a_row_begins_when_the_one_before_ended);
-    check_run("account", "a request that came after that end has waited for nothing",
-              a_request_that_came_after_that_end_has_waited_for_nothing);
-    check_run("account", "a thread counts once", a_thread_counts_once);
+    check_run("account", "parts of a request add up to the time since its first byte",
+              parts_of_a_request_add_up_to_the_time_since_its_first_byte);
+    check_run("account", "garbage collections are subtracted from the part that runs",
+              garbage_collections_are_subtracted_from_the_part_that_runs);
+    check_run("account", "account of a pipelined request begins at the end of the previous one",
+              account_of_a_pipelined_request_begins_at_the_end_of_the_previous_one);
+    check_run("account", "request that came after the previous one has no queue time",
+              request_that_came_after_the_previous_one_has_no_queue_time);
+    check_run("account", "time of a request thread is counted once", time_of_a_request_thread_is_counted_once);
     return check_end();
 }

@@ -69,7 +69,7 @@ static bool has_room(uint64_t bytes, uint64_t limit)
     return taken;
 }
 
-static void a_process_alone_has_the_whole_limit(void)
+static void single_process_may_use_the_whole_limit(void)
 {
     CHECK(take(LIMIT, LIMIT));
     CHECK(!take(1, LIMIT));
@@ -79,7 +79,7 @@ static void a_process_alone_has_the_whole_limit(void)
     CHECK_EQUAL(0, heddle_body_disk_used());
 }
 
-static void the_bytes_of_the_others_count(void)
+static void bytes_of_other_processes_count_against_the_limit(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     atomic_store(&slots[1].body_disk, 400);
@@ -92,7 +92,7 @@ static void the_bytes_of_the_others_count(void)
     leave_scoreboard();
 }
 
-static void the_others_see_what_this_process_has(void)
+static void scoreboard_shows_the_bytes_of_this_process(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     CHECK(take(300, LIMIT));
@@ -104,7 +104,7 @@ static void the_others_see_what_this_process_has(void)
     leave_scoreboard();
 }
 
-static void what_a_worker_had_counts_no_more_when_it_is_gone(void)
+static void bytes_of_an_ended_worker_do_not_count(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     atomic_store(&slots[1].body_disk, LIMIT);
@@ -114,7 +114,7 @@ static void what_a_worker_had_counts_no_more_when_it_is_gone(void)
     leave_scoreboard();
 }
 
-static void forged_numbers_do_not_overflow(void)
+static void forged_numbers_on_the_scoreboard_cause_no_overflow(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     atomic_store(&slots[1].body_disk, UINT64_MAX);
@@ -131,7 +131,7 @@ static void withdraw_the_later(void)
     atomic_store(&scoreboard.slots[1].body_disk_asked, 0);
 }
 
-static void of_two_that_take_the_last_room_the_earlier_slot_gets_it(void)
+static void last_room_goes_to_the_earlier_slot_when_two_processes_ask(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     atomic_store(&slots[1].body_disk_asked, 600);
@@ -149,7 +149,7 @@ static void withdraw_the_earlier(void)
         atomic_store(&scoreboard.slots[0].body_disk_asked, 0);
 }
 
-static void the_later_slot_gets_what_the_earlier_one_leaves(void)
+static void later_slot_gets_the_room_when_the_earlier_one_withdraws(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard_at(1);
     atomic_store(&slots[0].body_disk_asked, 600);
@@ -165,7 +165,7 @@ static void grant_the_earlier(void)
     atomic_store(&scoreboard.slots[0].body_disk_asked, 0);
 }
 
-static void the_later_slot_gets_nothing_that_the_earlier_one_takes(void)
+static void later_slot_gets_no_room_when_the_earlier_one_takes_it(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard_at(1);
     atomic_store(&slots[0].body_disk_asked, 600);
@@ -175,7 +175,7 @@ static void the_later_slot_gets_nothing_that_the_earlier_one_takes(void)
     leave_scoreboard();
 }
 
-static void a_process_that_never_decides_holds_up_the_others_for_a_moment(void)
+static void stopped_process_delays_the_others_only_briefly(void)
 {
     for (uint32_t other = 0; other <= 2; other += 2) {
         heddle_scoreboard_slot *slots = join_scoreboard_at(1);
@@ -188,7 +188,7 @@ static void a_process_that_never_decides_holds_up_the_others_for_a_moment(void)
     }
 }
 
-static void a_request_with_room_for_all_waits_for_nobody(void)
+static void request_does_not_wait_when_there_is_room_for_all(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard_at(1);
     atomic_store(&slots[0].body_disk_asked, 300);
@@ -205,7 +205,7 @@ static bool grow(heddle_body_disk_count *body, uint64_t bytes)
     return room;
 }
 
-static void an_address_may_fill_half_of_the_limit(void)
+static void address_may_use_half_of_the_limit(void)
 {
     heddle_body_disk_count one = {.address = 7}, other = {.address = 7}, third = {.address = HEDDLE_ADDRESS_BUCKETS};
     CHECK(grow(&one, LIMIT / 2 - 100));
@@ -224,7 +224,7 @@ static void an_address_may_fill_half_of_the_limit(void)
     CHECK_EQUAL(0, heddle_body_disk_used());
 }
 
-static void one_body_of_an_address_may_fill_the_limit(void)
+static void only_body_of_an_address_may_use_the_whole_limit(void)
 {
     heddle_body_disk_count one = {.address = 7}, other = {.address = 7};
     CHECK(grow(&one, LIMIT / 2 + 1));
@@ -235,7 +235,7 @@ static void one_body_of_an_address_may_fill_the_limit(void)
     heddle_body_disk_release(other);
 }
 
-static void beyond_half_of_the_limit_an_address_has_its_part_in_each_process(void)
+static void address_has_a_share_in_each_process_beyond_half_of_the_limit(void)
 {
     heddle_scoreboard_slot *slots = join_scoreboard();
     heddle_body_disk_count one = {.address = 7}, other = {.address = 7}, without = {0};
@@ -258,25 +258,27 @@ static void beyond_half_of_the_limit_an_address_has_its_part_in_each_process(voi
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("body disk", "a process alone has the whole limit", a_process_alone_has_the_whole_limit);
-    check_run("body disk", "the bytes of the others count", the_bytes_of_the_others_count);
-    check_run("body disk", "the others see what this process has", the_others_see_what_this_process_has);
-    check_run("body disk", "what a worker had counts no more when it is gone",
-              what_a_worker_had_counts_no_more_when_it_is_gone);
-    check_run("body disk", "of two that take the last room the earlier slot gets it",
-              of_two_that_take_the_last_room_the_earlier_slot_gets_it);
-    check_run("body disk", "the later slot gets what the earlier one leaves",
-              the_later_slot_gets_what_the_earlier_one_leaves);
-    check_run("body disk", "the later slot gets nothing that the earlier one takes",
-              the_later_slot_gets_nothing_that_the_earlier_one_takes);
-    check_run("body disk", "a process that never decides holds up the others for a moment",
-              a_process_that_never_decides_holds_up_the_others_for_a_moment);
-    check_run("body disk", "a request with room for all waits for nobody",
-              a_request_with_room_for_all_waits_for_nobody);
-    check_run("body disk", "an address may fill half of the limit", an_address_may_fill_half_of_the_limit);
-    check_run("body disk", "one body of an address may fill the limit", one_body_of_an_address_may_fill_the_limit);
-    check_run("body disk", "beyond half of the limit an address has its part in each process",
-              beyond_half_of_the_limit_an_address_has_its_part_in_each_process);
-    check_run("body disk", "forged numbers do not overflow", forged_numbers_do_not_overflow);
+    check_run("body disk", "single process may use the whole limit", single_process_may_use_the_whole_limit);
+    check_run("body disk", "bytes of other processes count against the limit",
+              bytes_of_other_processes_count_against_the_limit);
+    check_run("body disk", "scoreboard shows the bytes of this process", scoreboard_shows_the_bytes_of_this_process);
+    check_run("body disk", "bytes of an ended worker do not count", bytes_of_an_ended_worker_do_not_count);
+    check_run("body disk", "last room goes to the earlier slot when two processes ask",
+              last_room_goes_to_the_earlier_slot_when_two_processes_ask);
+    check_run("body disk", "later slot gets the room when the earlier one withdraws",
+              later_slot_gets_the_room_when_the_earlier_one_withdraws);
+    check_run("body disk", "later slot gets no room when the earlier one takes it",
+              later_slot_gets_no_room_when_the_earlier_one_takes_it);
+    check_run("body disk", "stopped process delays the others only briefly",
+              stopped_process_delays_the_others_only_briefly);
+    check_run("body disk", "request does not wait when there is room for all",
+              request_does_not_wait_when_there_is_room_for_all);
+    check_run("body disk", "address may use half of the limit", address_may_use_half_of_the_limit);
+    check_run("body disk", "only body of an address may use the whole limit",
+              only_body_of_an_address_may_use_the_whole_limit);
+    check_run("body disk", "address has a share in each process beyond half of the limit",
+              address_has_a_share_in_each_process_beyond_half_of_the_limit);
+    check_run("body disk", "forged numbers on the scoreboard cause no overflow",
+              forged_numbers_on_the_scoreboard_cause_no_overflow);
     return check_end();
 }

@@ -101,7 +101,7 @@ static void await_closed(int files)
         usleep(1000);
 }
 
-static void a_body_is_read_as_it_was_written(void)
+static void body_is_read_as_it_was_written(void)
 {
     heddle_body_spool *spool = new_spool();
     char memory[100];
@@ -125,7 +125,7 @@ static void a_body_is_read_as_it_was_written(void)
     await_closed(1);
 }
 
-static void more_than_a_buffer_is_put_at_once(void)
+static void bytes_larger_than_the_buffer_are_stored_at_once(void)
 {
     heddle_body_spool *spool = new_spool();
     static char bytes[200000];
@@ -141,7 +141,7 @@ static void more_than_a_buffer_is_put_at_once(void)
     await_closed(1);
 }
 
-static void an_interrupted_write_goes_on_and_a_failed_one_is_told(void)
+static void interrupted_write_continues_and_failed_write_is_reported(void)
 {
     heddle_body_spool *spool = new_spool();
     disk_error = EINTR;
@@ -158,7 +158,7 @@ static void an_interrupted_write_goes_on_and_a_failed_one_is_told(void)
     await_closed(1);
 }
 
-static void a_folder_that_is_gone_is_told(void)
+static void missing_folder_is_reported(void)
 {
     heddle_body_spool *spool = new_spool();
     MUST(rmdir(folder));
@@ -170,7 +170,7 @@ static void a_folder_that_is_gone_is_told(void)
     await_closed(0);
 }
 
-static void the_limit_is_of_all_bodies_together(void)
+static void limit_applies_to_all_bodies_together(void)
 {
     heddle_body_spool *one = new_spool(), *other = heddle_body_spool_new(folder, &owner, 0);
     fill(one, 600, 'a');
@@ -186,7 +186,7 @@ static void the_limit_is_of_all_bodies_together(void)
     await_closed(2);
 }
 
-static void the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still_waits_for_the_writer(void)
+static void bytes_of_a_closed_body_do_not_count_before_its_file_is_closed(void)
 {
     heddle_body_spool *one = new_spool(), *busy = heddle_body_spool_new(folder, &owner, 0);
     fill(one, 600, 'a');
@@ -207,7 +207,7 @@ static void the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still
     await_closed(2);
 }
 
-static void one_in_four_descriptors_is_for_files(void)
+static void quarter_of_the_descriptors_is_for_files(void)
 {
     enum { LIMIT = 64, FILES = LIMIT / 4 };
     struct rlimit before, low;
@@ -242,7 +242,7 @@ static void submit_and_await(heddle_body_spool *spool, size_t size, uint64_t lim
     await_message();
 }
 
-static void as_much_is_counted_ahead_as_was_received(void)
+static void twice_the_received_bytes_are_counted(void)
 {
     heddle_body_spool *spool = new_spool();
     uint64_t sizes[] = {100, 100, 1, 199, 1, HEDDLE_SPOOL_BUFFER - 1}, size = 0;
@@ -258,7 +258,7 @@ static void as_much_is_counted_ahead_as_was_received(void)
     await_closed(1);
 }
 
-static void never_more_than_a_step_is_counted_ahead(void)
+static void bytes_counted_in_advance_have_a_limit(void)
 {
     heddle_body_spool *spool = new_spool();
     while (heddle_body_disk_used() < 4 * HEDDLE_SPOOL_AHEAD) {
@@ -270,7 +270,7 @@ static void never_more_than_a_step_is_counted_ahead(void)
     await_closed(1);
 }
 
-static void no_more_is_counted_ahead_than_the_announced_length_or_the_room(void)
+static void counted_bytes_exceed_neither_the_announced_length_nor_the_room(void)
 {
     heddle_body_spool *one = new_spool(), *other = new_spool();
     one->length = 700;
@@ -287,7 +287,7 @@ static void no_more_is_counted_ahead_than_the_announced_length_or_the_room(void)
     await_closed(2);
 }
 
-static void one_that_is_released_while_it_is_written_is_closed_without_a_message(void)
+static void spool_released_during_a_write_is_closed_without_a_message(void)
 {
     heddle_body_spool *one = new_spool(), *queued = heddle_body_spool_new(folder, &owner, 0);
     disk_waits = true;
@@ -305,7 +305,7 @@ static void one_that_is_released_while_it_is_written_is_closed_without_a_message
     CHECK(heddle_inbox_empty(&inbox));
 }
 
-static void one_that_is_released_before_its_message_is_opened_is_freed_with_that(void)
+static void spool_released_after_a_write_is_freed_when_its_message_is_opened(void)
 {
     heddle_body_spool *spool = new_spool();
     fill(spool, 10, 'a');
@@ -317,7 +317,7 @@ static void one_that_is_released_before_its_message_is_opened_is_freed_with_that
     CHECK_EQUAL(0, written);
 }
 
-static void the_file_is_closed_when_the_last_read_has_ended(void)
+static void file_is_closed_when_the_last_read_has_ended(void)
 {
     heddle_body_spool *spool = new_spool();
     fill(spool, 10, 'a');
@@ -335,7 +335,7 @@ static void the_file_is_closed_when_the_last_read_has_ended(void)
     heddle_body_spool_release(spool);
 }
 
-static void an_empty_buffer_costs_nothing(void)
+static void empty_buffer_is_freed(void)
 {
     heddle_body_spool *spool = new_spool();
     fill(spool, 10, 'a');
@@ -367,7 +367,7 @@ static void await_spare(void)
         usleep(1000);
 }
 
-static void a_file_is_overwritten_by_the_next_body_which_ends_where_it_ends(void)
+static void shorter_body_in_a_reused_file_is_read_only_to_its_own_end(void)
 {
     heddle_body_spool *spool = new_spool();
     char memory[1000];
@@ -386,7 +386,7 @@ static void a_file_is_overwritten_by_the_next_body_which_ends_where_it_ends(void
     CHECK(!heddle_body_files_any_spare());
 }
 
-static void a_file_of_another_folder_is_not_used(void)
+static void kept_file_of_another_folder_is_not_reused(void)
 {
     char other_folder[] = "/tmp/heddle-spool-XXXXXX";
     heddle_body_spool *spool = new_spool();
@@ -401,7 +401,7 @@ static void a_file_of_another_folder_is_not_used(void)
     await_closed(2);
 }
 
-static void spare_files_have_a_limit(void)
+static void number_and_size_of_kept_files_are_limited(void)
 {
     enum { BODIES = HEDDLE_BODY_FILES_SPARE + 2 };
     heddle_body_spool *spools[BODIES];
@@ -423,7 +423,7 @@ static void spare_files_have_a_limit(void)
 }
 
 /* The blocks of kept files are of the same disk. */
-static void a_full_disk_costs_the_spare_files_before_a_body(void)
+static void kept_files_are_closed_when_the_disk_is_full(void)
 {
     heddle_body_spool *spools[3];
     for (int i = 0; i < 3; i++) {
@@ -441,7 +441,7 @@ static void a_full_disk_costs_the_spare_files_before_a_body(void)
     await_closed(3);
 }
 
-static void the_file_of_a_body_that_could_not_be_written_is_not_kept(void)
+static void file_is_not_kept_after_a_failed_write(void)
 {
     heddle_body_spool *spool = new_spool();
     write_body(spool, 10, 'a');
@@ -457,7 +457,7 @@ static void the_file_of_a_body_that_could_not_be_written_is_not_kept(void)
 }
 
 /* A child of the application may read on: its bytes must stay what they are. */
-static void a_file_that_a_child_has_is_not_overwritten(void)
+static void file_that_a_forked_child_shares_is_not_overwritten(void)
 {
     heddle_body_spool *spool = new_spool();
     write_body(spool, 10, 'a');
@@ -474,7 +474,7 @@ static void a_file_that_a_child_has_is_not_overwritten(void)
     CHECK(!heddle_body_files_any_spare());
 }
 
-static void a_child_has_no_spare_files(void)
+static void forked_child_has_no_kept_files(void)
 {
     heddle_body_spool *spool = new_spool();
     write_body(spool, 10, 'a');
@@ -508,7 +508,7 @@ static size_t large_buffers(void)
     return HEDDLE_SPOOL_LARGE_BUFFERS - room;
 }
 
-static void a_body_that_is_known_to_be_large_has_a_larger_buffer(void)
+static void body_of_known_large_size_gets_a_larger_buffer(void)
 {
     heddle_body_spool *small = new_spool(), *medium = heddle_body_spool_new(folder, &owner, 0),
                       *large = heddle_body_spool_new(folder, &owner, 0);
@@ -525,7 +525,7 @@ static void a_body_that_is_known_to_be_large_has_a_larger_buffer(void)
     CHECK_EQUAL(0, large_buffers());
 }
 
-static void one_of_unknown_length_has_a_larger_buffer_once_it_is_large(void)
+static void body_of_unknown_length_gets_a_larger_buffer_once_it_is_large(void)
 {
     heddle_body_spool *spool = new_spool();
     CHECK_EQUAL(HEDDLE_SPOOL_BUFFER, room_for(spool, HEDDLE_SPOOL_UNKNOWN));
@@ -540,7 +540,7 @@ static void one_of_unknown_length_has_a_larger_buffer_once_it_is_large(void)
     await_closed(1);
 }
 
-static void large_buffers_have_a_limit_beyond_which_there_are_small_ones(void)
+static void buffers_are_small_when_large_buffers_are_at_their_limit(void)
 {
     enum { ALL = HEDDLE_SPOOL_LARGE_BUFFERS / HEDDLE_SPOOL_LARGE_BUFFER };
     heddle_body_spool *spools[ALL], *late = new_spool();
@@ -581,7 +581,7 @@ static int look_in_child(heddle_body_spool *kept, heddle_body_spool *other, int 
     return last_error;
 }
 
-static void a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own(void)
+static void forked_child_keeps_only_files_of_the_application_and_starts_its_own_writer(void)
 {
     heddle_body_spool *kept = new_spool(), *other = heddle_body_spool_new(folder, &owner, 0);
     fill(kept, 10, 'k');
@@ -624,30 +624,30 @@ static void a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_
 int main(int count, char **words)
 {
     check_filter = count > 1 ? words[1] : NULL;
-    RUN(a_body_is_read_as_it_was_written);
-    RUN(more_than_a_buffer_is_put_at_once);
-    RUN(an_interrupted_write_goes_on_and_a_failed_one_is_told);
-    RUN(a_folder_that_is_gone_is_told);
-    RUN(the_limit_is_of_all_bodies_together);
-    RUN(the_bytes_of_a_closed_body_are_counted_no_more_though_its_file_still_waits_for_the_writer);
-    RUN(one_in_four_descriptors_is_for_files);
-    RUN(as_much_is_counted_ahead_as_was_received);
-    RUN(never_more_than_a_step_is_counted_ahead);
-    RUN(no_more_is_counted_ahead_than_the_announced_length_or_the_room);
-    RUN(one_that_is_released_while_it_is_written_is_closed_without_a_message);
-    RUN(one_that_is_released_before_its_message_is_opened_is_freed_with_that);
-    RUN(the_file_is_closed_when_the_last_read_has_ended);
-    RUN(an_empty_buffer_costs_nothing);
-    RUN(a_body_that_is_known_to_be_large_has_a_larger_buffer);
-    RUN(one_of_unknown_length_has_a_larger_buffer_once_it_is_large);
-    RUN(large_buffers_have_a_limit_beyond_which_there_are_small_ones);
-    RUN(a_file_is_overwritten_by_the_next_body_which_ends_where_it_ends);
-    RUN(a_file_of_another_folder_is_not_used);
-    RUN(spare_files_have_a_limit);
-    RUN(a_full_disk_costs_the_spare_files_before_a_body);
-    RUN(the_file_of_a_body_that_could_not_be_written_is_not_kept);
-    RUN(a_file_that_a_child_has_is_not_overwritten);
-    RUN(a_child_has_no_spare_files);
-    RUN(a_child_closes_what_is_not_the_applications_and_has_a_writer_of_its_own);
+    RUN(body_is_read_as_it_was_written);
+    RUN(bytes_larger_than_the_buffer_are_stored_at_once);
+    RUN(interrupted_write_continues_and_failed_write_is_reported);
+    RUN(missing_folder_is_reported);
+    RUN(limit_applies_to_all_bodies_together);
+    RUN(bytes_of_a_closed_body_do_not_count_before_its_file_is_closed);
+    RUN(quarter_of_the_descriptors_is_for_files);
+    RUN(twice_the_received_bytes_are_counted);
+    RUN(bytes_counted_in_advance_have_a_limit);
+    RUN(counted_bytes_exceed_neither_the_announced_length_nor_the_room);
+    RUN(spool_released_during_a_write_is_closed_without_a_message);
+    RUN(spool_released_after_a_write_is_freed_when_its_message_is_opened);
+    RUN(file_is_closed_when_the_last_read_has_ended);
+    RUN(empty_buffer_is_freed);
+    RUN(body_of_known_large_size_gets_a_larger_buffer);
+    RUN(body_of_unknown_length_gets_a_larger_buffer_once_it_is_large);
+    RUN(buffers_are_small_when_large_buffers_are_at_their_limit);
+    RUN(shorter_body_in_a_reused_file_is_read_only_to_its_own_end);
+    RUN(kept_file_of_another_folder_is_not_reused);
+    RUN(number_and_size_of_kept_files_are_limited);
+    RUN(kept_files_are_closed_when_the_disk_is_full);
+    RUN(file_is_not_kept_after_a_failed_write);
+    RUN(file_that_a_forked_child_shares_is_not_overwritten);
+    RUN(forked_child_has_no_kept_files);
+    RUN(forked_child_keeps_only_files_of_the_application_and_starts_its_own_writer);
     return check_end();
 }

@@ -98,7 +98,7 @@ static bool respond(int number)
 
 /* -- tests --------------------------------------------------------------------------------------------------------- */
 
-static void receives_at_most_a_batch_and_then_the_rest(void)
+static void datagrams_beyond_a_batch_come_with_the_next_receive(void)
 {
     open_pair(SMALL);
     CHECK_EQUAL(-EAGAIN, heddle_datagram_receive(&server));
@@ -118,7 +118,7 @@ static void receives_at_most_a_batch_and_then_the_rest(void)
     close_pair();
 }
 
-static void marks_what_was_cut_off(void)
+static void truncated_datagram_is_marked(void)
 {
     static const int sizes[] = {0, SMALL, SMALL + 1, 3};
     char bytes[SMALL + 1] = {0};
@@ -133,7 +133,7 @@ static void marks_what_was_cut_off(void)
     close_pair();
 }
 
-static void sends_at_once(void)
+static void datagram_is_sent_at_once(void)
 {
     open_pair(SMALL);
     CHECK(respond(7));
@@ -142,7 +142,7 @@ static void sends_at_once(void)
     close_pair();
 }
 
-static void a_rejected_datagram_takes_nothing_from_the_others(void)
+static void rejected_datagram_does_not_affect_the_others(void)
 {
     heddle_datagram_peer nobody;
     open_pair(SMALL);
@@ -160,7 +160,7 @@ static void a_rejected_datagram_takes_nothing_from_the_others(void)
     close_pair();
 }
 
-static void without_room_the_rest_is_unsent(void)
+static void datagrams_are_counted_as_unsent_when_the_buffer_is_full(void)
 {
     open_pair(SMALL);
     first_failing = 4;
@@ -178,7 +178,7 @@ static void without_room_the_rest_is_unsent(void)
     close_pair();
 }
 
-static void an_interrupted_call_is_repeated(void)
+static void interrupted_system_call_is_repeated(void)
 {
     open_pair(SMALL);
     first_failing = 1;
@@ -190,7 +190,7 @@ static void an_interrupted_call_is_repeated(void)
     close_pair();
 }
 
-static void large_datagrams_are_sent_whole(void)
+static void large_datagram_is_sent_whole(void)
 {
     char *large = calloc(1, HEDDLE_DATAGRAM_LARGEST), *received = malloc(HEDDLE_DATAGRAM_LARGEST);
     size_t sizes[] = {30000, 0, 40000, 1};
@@ -244,12 +244,12 @@ static void check_own_address(int family, const char *wildcard, const char *aske
     close_pair();
 }
 
-static void answers_come_from_the_ipv4_address_that_was_asked(void)
+static void response_comes_from_the_ipv4_address_of_the_request(void)
 {
     check_own_address(AF_INET, "0.0.0.0", "127.0.0.9");
 }
 
-static void answers_come_from_the_ipv6_address_that_was_asked(void)
+static void response_comes_from_the_ipv6_address_of_the_request(void)
 {
     int fd = socket(AF_INET6, SOCK_DGRAM, 0);
     struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -274,7 +274,7 @@ static void respond_from(int family, const char *own)
     CHECK_EQUAL(1, calls);
 }
 
-static void only_link_local_addresses_have_an_interface(void)
+static void only_link_local_address_has_an_interface(void)
 {
     open_pair(SMALL);
     respond_from(AF_INET6, "fe80::1");
@@ -286,7 +286,7 @@ static void only_link_local_addresses_have_an_interface(void)
     close_pair();
 }
 
-static void no_response_comes_from_a_multicast_address(void)
+static void response_to_a_multicast_request_has_a_unicast_source(void)
 {
     open_pair(SMALL);
     respond_from(AF_INET6, "ff02::fb");
@@ -301,19 +301,21 @@ static void no_response_comes_from_a_multicast_address(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("datagram", "receives at most a batch and then the rest", receives_at_most_a_batch_and_then_the_rest);
-    check_run("datagram", "marks what was cut off", marks_what_was_cut_off);
-    check_run("datagram", "sends at once", sends_at_once);
-    check_run("datagram", "a rejected datagram takes nothing from the others",
-              a_rejected_datagram_takes_nothing_from_the_others);
-    check_run("datagram", "without room the rest is unsent", without_room_the_rest_is_unsent);
-    check_run("datagram", "an interrupted call is repeated", an_interrupted_call_is_repeated);
-    check_run("datagram", "large datagrams are sent whole", large_datagrams_are_sent_whole);
-    check_run("datagram", "answers come from the IPv4 address that was asked",
-              answers_come_from_the_ipv4_address_that_was_asked);
-    check_run("datagram", "answers come from the IPv6 address that was asked",
-              answers_come_from_the_ipv6_address_that_was_asked);
-    check_run("datagram", "only link-local addresses have an interface", only_link_local_addresses_have_an_interface);
-    check_run("datagram", "no response comes from a multicast address", no_response_comes_from_a_multicast_address);
+    check_run("datagram", "datagrams beyond a batch come with the next receive",
+              datagrams_beyond_a_batch_come_with_the_next_receive);
+    check_run("datagram", "truncated datagram is marked", truncated_datagram_is_marked);
+    check_run("datagram", "datagram is sent at once", datagram_is_sent_at_once);
+    check_run("datagram", "rejected datagram does not affect the others", rejected_datagram_does_not_affect_the_others);
+    check_run("datagram", "datagrams are counted as unsent when the buffer is full",
+              datagrams_are_counted_as_unsent_when_the_buffer_is_full);
+    check_run("datagram", "interrupted system call is repeated", interrupted_system_call_is_repeated);
+    check_run("datagram", "large datagram is sent whole", large_datagram_is_sent_whole);
+    check_run("datagram", "response comes from the IPv4 address of the request",
+              response_comes_from_the_ipv4_address_of_the_request);
+    check_run("datagram", "response comes from the IPv6 address of the request",
+              response_comes_from_the_ipv6_address_of_the_request);
+    check_run("datagram", "only link local address has an interface", only_link_local_address_has_an_interface);
+    check_run("datagram", "response to a multicast request has a unicast source",
+              response_to_a_multicast_request_has_a_unicast_source);
     return check_end();
 }

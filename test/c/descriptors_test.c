@@ -27,7 +27,7 @@ static int open_null(void)
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-static void closes_at_once_without_calls(void)
+static void descriptor_is_closed_at_once_without_calls(void)
 {
     int fd = open_null();
     CHECK_EQUAL(0, heddle_descriptor_close(fd));
@@ -36,7 +36,7 @@ static void closes_at_once_without_calls(void)
     CHECK_EQUAL(EBADF, errno);
 }
 
-static void the_last_call_closes(void)
+static void descriptor_is_closed_by_the_last_call_that_uses_it(void)
 {
     int fd = open_null(), other = open_null();
     heddle_descriptor_call first = {.fd = fd, .notify = notify}, second = first, late = first;
@@ -55,7 +55,7 @@ static void the_last_call_closes(void)
     CHECK(!is_open(fd));
 }
 
-static void a_call_that_leaves_before_the_close_hears_nothing(void)
+static void call_that_has_ended_is_not_notified_of_a_close(void)
 {
     int fd = open_null();
     heddle_descriptor_call call = {.fd = fd, .notify = notify};
@@ -68,7 +68,7 @@ static void a_call_that_leaves_before_the_close_hears_nothing(void)
 }
 
 /* It runs in its parent's memory until it executes a program. */
-static void what_a_child_closes_after_vfork_is_its_own(void)
+static void close_in_a_vfork_child_does_not_affect_the_parent(void)
 {
     int fd = open_null(), status = 0;
     heddle_descriptor_call call = {.fd = fd, .notify = notify};
@@ -84,7 +84,7 @@ static void what_a_child_closes_after_vfork_is_its_own(void)
     close(fd);
 }
 
-static void a_forked_child_closes_what_its_parent_has_closed(void)
+static void forked_child_closes_descriptors_that_the_parent_was_closing(void)
 {
     int fd = open_null(), status = 0;
     heddle_descriptor_call call = {.fd = fd, .notify = notify};
@@ -104,7 +104,7 @@ static void *close_elsewhere(void *data)
     return NULL;
 }
 
-static void another_thread_closes(void)
+static void descriptor_closed_by_another_thread_stays_open_during_a_call(void)
 {
     for (int round = 0; round < 500; round++) {
         int fd = open_null();
@@ -124,13 +124,16 @@ int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
     heddle_descriptors_setup();
-    check_run("descriptors", "closes at once without calls", closes_at_once_without_calls);
-    check_run("descriptors", "the last call closes", the_last_call_closes);
-    check_run("descriptors", "a call that leaves before the close hears nothing",
-              a_call_that_leaves_before_the_close_hears_nothing);
-    check_run("descriptors", "what a child closes after vfork is its own", what_a_child_closes_after_vfork_is_its_own);
-    check_run("descriptors", "a forked child closes what its parent has closed",
-              a_forked_child_closes_what_its_parent_has_closed);
-    check_run("descriptors", "another thread closes", another_thread_closes);
+    check_run("descriptors", "descriptor is closed at once without calls", descriptor_is_closed_at_once_without_calls);
+    check_run("descriptors", "descriptor is closed by the last call that uses it",
+              descriptor_is_closed_by_the_last_call_that_uses_it);
+    check_run("descriptors", "call that has ended is not notified of a close",
+              call_that_has_ended_is_not_notified_of_a_close);
+    check_run("descriptors", "close in a vfork child does not affect the parent",
+              close_in_a_vfork_child_does_not_affect_the_parent);
+    check_run("descriptors", "forked child closes descriptors that the parent was closing",
+              forked_child_closes_descriptors_that_the_parent_was_closing);
+    check_run("descriptors", "descriptor closed by another thread stays open during a call",
+              descriptor_closed_by_another_thread_stays_open_during_a_call);
     return check_end();
 }

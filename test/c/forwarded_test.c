@@ -47,7 +47,7 @@ static const char *client_of(const char *lines)
 
 #define CHECK_CLIENT(expected, lines) CHECK(strcmp(expected, client_of(lines)) == 0)
 
-static void the_client_is_the_last_who_is_no_proxy(void)
+static void client_is_the_last_address_that_is_not_a_proxy(void)
 {
     CHECK_CLIENT("", "");
     CHECK_CLIENT("192.0.2.1", "X-Forwarded-For: 192.0.2.1\r\n");
@@ -64,7 +64,7 @@ static void the_client_is_the_last_who_is_no_proxy(void)
 }
 
 /* What a client writes before an address that is none must not stand for it. */
-static void a_client_that_can_not_be_read_is_none(void)
+static void malformed_client_address_is_ignored(void)
 {
     CHECK_CLIENT("", "X-Forwarded-For: 192.0.2.1, unknown, 10.0.0.1\r\n");
     CHECK_CLIENT("", "X-Forwarded-For: 192.0.2.1, 10.0.0.1\\n, 10.0.0.1\r\n");
@@ -74,7 +74,7 @@ static void a_client_that_can_not_be_read_is_none(void)
     CHECK_CLIENT("", "Forwarded: for=_hidden\r\nX-Forwarded-For: 1.2.3.4\r\n");
 }
 
-static void the_scheme_is_what_the_nearest_proxy_says(void)
+static void scheme_comes_from_the_nearest_proxy(void)
 {
     CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of(""));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: https\r\n"));
@@ -91,7 +91,7 @@ static void the_scheme_is_what_the_nearest_proxy_says(void)
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Ssl: off\r\nX-Forwarded-Proto: http\r\n"));
 }
 
-static void forwarded_is_read(void)
+static void field_forwarded_is_parsed(void)
 {
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: proto=https\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: for=192.0.2.60;Proto=\"https\" ; by=203.0.113.43\r\n"));
@@ -104,7 +104,7 @@ static void forwarded_is_read(void)
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: , ;proto=https;;\r\n"));
 }
 
-static void a_malformed_forwarded_tells_nothing(void)
+static void malformed_field_forwarded_is_ignored(void)
 {
     const char *wrong[] = {"proto",           "proto=",
                            "=https",          "proto=https for=x",
@@ -133,7 +133,7 @@ static int64_t start_of(const char *value)
     return heddle_forwarded_start(&head, bytes);
 }
 
-static void the_start_is_read_in_each_form(void)
+static void request_start_is_parsed_in_each_unit(void)
 {
     CHECK_EQUAL(INT64_C(1512379167574000000), start_of("1512379167574"));          /* Heroku */
     CHECK_EQUAL(INT64_C(1512379167574000000), start_of("t=1512379167.574"));       /* nginx */
@@ -144,7 +144,7 @@ static void the_start_is_read_in_each_form(void)
     CHECK_EQUAL(INT64_C(1512379167574500000), start_of("1512379167574.5"));
 }
 
-static void a_malformed_start_is_none(void)
+static void malformed_request_start_is_ignored(void)
 {
     static const char *const wrong[] = {
         "", "t=", "x", "-1512379167574", "1512379167574 ", "1512379167.574s", "12345678", "t=t=1512379167",
@@ -157,12 +157,13 @@ static void a_malformed_start_is_none(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("forwarded", "the scheme is what the nearest proxy says", the_scheme_is_what_the_nearest_proxy_says);
-    check_run("forwarded", "Forwarded is read", forwarded_is_read);
-    check_run("forwarded", "a malformed Forwarded tells nothing", a_malformed_forwarded_tells_nothing);
-    check_run("forwarded", "the client is the last who is no proxy", the_client_is_the_last_who_is_no_proxy);
-    check_run("forwarded", "a client that can not be read is none", a_client_that_can_not_be_read_is_none);
-    check_run("forwarded", "the start is read in each form", the_start_is_read_in_each_form);
-    check_run("forwarded", "a malformed start is none", a_malformed_start_is_none);
+    check_run("forwarded", "scheme comes from the nearest proxy", scheme_comes_from_the_nearest_proxy);
+    check_run("forwarded", "field Forwarded is parsed", field_forwarded_is_parsed);
+    check_run("forwarded", "malformed field Forwarded is ignored", malformed_field_forwarded_is_ignored);
+    check_run("forwarded", "client is the last address that is not a proxy",
+              client_is_the_last_address_that_is_not_a_proxy);
+    check_run("forwarded", "malformed client address is ignored", malformed_client_address_is_ignored);
+    check_run("forwarded", "request start is parsed in each unit", request_start_is_parsed_in_each_unit);
+    check_run("forwarded", "malformed request start is ignored", malformed_request_start_is_ignored);
     return check_end();
 }

@@ -50,7 +50,7 @@ static bool readable(const char *page)
     return access(page, F_OK) == 0 || errno != EFAULT;
 }
 
-static void a_guard_page_takes_no_mapping(void)
+static void guard_page_needs_no_mapping(void)
 {
     enum { STACKS = 1000 };
     need_guard_pages();
@@ -69,7 +69,7 @@ static void a_guard_page_takes_no_mapping(void)
     munmap(memory, (size_t)STACKS * 4 * PAGE);
 }
 
-static void without_it_each_guard_splits_the_mapping(void)
+static void guard_made_by_mprotect_splits_the_mapping(void)
 {
     char *memory = pages(400);
     int before = mappings();
@@ -79,7 +79,7 @@ static void without_it_each_guard_splits_the_mapping(void)
     munmap(memory, 400 * PAGE);
 }
 
-static void a_page_that_is_given_back_works_again(void)
+static void guard_page_is_usable_after_its_protection_is_removed(void)
 {
     need_guard_pages();
     char *memory = pages(8);
@@ -93,7 +93,7 @@ static void a_page_that_is_given_back_works_again(void)
     munmap(memory, 8 * PAGE);
 }
 
-static void other_protections_are_what_they_were(void)
+static void other_protections_are_unchanged(void)
 {
     need_guard_pages();
     char *memory = pages(8);
@@ -110,7 +110,7 @@ static void other_protections_are_what_they_were(void)
 }
 
 /* Before Linux 6.15 locked memory can't have guards and is protected the old way. */
-static void locked_memory_is_protected(void)
+static void guard_in_locked_memory_is_made_by_mprotect(void)
 {
     need_guard_pages();
     char *memory = pages(4);
@@ -125,7 +125,7 @@ static void locked_memory_is_protected(void)
     munmap(memory, 4 * PAGE);
 }
 
-static void what_cannot_be_guarded_fails_as_before(void)
+static void invalid_guard_fails_like_mprotect(void)
 {
     need_guard_pages();
     char *memory = pages(2);
@@ -135,7 +135,7 @@ static void what_cannot_be_guarded_fails_as_before(void)
     CHECK_EQUAL(0, heddle_guard_pages_count());
 }
 
-static void a_child_has_its_parents_guards(void)
+static void forked_child_has_the_guards_of_its_parent(void)
 {
     int status;
     need_guard_pages();
@@ -156,7 +156,7 @@ static void a_child_has_its_parents_guards(void)
     munmap(memory, 4 * PAGE);
 }
 
-static void installing_again_changes_nothing(void)
+static void second_install_changes_nothing(void)
 {
     need_guard_pages();
     heddle_guard_pages_install();
@@ -167,7 +167,7 @@ static void installing_again_changes_nothing(void)
     munmap(memory, 2 * PAGE);
 }
 
-static void it_can_be_switched_off(void)
+static void guard_pages_can_be_switched_off(void)
 {
     char text[1000];
     setenv("HEDDLE_GUARD_PAGES", "0", 1);
@@ -182,7 +182,7 @@ static void it_can_be_switched_off(void)
     CHECK(strlen(heddle_fiber_limit_message(text, 20)) == 19);
 }
 
-static void with_guard_pages_the_message_does_not_blame_the_mappings(void)
+static void message_about_the_fiber_limit_names_no_mappings_with_guard_pages(void)
 {
     char text[1000];
     need_guard_pages();
@@ -192,16 +192,17 @@ static void with_guard_pages_the_message_does_not_blame_the_mappings(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("guard pages", "a guard page takes no mapping", a_guard_page_takes_no_mapping);
-    check_run("guard pages", "without it each guard splits the mapping", without_it_each_guard_splits_the_mapping);
-    check_run("guard pages", "a page that is given back works again", a_page_that_is_given_back_works_again);
-    check_run("guard pages", "other protections are what they were", other_protections_are_what_they_were);
-    check_run("guard pages", "locked memory is protected", locked_memory_is_protected);
-    check_run("guard pages", "what cannot be guarded fails as before", what_cannot_be_guarded_fails_as_before);
-    check_run("guard pages", "a child has its parent's guards", a_child_has_its_parents_guards);
-    check_run("guard pages", "installing again changes nothing", installing_again_changes_nothing);
-    check_run("guard pages", "it can be switched off", it_can_be_switched_off);
-    check_run("guard pages", "with guard pages the message does not blame the mappings",
-              with_guard_pages_the_message_does_not_blame_the_mappings);
+    check_run("guard pages", "guard page needs no mapping", guard_page_needs_no_mapping);
+    check_run("guard pages", "guard made by mprotect splits the mapping", guard_made_by_mprotect_splits_the_mapping);
+    check_run("guard pages", "guard page is usable after its protection is removed",
+              guard_page_is_usable_after_its_protection_is_removed);
+    check_run("guard pages", "other protections are unchanged", other_protections_are_unchanged);
+    check_run("guard pages", "guard in locked memory is made by mprotect", guard_in_locked_memory_is_made_by_mprotect);
+    check_run("guard pages", "invalid guard fails like mprotect", invalid_guard_fails_like_mprotect);
+    check_run("guard pages", "forked child has the guards of its parent", forked_child_has_the_guards_of_its_parent);
+    check_run("guard pages", "second install changes nothing", second_install_changes_nothing);
+    check_run("guard pages", "guard pages can be switched off", guard_pages_can_be_switched_off);
+    check_run("guard pages", "message about the fiber limit names no mappings with guard pages",
+              message_about_the_fiber_limit_names_no_mappings_with_guard_pages);
     return check_end();
 }

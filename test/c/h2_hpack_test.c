@@ -76,7 +76,7 @@ static void finish(void)
 
 /* -- RFC 7541, appendix C ------------------------------------------------------------------------------------------ */
 
-static void representations(void)
+static void representations_are_decoded(void)
 {
     start(4096);
     expect("400a637573746f6d2d6b65790d637573746f6d2d686561646572", "custom-key: custom-header\n", 55);
@@ -93,7 +93,7 @@ static void representations(void)
 #define THIRD_REQUEST                                                                                                 \
     ":method: GET\n:scheme: https\n:path: /index.html\n:authority: www.example.com\ncustom-key: custom-value\n"
 
-static void requests(void)
+static void requests_are_decoded(void)
 {
     start(4096);
     expect("828684410f7777772e6578616d706c652e636f6d", FIRST_REQUEST, 57);
@@ -102,7 +102,7 @@ static void requests(void)
     finish();
 }
 
-static void requests_with_huffman(void)
+static void requests_with_huffman_code_are_decoded(void)
 {
     start(4096);
     expect("828684418cf1e3c2e5f23a6ba0ab90f4ff", FIRST_REQUEST, 57);
@@ -118,7 +118,7 @@ static void requests_with_huffman(void)
     ANSWER("200", "22") "content-encoding: gzip\n"                                                                    \
     "set-cookie: foo=ASDJKHQKBZXOQWEOPIUAXQWEOIU; max-age=3600; version=1\n"
 
-static void answers(void)
+static void responses_are_decoded(void)
 {
     start(256);
     expect("4803333032580770726976617465611d4d6f6e2c203231204f637420323031332032303a31333a323120474d546e17687474"
@@ -130,7 +130,7 @@ static void answers(void)
     finish();
 }
 
-static void answers_with_huffman(void)
+static void responses_with_huffman_code_are_decoded(void)
 {
     start(256);
     expect("488264025885aec3771a4b6196d07abe941054d444a8200595040b8166e082a62d1bff6e919d29ad171863c78f0b97c8e9ae"
@@ -143,7 +143,7 @@ static void answers_with_huffman(void)
 
 /* -- the decoder's bounds ------------------------------------------------------------------------------------------ */
 
-static void malformed_blocks_are_refused(void)
+static void malformed_blocks_are_rejected(void)
 {
     static const char *const blocks[] = {
         "80",                         /* index 0 */
@@ -167,7 +167,7 @@ static void malformed_blocks_are_refused(void)
 }
 
 /* A reference to an entry that the same literal evicts. */
-static void a_name_outlives_its_entry(void)
+static void name_stays_valid_when_its_entry_is_evicted(void)
 {
     char text[TEXT];
     start(64);
@@ -207,7 +207,7 @@ static void expect_block(const char *fields)
     CHECK_EQUAL(decoder.table.size, encoder.table.size);
 }
 
-static void what_is_sent_again_becomes_short(void)
+static void field_that_is_sent_again_is_indexed(void)
 {
     start(4096);
     heddle_hpack_encoder_start(&encoder);
@@ -243,7 +243,7 @@ static void what_is_sent_again_becomes_short(void)
     finish();
 }
 
-static void every_byte_survives(void)
+static void every_byte_is_encoded_and_decoded(void)
 {
     char text[512], back[512];
     uint8_t coded[4096];
@@ -262,14 +262,16 @@ static void every_byte_survives(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("hpack", "C.2: representations", representations);
-    check_run("hpack", "C.3: requests", requests);
-    check_run("hpack", "C.4: requests, Huffman", requests_with_huffman);
-    check_run("hpack", "C.5: answers", answers);
-    check_run("hpack", "C.6: answers, Huffman", answers_with_huffman);
-    check_run("hpack", "malformed blocks are refused", malformed_blocks_are_refused);
-    check_run("hpack", "a name outlives its entry", a_name_outlives_its_entry);
-    check_run("hpack", "what is sent again becomes short", what_is_sent_again_becomes_short);
-    check_run("hpack", "every byte survives the Huffman code", every_byte_survives);
+    check_run("hpack", "representations of appendix C.2 are decoded", representations_are_decoded);
+    check_run("hpack", "requests of appendix C.3 are decoded", requests_are_decoded);
+    check_run("hpack", "requests with Huffman code of appendix C.4 are decoded",
+              requests_with_huffman_code_are_decoded);
+    check_run("hpack", "responses of appendix C.5 are decoded", responses_are_decoded);
+    check_run("hpack", "responses with Huffman code of appendix C.6 are decoded",
+              responses_with_huffman_code_are_decoded);
+    check_run("hpack", "malformed blocks are rejected", malformed_blocks_are_rejected);
+    check_run("hpack", "name stays valid when its entry is evicted", name_stays_valid_when_its_entry_is_evicted);
+    check_run("hpack", "field that is sent again is indexed", field_that_is_sent_again_is_indexed);
+    check_run("hpack", "every byte is encoded and decoded by the Huffman code", every_byte_is_encoded_and_decoded);
     return check_end();
 }

@@ -125,7 +125,7 @@ static heddle_h2_stream *stream_at(uint32_t id)
 
 /* -- requests ------------------------------------------------------------------------------------------------------ */
 
-static void the_owner_gets_a_request_as_http_1_has_it(void)
+static void owner_gets_a_request_in_the_form_of_http_1(void)
 {
     static const char block[] = GET "\x10\x06" "cookie" "\x03" "a=b" "\x10\x03" "x-y" "\x01" "z"
                                 "\x10\x06" "cookie" "\x03" "c=d" "\x10\x03" "a_b" "\x01" "z";
@@ -143,7 +143,7 @@ static void the_owner_gets_a_request_as_http_1_has_it(void)
     owner_free(owner);
 }
 
-static void too_many_fields_are_answered_with_431(void)
+static void request_with_too_many_fields_gets_431(void)
 {
     char block[4096];
     test_owner *made = owner_new();
@@ -164,7 +164,7 @@ static void too_many_fields_are_answered_with_431(void)
     owner_free(owner);
 }
 
-static void the_owner_knows_the_method_of_what_it_refuses(void)
+static void owner_knows_the_method_of_a_rejected_request(void)
 {
     test_owner *made = owner_new();
     made->limits.header_count = 1;
@@ -176,7 +176,7 @@ static void the_owner_knows_the_method_of_what_it_refuses(void)
     owner_free(owner);
 }
 
-static void extended_connect_is_taken_where_it_is_offered(void)
+static void extended_connect_is_accepted_only_if_it_was_offered(void)
 {
     static const char block[] = "\x02\x07" "CONNECT" "\x10\x09:protocol\x09websocket" "\x86" "\x04\x05/chat"
                                 "\x41\x01h";
@@ -190,7 +190,7 @@ static void extended_connect_is_taken_where_it_is_offered(void)
     owner_free(owner);
 }
 
-static void settings_say_what_is_offered(void)
+static void settings_announce_the_limits_and_extensions(void)
 {
     for (int offered = 0; offered < 2; offered++) {
         bool found = false;
@@ -236,7 +236,7 @@ static heddle_h2_field field(const char *name, const char *value)
     return (heddle_h2_field){name, value, (uint32_t)strlen(name), (uint32_t)strlen(value)};
 }
 
-static void an_answer_loses_what_is_about_the_connection(void)
+static void fields_about_the_connection_are_removed_from_a_response(void)
 {
     test_owner *made = owner_new();
     made->answers = false;
@@ -291,7 +291,7 @@ static void bad_fields_are_never_sent(void)
     owner_free(owner);
 }
 
-static void a_long_head_goes_on_in_continuation_frames(void)
+static void long_head_is_split_into_continuation_frames(void)
 {
     static char value[50000];
     test_owner *made = owner_new();
@@ -311,7 +311,7 @@ static void a_long_head_goes_on_in_continuation_frames(void)
     owner_free(owner);
 }
 
-static void an_answer_before_the_end_of_the_request_resets_it(void)
+static void response_before_the_end_of_the_request_resets_the_request(void)
 {
     test_owner *made = owner_new();
     made->answers = false;
@@ -328,7 +328,7 @@ static void an_answer_before_the_end_of_the_request_resets_it(void)
 
 /* -- windows ------------------------------------------------------------------------------------------------------- */
 
-static void a_stream_sends_no_more_than_its_window(void)
+static void client_may_not_exceed_the_window_of_a_stream(void)
 {
     test_owner *made = owner_new();
     made->answers = false;
@@ -349,7 +349,7 @@ static void a_stream_sends_no_more_than_its_window(void)
     owner_free(owner);
 }
 
-static void the_connection_keeps_no_more_than_its_window(void)
+static void client_may_not_exceed_the_window_of_the_connection(void)
 {
     test_owner *made = owner_new();
     made->answers = made->consumes = false;
@@ -368,7 +368,7 @@ static void the_connection_keeps_no_more_than_its_window(void)
 }
 
 /* What a stream has not consumed comes back to the connection when it ends. */
-static void what_is_never_consumed_is_given_back(void)
+static void unconsumed_bytes_of_a_reset_stream_are_credited(void)
 {
     test_owner *made = owner_new();
     made->answers = made->consumes = false;
@@ -385,7 +385,7 @@ static void what_is_never_consumed_is_given_back(void)
     owner_free(owner);
 }
 
-static void a_client_may_widen_a_window_up_to_its_largest_size(void)
+static void client_may_widen_a_window_up_to_the_maximum(void)
 {
     test_owner *made = owner_new();
     made->answers = false;
@@ -402,7 +402,7 @@ static void a_client_may_widen_a_window_up_to_its_largest_size(void)
     owner_free(owner);
 }
 
-static void padding_costs_the_window_and_comes_back(void)
+static void padding_counts_against_the_window_and_is_credited(void)
 {
     static uint8_t padded[16384] = {255};
     connect_owner();
@@ -417,7 +417,7 @@ static void padding_costs_the_window_and_comes_back(void)
     owner_free(owner);
 }
 
-static void a_body_waits_for_the_windows_of_the_client(void)
+static void body_waits_for_the_windows_of_the_client(void)
 {
     static char body[200000];
     test_owner *made = owner_new();
@@ -462,7 +462,7 @@ static void lend_once(uint32_t id, const char *body, size_t size, int *returned)
     forget_output();
 }
 
-static void what_is_lent_comes_back_once_however_the_stream_ends(void)
+static void loan_of_bytes_ends_once_however_the_stream_ends(void)
 {
     static char body[300000];
     int returned[3] = {0};
@@ -487,7 +487,7 @@ static void what_is_lent_comes_back_once_however_the_stream_ends(void)
     CHECK_EQUAL(1, returned[2]);
 }
 
-static void a_writer_is_told_when_there_is_room(void)
+static void writer_is_notified_when_there_is_room(void)
 {
     static char body[300000];
     test_owner *made = owner_new();
@@ -527,7 +527,7 @@ static void answer_with(uint32_t id, const char *body, size_t size)
     heddle_h2_finish(owner->session, stream_at(id), NULL, 0);
 }
 
-static void urgent_streams_come_first_and_incremental_ones_share(void)
+static void urgent_streams_come_first_and_incremental_streams_share(void)
 {
     static char body[2 * HEDDLE_H2_FRAME_SIZE];
     test_owner *made = owner_new();
@@ -546,7 +546,7 @@ static void urgent_streams_come_first_and_incremental_ones_share(void)
     owner_free(owner);
 }
 
-static void priority_updates_count(void)
+static void priority_update_changes_the_order(void)
 {
     static char body[HEDDLE_H2_FRAME_SIZE];
     test_owner *made = owner_new();
@@ -566,7 +566,7 @@ static void priority_updates_count(void)
 
 /* -- floods -------------------------------------------------------------------------------------------------------- */
 
-static void resets_have_one_budget_whoever_resets(void)
+static void resets_by_either_side_share_one_budget(void)
 {
     for (int by_client = 0; by_client < 2; by_client++) {
         connect_owner();
@@ -593,7 +593,7 @@ static void resets_have_one_budget_whoever_resets(void)
     owner_free(owner);
 }
 
-static void work_goes_on_counting_after_a_reset(void)
+static void running_request_counts_as_a_stream_after_a_reset(void)
 {
     test_owner *made = owner_new();
     made->answers = false;
@@ -655,7 +655,7 @@ static void control_frames_have_a_budget(void)
 }
 
 /* A long download by a client that updates two windows for each frame. */
-static void ordinary_window_updates_are_no_flood(void)
+static void ordinary_window_updates_do_not_count_as_a_flood(void)
 {
     static char body[HEDDLE_H2_FRAME_SIZE];
     test_owner *made = owner_new();
@@ -673,7 +673,7 @@ static void ordinary_window_updates_are_no_flood(void)
     owner_free(owner);
 }
 
-static void requests_without_bodies_are_no_flood(void)
+static void requests_without_bodies_do_not_count_as_a_flood(void)
 {
     connect_owner();
     send_number(HEDDLE_H2_WINDOW_UPDATE, 0, 1 << 30);
@@ -686,7 +686,7 @@ static void requests_without_bodies_are_no_flood(void)
     owner_free(owner);
 }
 
-static void a_client_that_fetches_nothing_is_read_no_further(void)
+static void input_is_not_read_while_the_client_reads_no_output(void)
 {
     static const char request[] = "\0\0\6\1\5\0\0\0\0" GET;
     connect_owner();
@@ -706,7 +706,7 @@ static void a_client_that_fetches_nothing_is_read_no_further(void)
     owner_free(owner);
 }
 
-static void others_have_their_turn_after_some_streams(void)
+static void feed_stops_after_a_number_of_streams(void)
 {
     static uint8_t bytes[15 * 8];
     test_owner *made = owner_new();
@@ -721,7 +721,7 @@ static void others_have_their_turn_after_some_streams(void)
     owner_free(owner);
 }
 
-static void others_have_their_turn_after_some_fields(void)
+static void feed_stops_after_a_number_of_fields(void)
 {
     static uint8_t bytes[15 * 8];
     test_owner *made = owner_new();
@@ -753,7 +753,7 @@ static void run_until(int64_t end, uint32_t window)
     }
 }
 
-static void stalled_output_is_judged_by_progress(void)
+static void stalled_output_is_detected_by_its_progress(void)
 {
     static char body[100000];
     static const struct {
@@ -776,7 +776,7 @@ static void stalled_output_is_judged_by_progress(void)
     }
 }
 
-static void a_write_timeout_of_more_than_a_minute_holds(void)
+static void write_timeout_may_exceed_a_minute(void)
 {
     static char body[100000];
     test_owner *made = owner_new();
@@ -793,7 +793,7 @@ static void a_write_timeout_of_more_than_a_minute_holds(void)
     owner_free(owner);
 }
 
-static void output_that_nobody_fetches_ends_the_connection(void)
+static void unread_output_ends_the_connection(void)
 {
     connect_owner();
     send_get(1, NULL, NULL);
@@ -806,7 +806,7 @@ static void output_that_nobody_fetches_ends_the_connection(void)
     owner_free(owner);
 }
 
-static void an_idle_connection_ends_whatever_it_pings(void)
+static void idle_connection_ends_in_spite_of_pings(void)
 {
     connect_owner();
     for (int i = 0; i < 80 && heddle_h2_is_open(owner->session); i++) {
@@ -820,7 +820,7 @@ static void an_idle_connection_ends_whatever_it_pings(void)
     owner_free(owner);
 }
 
-static void a_header_block_has_a_deadline(void)
+static void incomplete_header_block_has_a_deadline(void)
 {
     connect_owner();
     send_frame(HEDDLE_H2_HEADERS, HEDDLE_H2_END_STREAM, 1, GET, 6);
@@ -831,7 +831,7 @@ static void a_header_block_has_a_deadline(void)
     owner_free(owner);
 }
 
-static void a_preface_has_a_deadline(void)
+static void incomplete_preface_has_a_deadline(void)
 {
     owner = owner_new();
     owner_connect(owner);
@@ -844,7 +844,7 @@ static void a_preface_has_a_deadline(void)
     owner_free(owner);
 }
 
-static void a_drain_says_goodbye_twice_and_loses_nothing(void)
+static void drain_sends_two_goaway_frames_and_loses_no_request(void)
 {
     connect_owner();
     owner->answers = false;
@@ -876,7 +876,7 @@ static void a_drain_says_goodbye_twice_and_loses_nothing(void)
     owner_free(owner);
 }
 
-static void a_rest_costs_little(void)
+static void idle_session_frees_its_memory(void)
 {
     connect_owner();
     send_get(1, NULL, NULL);
@@ -904,41 +904,41 @@ static void a_rest_costs_little(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    RUN("h2 requests", the_owner_gets_a_request_as_http_1_has_it);
-    RUN("h2 requests", too_many_fields_are_answered_with_431);
-    RUN("h2 requests", the_owner_knows_the_method_of_what_it_refuses);
-    RUN("h2 requests", extended_connect_is_taken_where_it_is_offered);
-    RUN("h2 requests", settings_say_what_is_offered);
-    RUN("h2 answers", an_answer_loses_what_is_about_the_connection);
+    RUN("h2 requests", owner_gets_a_request_in_the_form_of_http_1);
+    RUN("h2 requests", request_with_too_many_fields_gets_431);
+    RUN("h2 requests", owner_knows_the_method_of_a_rejected_request);
+    RUN("h2 requests", extended_connect_is_accepted_only_if_it_was_offered);
+    RUN("h2 requests", settings_announce_the_limits_and_extensions);
+    RUN("h2 answers", fields_about_the_connection_are_removed_from_a_response);
     RUN("h2 answers", bad_fields_are_never_sent);
-    RUN("h2 answers", a_long_head_goes_on_in_continuation_frames);
-    RUN("h2 answers", an_answer_before_the_end_of_the_request_resets_it);
-    RUN("h2 windows", a_stream_sends_no_more_than_its_window);
-    RUN("h2 windows", the_connection_keeps_no_more_than_its_window);
-    RUN("h2 windows", what_is_never_consumed_is_given_back);
-    RUN("h2 windows", a_client_may_widen_a_window_up_to_its_largest_size);
-    RUN("h2 windows", padding_costs_the_window_and_comes_back);
-    RUN("h2 windows", a_body_waits_for_the_windows_of_the_client);
-    RUN("h2 windows", what_is_lent_comes_back_once_however_the_stream_ends);
-    RUN("h2 windows", a_writer_is_told_when_there_is_room);
-    RUN("h2 priorities", urgent_streams_come_first_and_incremental_ones_share);
-    RUN("h2 priorities", priority_updates_count);
-    RUN("h2 floods", resets_have_one_budget_whoever_resets);
-    RUN("h2 floods", work_goes_on_counting_after_a_reset);
+    RUN("h2 answers", long_head_is_split_into_continuation_frames);
+    RUN("h2 answers", response_before_the_end_of_the_request_resets_the_request);
+    RUN("h2 windows", client_may_not_exceed_the_window_of_a_stream);
+    RUN("h2 windows", client_may_not_exceed_the_window_of_the_connection);
+    RUN("h2 windows", unconsumed_bytes_of_a_reset_stream_are_credited);
+    RUN("h2 windows", client_may_widen_a_window_up_to_the_maximum);
+    RUN("h2 windows", padding_counts_against_the_window_and_is_credited);
+    RUN("h2 windows", body_waits_for_the_windows_of_the_client);
+    RUN("h2 windows", loan_of_bytes_ends_once_however_the_stream_ends);
+    RUN("h2 windows", writer_is_notified_when_there_is_room);
+    RUN("h2 priorities", urgent_streams_come_first_and_incremental_streams_share);
+    RUN("h2 priorities", priority_update_changes_the_order);
+    RUN("h2 floods", resets_by_either_side_share_one_budget);
+    RUN("h2 floods", running_request_counts_as_a_stream_after_a_reset);
     RUN("h2 floods", refused_streams_have_a_budget);
     RUN("h2 floods", control_frames_have_a_budget);
-    RUN("h2 floods", ordinary_window_updates_are_no_flood);
-    RUN("h2 floods", requests_without_bodies_are_no_flood);
-    RUN("h2 floods", a_client_that_fetches_nothing_is_read_no_further);
-    RUN("h2 floods", others_have_their_turn_after_some_streams);
-    RUN("h2 floods", others_have_their_turn_after_some_fields);
-    RUN("h2 times", stalled_output_is_judged_by_progress);
-    RUN("h2 times", a_write_timeout_of_more_than_a_minute_holds);
-    RUN("h2 times", output_that_nobody_fetches_ends_the_connection);
-    RUN("h2 times", an_idle_connection_ends_whatever_it_pings);
-    RUN("h2 times", a_header_block_has_a_deadline);
-    RUN("h2 times", a_preface_has_a_deadline);
-    RUN("h2 times", a_drain_says_goodbye_twice_and_loses_nothing);
-    RUN("h2 times", a_rest_costs_little);
+    RUN("h2 floods", ordinary_window_updates_do_not_count_as_a_flood);
+    RUN("h2 floods", requests_without_bodies_do_not_count_as_a_flood);
+    RUN("h2 floods", input_is_not_read_while_the_client_reads_no_output);
+    RUN("h2 floods", feed_stops_after_a_number_of_streams);
+    RUN("h2 floods", feed_stops_after_a_number_of_fields);
+    RUN("h2 times", stalled_output_is_detected_by_its_progress);
+    RUN("h2 times", write_timeout_may_exceed_a_minute);
+    RUN("h2 times", unread_output_ends_the_connection);
+    RUN("h2 times", idle_connection_ends_in_spite_of_pings);
+    RUN("h2 times", incomplete_header_block_has_a_deadline);
+    RUN("h2 times", incomplete_preface_has_a_deadline);
+    RUN("h2 times", drain_sends_two_goaway_frames_and_loses_no_request);
+    RUN("h2 times", idle_session_frees_its_memory);
     return check_end();
 }

@@ -87,7 +87,7 @@ static void expect_end(bool abrupt, heddle_h2_error error)
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
-static void both_pieces_leave_in_order_as_the_window_opens(void)
+static void pieces_are_sent_in_order_as_the_window_opens(void)
 {
     open_tunnel(4);
     CHECK(heddle_h2_write_whole(owner->session, stream, "ab", 2, "cdef", 4));
@@ -102,7 +102,7 @@ static void both_pieces_leave_in_order_as_the_window_opens(void)
     owner_free(owner);
 }
 
-static void one_piece_may_be_empty_and_both(void)
+static void empty_pieces_are_allowed(void)
 {
     open_tunnel(100);
     CHECK(heddle_h2_write_whole(owner->session, stream, NULL, 0, NULL, 0));
@@ -115,7 +115,7 @@ static void one_piece_may_be_empty_and_both(void)
 }
 
 /* The owner bounds what waits, not the session: a message is never cut. */
-static void no_limit_cuts_what_is_written_whole(void)
+static void whole_write_is_not_limited_by_the_buffer(void)
 {
     static char bytes[1 << 20];
     open_tunnel(0);
@@ -126,7 +126,7 @@ static void no_limit_cuts_what_is_written_whole(void)
 }
 
 /* 65,000 bytes wait, of which the connection may keep 60,000: as long as that a client may be about to read. */
-static void a_share_is_exceeded_when_too_much_has_waited_for_a_second(void)
+static void share_is_exceeded_when_too_much_output_has_waited_for_a_second(void)
 {
     static char bytes[65000];
     open_tunnel(0);
@@ -148,7 +148,7 @@ static void a_share_is_exceeded_when_too_much_has_waited_for_a_second(void)
     owner_free(owner);
 }
 
-static void nothing_is_written_behind_the_end(void)
+static void write_after_the_end_fails(void)
 {
     open_tunnel(0);
     CHECK(heddle_h2_write_whole(owner->session, stream, "a", 1, NULL, 0));
@@ -159,7 +159,7 @@ static void nothing_is_written_behind_the_end(void)
     owner_free(owner);
 }
 
-static void bytes_keep_their_order_whatever_the_sizes_and_windows(void)
+static void bytes_keep_their_order_for_all_sizes_and_windows(void)
 {
     static const size_t sizes[] = {0, 1, 7, 100, 3000};
     static char bytes[3000];
@@ -193,14 +193,14 @@ static void bytes_keep_their_order_whatever_the_sizes_and_windows(void)
 
 /* -- ends ---------------------------------------------------------------------------------------------------------- */
 
-static void a_tunnel_that_is_open_both_ways_is_cancelled(void)
+static void end_of_a_tunnel_open_both_ways_cancels_it(void)
 {
     open_tunnel(0);
     CHECK(heddle_h2_write_whole(owner->session, stream, "unsent", 6, NULL, 0));
     expect_end(false, HEDDLE_H2_CANCEL);
 }
 
-static void a_tunnel_that_the_client_ended_ends_in_order(void)
+static void end_of_a_tunnel_that_the_client_has_ended_sends_end_stream(void)
 {
     open_tunnel(10);
     end_input();
@@ -211,7 +211,7 @@ static void a_tunnel_that_the_client_ended_ends_in_order(void)
     owner_free(owner);
 }
 
-static void a_tunnel_that_the_client_ended_is_cancelled_with_unsent_bytes(void)
+static void end_of_a_tunnel_with_unsent_bytes_cancels_it(void)
 {
     open_tunnel(0);
     end_input();
@@ -219,7 +219,7 @@ static void a_tunnel_that_the_client_ended_is_cancelled_with_unsent_bytes(void)
     expect_end(false, HEDDLE_H2_CANCEL);
 }
 
-static void a_tunnel_that_the_server_ended_ends_without_an_error(void)
+static void end_of_a_tunnel_that_the_server_has_ended_is_a_reset_without_an_error(void)
 {
     open_tunnel(10);
     heddle_h2_finish(owner->session, stream, NULL, 0);
@@ -227,7 +227,7 @@ static void a_tunnel_that_the_server_ended_ends_without_an_error(void)
     expect_end(false, HEDDLE_H2_NO_ERROR);
 }
 
-static void an_abrupt_end_is_a_reset(void)
+static void abrupt_end_of_a_tunnel_is_a_reset(void)
 {
     open_tunnel(10);
     end_input();
@@ -237,20 +237,20 @@ static void an_abrupt_end_is_a_reset(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("writing", "both pieces leave in order as the window opens", both_pieces_leave_in_order_as_the_window_opens);
-    check_run("writing", "one piece may be empty, and both", one_piece_may_be_empty_and_both);
-    check_run("writing", "no limit cuts what is written whole", no_limit_cuts_what_is_written_whole);
-    check_run("writing", "a share is exceeded when too much has waited for a second",
-              a_share_is_exceeded_when_too_much_has_waited_for_a_second);
-    check_run("writing", "nothing is written behind the end", nothing_is_written_behind_the_end);
-    check_run("writing", "bytes keep their order, whatever the sizes and windows",
-              bytes_keep_their_order_whatever_the_sizes_and_windows);
-    check_run("ends", "a tunnel that is open both ways is cancelled", a_tunnel_that_is_open_both_ways_is_cancelled);
-    check_run("ends", "a tunnel that the client ended ends in order", a_tunnel_that_the_client_ended_ends_in_order);
-    check_run("ends", "a tunnel that the client ended is cancelled with unsent bytes",
-              a_tunnel_that_the_client_ended_is_cancelled_with_unsent_bytes);
-    check_run("ends", "a tunnel that the server ended ends without an error",
-              a_tunnel_that_the_server_ended_ends_without_an_error);
-    check_run("ends", "an abrupt end is a reset", an_abrupt_end_is_a_reset);
+    check_run("writing", "pieces are sent in order as the window opens", pieces_are_sent_in_order_as_the_window_opens);
+    check_run("writing", "empty pieces are allowed", empty_pieces_are_allowed);
+    check_run("writing", "whole write is not limited by the buffer", whole_write_is_not_limited_by_the_buffer);
+    check_run("writing", "share is exceeded when too much output has waited for a second",
+              share_is_exceeded_when_too_much_output_has_waited_for_a_second);
+    check_run("writing", "write after the end fails", write_after_the_end_fails);
+    check_run("writing", "bytes keep their order for all sizes and windows",
+              bytes_keep_their_order_for_all_sizes_and_windows);
+    check_run("ends", "end of a tunnel open both ways cancels it", end_of_a_tunnel_open_both_ways_cancels_it);
+    check_run("ends", "end of a tunnel that the client has ended sends end stream",
+              end_of_a_tunnel_that_the_client_has_ended_sends_end_stream);
+    check_run("ends", "end of a tunnel with unsent bytes cancels it", end_of_a_tunnel_with_unsent_bytes_cancels_it);
+    check_run("ends", "end of a tunnel that the server has ended is a reset without an error",
+              end_of_a_tunnel_that_the_server_has_ended_is_a_reset_without_an_error);
+    check_run("ends", "abrupt end of a tunnel is a reset", abrupt_end_of_a_tunnel_is_a_reset);
     return check_end();
 }

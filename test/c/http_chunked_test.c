@@ -5,12 +5,12 @@ enum { CHECK_CHOICES = 2 };
 
 #include "http_corpus.h"
 
-static void the_corpus_keeps_its_promises(void)
+static void corpus_of_chunked_bodies_keeps_the_invariants(void)
 {
     CHECK(check_corpus("chunked") >= 15);
 }
 
-static void any_byte_anywhere_keeps_the_promises(void)
+static void any_byte_at_any_place_keeps_the_invariants(void)
 {
     static const char body[] = "2;a=b\r\nhi\r\n0a\r\n0123456789\r\n0\r\nA: b\r\n\r\nrest";
     char copy[sizeof(body)];
@@ -24,7 +24,7 @@ static void any_byte_anywhere_keeps_the_promises(void)
 }
 
 /* The decoder's memory of the body is numbers alone: a body of more than 4 GiB in one chunk. */
-static void sizes_beyond_32_bits_are_counted(void)
+static void chunk_sizes_beyond_32_bits_are_counted(void)
 {
     enum { PIECE = 1 << 20 };
     heddle_http_limits limits = {.header = 100, .header_count = 1, .body = UINT64_C(1) << 40};
@@ -58,7 +58,7 @@ static int status_of_trailers(const char *bytes, uint32_t head_bytes, uint32_t h
     return used < 0 ? rejection.status : 0;
 }
 
-static void trailers_count_against_the_limits_of_the_head(void)
+static void trailers_count_against_the_limits_of_the_head_section(void)
 {
     static const char one[] = "0\r\nA: bbbbbbbbbbbbbbbbbbbbbbbbbbbbbb\r\n\r\n", two[] = "0\r\nA: b\r\nC: d\r\n\r\n";
     CHECK_EQUAL(0, status_of_trailers(one, 0, 99));
@@ -70,10 +70,11 @@ static void trailers_count_against_the_limits_of_the_head(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("chunked body", "the corpus keeps its promises", the_corpus_keeps_its_promises);
-    check_run("chunked body", "any byte anywhere keeps the promises", any_byte_anywhere_keeps_the_promises);
-    check_run("chunked body", "trailers count against the limits of the head",
-              trailers_count_against_the_limits_of_the_head);
-    check_run("chunked body", "sizes beyond 32 bits are counted", sizes_beyond_32_bits_are_counted);
+    check_run("chunked body", "corpus of chunked bodies keeps the invariants",
+              corpus_of_chunked_bodies_keeps_the_invariants);
+    check_run("chunked body", "any byte at any place keeps the invariants", any_byte_at_any_place_keeps_the_invariants);
+    check_run("chunked body", "trailers count against the limits of the head section",
+              trailers_count_against_the_limits_of_the_head_section);
+    check_run("chunked body", "chunk sizes beyond 32 bits are counted", chunk_sizes_beyond_32_bits_are_counted);
     return check_end();
 }

@@ -6,12 +6,12 @@ enum { CHECK_CHOICES = 16 };
 
 #include "http_corpus.h"
 
-static void the_corpus_keeps_its_promises(void)
+static void corpus_of_response_heads_keeps_the_invariants(void)
 {
     CHECK(check_corpus("response_head") >= 15);
 }
 
-static void no_byte_behind_the_end_is_read(void)
+static void parser_reads_no_byte_behind_the_end(void)
 {
     static const char head[] = "HTTP/1.1 200 A reason that is long enough\r\nContent-Length: 3, 3\r\n"
                                "Set-Cookie: a=b;\r\n\tc=d\r\n e=f\r\n"
@@ -28,7 +28,7 @@ static void no_byte_behind_the_end_is_read(void)
 }
 
 /* Every place and every way to cut it: a fold goes on where the next line starts, whenever that comes. */
-static void folded_lines_are_one_value(void)
+static void folded_lines_are_joined_to_one_value(void)
 {
     static const char head[] = "HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\td\r\n \r\nE:\r\n\r\n";
     heddle_http_limits limits = fuzz_limits(0);
@@ -45,8 +45,9 @@ static void folded_lines_are_one_value(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("response head", "the corpus keeps its promises", the_corpus_keeps_its_promises);
-    check_run("response head", "no byte behind the end is read", no_byte_behind_the_end_is_read);
-    check_run("response head", "folded lines are one value", folded_lines_are_one_value);
+    check_run("response head", "corpus of response heads keeps the invariants",
+              corpus_of_response_heads_keeps_the_invariants);
+    check_run("response head", "parser reads no byte behind the end", parser_reads_no_byte_behind_the_end);
+    check_run("response head", "folded lines are joined to one value", folded_lines_are_joined_to_one_value);
     return check_end();
 }

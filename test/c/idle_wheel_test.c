@@ -46,7 +46,7 @@ static void advance(int64_t to)
     heddle_idle_wheel_advance(&wheel, now, UINT_MAX, note, &data);
 }
 
-static void an_empty_wheel_waits_for_nothing(void)
+static void empty_wheel_has_no_next_deadline(void)
 {
     start();
     CHECK_EQUAL(-1, heddle_idle_wheel_find_next(&wheel));
@@ -54,7 +54,7 @@ static void an_empty_wheel_waits_for_nothing(void)
     CHECK_EQUAL(0, wheel.count);
 }
 
-static void a_deadline_is_met_and_not_early(void)
+static void deadline_expires_in_time_and_not_early(void)
 {
     const int64_t distances[] = {0, 1, TICK - 1, TICK, 10 * TICK + 3, 1023 * TICK, 1024 * TICK, 1025 * TICK,
                                  5000 * TICK + 1};
@@ -76,7 +76,7 @@ static void a_deadline_is_met_and_not_early(void)
     }
 }
 
-static void many_deadlines_in_any_order(void)
+static void many_deadlines_expire_in_any_order(void)
 {
     static record records[RECORDS];
     unsigned seed = 7;
@@ -96,7 +96,7 @@ static void many_deadlines_in_any_order(void)
     }
 }
 
-static void one_taken_out_is_never_called(void)
+static void removed_entry_is_never_called(void)
 {
     start();
     record first = {0}, second = {0}, third = {0};
@@ -112,7 +112,7 @@ static void one_taken_out_is_never_called(void)
     CHECK_EQUAL(1, third.calls);
 }
 
-static void one_that_moved_on_is_asked_again(void)
+static void entry_with_a_later_deadline_is_called_again(void)
 {
     start();
     record one = {0};
@@ -129,7 +129,7 @@ static void one_that_moved_on_is_asked_again(void)
     CHECK(!heddle_idle_wheel_has(&one.entry));
 }
 
-static void a_new_deadline_in_the_past_comes_with_the_next_look(void)
+static void new_deadline_in_the_past_expires_at_the_next_advance(void)
 {
     start();
     record one = {0};
@@ -142,7 +142,7 @@ static void a_new_deadline_in_the_past_comes_with_the_next_look(void)
     heddle_idle_wheel_remove(&wheel, &one.entry);
 }
 
-static void a_long_time_without_a_look_misses_nobody(void)
+static void no_entry_is_missed_after_a_long_pause(void)
 {
     static record records[100];
     start();
@@ -171,7 +171,7 @@ static int64_t meddle(heddle_idle_entry *entry, void *data)
     return -1;
 }
 
-static void a_callback_may_change_the_wheel(void)
+static void callback_may_add_and_remove_entries(void)
 {
     start();
     bystander = (record){0};
@@ -187,7 +187,7 @@ static void a_callback_may_change_the_wheel(void)
     CHECK_EQUAL(1, wheel.count);
 }
 
-static void too_many_for_one_call_wait_for_the_next(void)
+static void entries_beyond_the_limit_of_a_call_expire_in_the_next(void)
 {
     static record records[1000];
     int data = 0, calls = 0;
@@ -215,14 +215,16 @@ static void too_many_for_one_call_wait_for_the_next(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("wheel", "an empty one waits for nothing", an_empty_wheel_waits_for_nothing);
-    check_run("wheel", "a deadline is met and not early", a_deadline_is_met_and_not_early);
-    check_run("wheel", "many deadlines in any order", many_deadlines_in_any_order);
-    check_run("wheel", "one taken out is never called", one_taken_out_is_never_called);
-    check_run("wheel", "one that moved on is asked again", one_that_moved_on_is_asked_again);
-    check_run("wheel", "a past deadline comes with the next look", a_new_deadline_in_the_past_comes_with_the_next_look);
-    check_run("wheel", "a long time without a look misses nobody", a_long_time_without_a_look_misses_nobody);
-    check_run("wheel", "a callback may change the wheel", a_callback_may_change_the_wheel);
-    check_run("wheel", "too many for one call wait for the next", too_many_for_one_call_wait_for_the_next);
+    check_run("wheel", "empty wheel has no next deadline", empty_wheel_has_no_next_deadline);
+    check_run("wheel", "deadline expires in time and not early", deadline_expires_in_time_and_not_early);
+    check_run("wheel", "many deadlines expire in any order", many_deadlines_expire_in_any_order);
+    check_run("wheel", "removed entry is never called", removed_entry_is_never_called);
+    check_run("wheel", "entry with a later deadline is called again", entry_with_a_later_deadline_is_called_again);
+    check_run("wheel", "new deadline in the past expires at the next advance",
+              new_deadline_in_the_past_expires_at_the_next_advance);
+    check_run("wheel", "no entry is missed after a long pause", no_entry_is_missed_after_a_long_pause);
+    check_run("wheel", "callback may add and remove entries", callback_may_add_and_remove_entries);
+    check_run("wheel", "entries beyond the limit of a call expire in the next",
+              entries_beyond_the_limit_of_a_call_expire_in_the_next);
     return check_end();
 }

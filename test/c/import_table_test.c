@@ -46,7 +46,7 @@ static leading lead_program(const heddle_import *imports, size_t count)
     return result;
 }
 
-static void calls_and_tables_lead_elsewhere(void)
+static void call_and_pointer_are_redirected(void)
 {
     if (heddle_imports_unsupported())
         SKIP(heddle_imports_unsupported());
@@ -64,7 +64,7 @@ static void calls_and_tables_lead_elsewhere(void)
 }
 
 /* A lazily bound call that was never made leads to the dynamic linker still. */
-static void a_call_that_was_never_made_leads_elsewhere(void)
+static void call_that_was_never_made_is_redirected(void)
 {
     if (heddle_imports_unsupported())
         SKIP(heddle_imports_unsupported());
@@ -74,11 +74,11 @@ static void a_call_that_was_never_made_leads_elsewhere(void)
     CHECK_EQUAL(-7, getpgrp());
 }
 
-static void a_pointer_that_is_not_the_functions_is_left_alone(void)
+static void changed_pointer_is_not_redirected(void)
 {
     if (heddle_imports_unsupported())
         SKIP(heddle_imports_unsupported());
-    heddle_import imports[] = {{"getppid", (void *)instead, (void *)a_pointer_that_is_not_the_functions_is_left_alone}};
+    heddle_import imports[] = {{"getppid", (void *)instead, (void *)changed_pointer_is_not_redirected}};
 
     lead_program(imports, 1);
     CHECK(table[0]() > 0);
@@ -97,7 +97,7 @@ int __wrap_mprotect(void *address, size_t size, int protection)
 }
 
 /* As a hardened system may: nothing is written then. */
-static void a_table_that_may_not_be_changed_is_left_alone(void)
+static void protected_table_is_not_changed(void)
 {
     if (heddle_imports_unsupported())
         SKIP(heddle_imports_unsupported());
@@ -113,7 +113,7 @@ static void a_table_that_may_not_be_changed_is_left_alone(void)
 }
 
 /* What could be written before could be changed by everybody. */
-static void a_table_is_read_only_afterwards(void)
+static void table_is_read_only_after_a_change(void)
 {
     if (heddle_imports_unsupported())
         SKIP(heddle_imports_unsupported());
@@ -132,7 +132,7 @@ static void a_table_is_read_only_afterwards(void)
     CHECK(WIFSIGNALED(status));
 }
 
-static void unloading_is_counted(void)
+static void unloaded_libraries_are_counted(void)
 {
     if (heddle_imports_unsupported())
         SKIP(heddle_imports_unsupported());
@@ -144,7 +144,7 @@ static void unloading_is_counted(void)
     CHECK(heddle_objects_count().unloaded > before);
 }
 
-static void other_names_stay(void)
+static void functions_of_other_names_are_not_redirected(void)
 {
     heddle_import imports[] = {{"no_such_function", NULL, (void *)instead}, {"getp", NULL, (void *)instead}};
 
@@ -155,14 +155,14 @@ static void other_names_stay(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("import table", "calls and tables lead elsewhere", calls_and_tables_lead_elsewhere);
-    check_run("import table", "a call that was never made leads elsewhere", a_call_that_was_never_made_leads_elsewhere);
-    check_run("import table", "a pointer that is not the function's is left alone",
-              a_pointer_that_is_not_the_functions_is_left_alone);
-    check_run("import table", "a table that may not be changed is left alone",
-              a_table_that_may_not_be_changed_is_left_alone);
-    check_run("import table", "a table is read-only afterwards", a_table_is_read_only_afterwards);
-    check_run("import table", "unloading is counted", unloading_is_counted);
-    check_run("import table", "other names stay", other_names_stay);
+    check_run("import table", "call and pointer are redirected", call_and_pointer_are_redirected);
+    check_run("import table", "call that was never made is redirected", call_that_was_never_made_is_redirected);
+    check_run("import table", "changed pointer is not redirected",
+              changed_pointer_is_not_redirected);
+    check_run("import table", "protected table is not changed", protected_table_is_not_changed);
+    check_run("import table", "table is read only after a change", table_is_read_only_after_a_change);
+    check_run("import table", "unloaded libraries are counted", unloaded_libraries_are_counted);
+    check_run("import table", "functions of other names are not redirected",
+              functions_of_other_names_are_not_redirected);
     return check_end();
 }

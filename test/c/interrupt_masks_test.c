@@ -169,7 +169,7 @@ static VALUE look(VALUE value)
     return Qtrue;
 }
 
-static void a_block_masks_its_class_and_those_below_it(void)
+static void block_masks_its_class_and_subclasses(void)
 {
     start();
     timings three = never(3);
@@ -181,7 +181,7 @@ static void a_block_masks_its_class_and_those_below_it(void)
     CHECK_EQUAL(3, checks); /* … and at its beginning, where it lets through what an outer one delays */
 }
 
-static void the_closest_class_counts(void)
+static void closest_ancestor_class_counts(void)
 {
     start();
     for (int turn = 0; turn < 2; turn++) {
@@ -196,7 +196,7 @@ static void the_closest_class_counts(void)
     }
 }
 
-static void a_block_of_a_nested_fiber_masks_that_one_and_what_it_resumes(void)
+static void block_of_a_nested_fiber_masks_that_fiber_and_the_fibers_it_resumes(void)
 {
     start();
     timings three = never(3);
@@ -224,7 +224,7 @@ static VALUE end_other(VALUE value)
     return value;
 }
 
-static void blocks_end_in_any_order(void)
+static void blocks_may_end_in_any_order(void)
 {
     start();
     timings three = never(3);
@@ -241,7 +241,7 @@ static VALUE end_fiber(VALUE value)
     return value;
 }
 
-static void a_block_outlives_its_fiber(void)
+static void block_may_outlive_its_fiber(void)
 {
     start();
     timings three = never(3);
@@ -256,7 +256,7 @@ static VALUE inner(VALUE value)
     return value;
 }
 
-static void a_closed_loop_and_another_thread_mask_nothing(void)
+static void blocks_mask_nothing_in_a_closed_loop_or_another_thread(void)
 {
     start();
     timings three = never(3);
@@ -270,12 +270,13 @@ static void a_closed_loop_and_another_thread_mask_nothing(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("masks", "a block masks its class and those below it", a_block_masks_its_class_and_those_below_it);
-    check_run("masks", "the closest class counts", the_closest_class_counts);
-    check_run("masks", "a block of a nested fiber masks that one and what it resumes",
-              a_block_of_a_nested_fiber_masks_that_one_and_what_it_resumes);
-    check_run("masks", "blocks end in any order", blocks_end_in_any_order);
-    check_run("masks", "a block outlives its fiber", a_block_outlives_its_fiber);
-    check_run("masks", "a closed loop masks nothing", a_closed_loop_and_another_thread_mask_nothing);
+    check_run("masks", "block masks its class and subclasses", block_masks_its_class_and_subclasses);
+    check_run("masks", "closest ancestor class counts", closest_ancestor_class_counts);
+    check_run("masks", "block of a nested fiber masks that fiber and the fibers it resumes",
+              block_of_a_nested_fiber_masks_that_fiber_and_the_fibers_it_resumes);
+    check_run("masks", "blocks may end in any order", blocks_may_end_in_any_order);
+    check_run("masks", "block may outlive its fiber", block_may_outlive_its_fiber);
+    check_run("masks", "blocks mask nothing in a closed loop or another thread",
+              blocks_mask_nothing_in_a_closed_loop_or_another_thread);
     return check_end();
 }

@@ -3,7 +3,7 @@
 
 /* Every length of time is counted in the bucket that it lies in, and the buckets leave no gap. */
 
-static void buckets_follow_each_other(void)
+static void buckets_are_adjacent(void)
 {
     uint64_t before = 0;
     for (unsigned bucket = 0; bucket < HEDDLE_LATENCY_BUCKETS - 1; bucket++) {
@@ -17,7 +17,7 @@ static void buckets_follow_each_other(void)
     CHECK_EQUAL(UINT64_MAX, heddle_latency_end(HEDDLE_LATENCY_BUCKETS - 1));
 }
 
-static void bounds_are_a_quarter_apart_at_most(void)
+static void bounds_are_at_most_a_quarter_apart(void)
 {
     for (unsigned bucket = 1; bucket < HEDDLE_LATENCY_BUCKETS - 1; bucket++) {
         uint64_t start = heddle_latency_end(bucket - 1), end = heddle_latency_end(bucket);
@@ -25,7 +25,7 @@ static void bounds_are_a_quarter_apart_at_most(void)
     }
 }
 
-static void the_ends_of_the_scale(void)
+static void first_and_last_bucket_have_the_documented_bounds(void)
 {
     CHECK_EQUAL(1024, heddle_latency_end(0));
     CHECK_EQUAL(UINT64_C(1) << 37, heddle_latency_end(HEDDLE_LATENCY_BUCKETS - 2));
@@ -44,7 +44,7 @@ static void observations_are_counted_and_summed(void)
 }
 
 /* Clocks of two cores may differ by a little. */
-static void what_ends_before_it_begins_took_no_time(void)
+static void negative_duration_counts_as_zero(void)
 {
     heddle_latency latency = {0};
     heddle_latency_add(&latency, -1);
@@ -55,10 +55,11 @@ static void what_ends_before_it_begins_took_no_time(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("latency", "buckets follow each other", buckets_follow_each_other);
-    check_run("latency", "bounds are a quarter apart at most", bounds_are_a_quarter_apart_at_most);
-    check_run("latency", "the ends of the scale", the_ends_of_the_scale);
+    check_run("latency", "buckets are adjacent", buckets_are_adjacent);
+    check_run("latency", "bounds are at most a quarter apart", bounds_are_at_most_a_quarter_apart);
+    check_run("latency", "first and last bucket have the documented bounds",
+              first_and_last_bucket_have_the_documented_bounds);
     check_run("latency", "observations are counted and summed", observations_are_counted_and_summed);
-    check_run("latency", "what ends before it begins took no time", what_ends_before_it_begins_took_no_time);
+    check_run("latency", "negative duration counts as zero", negative_duration_counts_as_zero);
     return check_end();
 }

@@ -57,7 +57,7 @@ static heddle_judgement judge(const char *source)
             printf("    instead: %s\n", verdict.reason);                                                               \
     } while (0)
 
-static void what_only_waits_and_computes_is_safe(void)
+static void library_that_only_waits_and_computes_is_safe(void)
 {
     heddle_judgement verdict = judge("#include <time.h>\n#include <stdlib.h>\n#include <string.h>\n#include <stdio.h>\n"
                                      "int function(int n) { struct timespec t = {0, n}; char *m = malloc(n); "
@@ -67,7 +67,7 @@ static void what_only_waits_and_computes_is_safe(void)
     CHECK_EQUAL(0, strcmp("", verdict.reason));
 }
 
-static void a_lock_with_an_owner_is_refused(void)
+static void lock_with_an_owner_is_unsafe(void)
 {
     REFUSED("#include <pthread.h>\nstatic pthread_mutex_t m; int function(void) { return pthread_mutex_lock(&m); }\n",
             "imports pthread_mutex_lock");
@@ -78,14 +78,14 @@ static void a_lock_with_an_owner_is_refused(void)
             "imports pthread_getspecific");
 }
 
-static void thread_local_storage_is_refused(void)
+static void thread_local_storage_is_unsafe(void)
 {
     REFUSED("__thread int kept; int function(int n) { return kept += n; }\n", "thread-local storage");
     REFUSED("extern __thread int h_errno_like; static __thread char text[64]; char *function(void) { return text; }\n",
             "thread-local storage");
 }
 
-static void what_is_about_the_calling_thread_is_refused(void)
+static void function_about_the_calling_thread_is_unsafe(void)
 {
     REFUSED("#include <sys/prctl.h>\nint function(void) { return prctl(PR_SET_NAME, \"x\"); }\n", "imports prctl");
     REFUSED("#include <unistd.h>\n#include <sys/syscall.h>\nlong function(void) { return syscall(SYS_gettid); }\n",
@@ -98,7 +98,7 @@ static void what_is_about_the_calling_thread_is_refused(void)
     REFUSED("#include <fenv.h>\nint function(void) { return fesetround(FE_UPWARD); }\n", "imports fesetround");
 }
 
-static void a_callback_into_ruby_is_refused(void)
+static void callback_into_ruby_is_unsafe(void)
 {
     REFUSED("void *rb_thread_call_with_gvl(void *(*)(void *), void *);\n"
             "void *function(void *(*f)(void *)) { return f ? rb_thread_call_with_gvl(f, 0) : 0; }\n",
@@ -107,7 +107,7 @@ static void a_callback_into_ruby_is_refused(void)
     CHECK(!heddle_ruby_function_neutral("rb_thread_call_with_gvl") && !heddle_ruby_function_neutral("malloc"));
 }
 
-static void a_system_call_of_its_own_is_refused(void)
+static void direct_system_call_is_unsafe(void)
 {
 #if defined(__x86_64__)
     REFUSED("long function(void) { long r; __asm__ volatile(\"syscall\" : \"=a\"(r) : \"a\"(186) : \"rcx\", \"r11\"); "
@@ -124,7 +124,7 @@ static void a_system_call_of_its_own_is_refused(void)
 #endif
 }
 
-static void what_it_needs_is_judged_too(void)
+static void dependencies_of_a_library_are_judged_too(void)
 {
     char link[600];
     snprintf(link, sizeof(link), "-L%s -Wl,-rpath,%s -Wl,--no-as-needed -lgoodneed", folder, folder);
@@ -151,7 +151,7 @@ static void what_it_needs_is_judged_too(void)
     CHECK(strstr(reason, "needs libbadneed.so"));
 }
 
-static void libc_and_places_without_a_library_are_refused(void)
+static void libc_and_addresses_without_a_library_are_unsafe(void)
 {
     int data = 0;
     CHECK(!heddle_library_judge((void *)nanosleep, NULL).safe);
@@ -161,7 +161,7 @@ static void libc_and_places_without_a_library_are_refused(void)
 
 #endif
 
-static void names_are_looked_up_without_what_compilers_add(void)
+static void function_names_are_compared_without_compiler_suffixes(void)
 {
     CHECK(heddle_libc_function_neutral("__memcpy_chk") && heddle_libc_function_neutral("__isoc23_strtol"));
     CHECK(heddle_libc_function_neutral("__errno_location") && heddle_libc_function_neutral("__stack_chk_fail"));
@@ -176,19 +176,20 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder))
         return 1;
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
-    check_run("library judge", "what only waits and computes is safe", what_only_waits_and_computes_is_safe);
-    check_run("library judge", "a lock with an owner is refused", a_lock_with_an_owner_is_refused);
-    check_run("library judge", "thread-local storage is refused", thread_local_storage_is_refused);
-    check_run("library judge", "what is about the calling thread is refused",
-              what_is_about_the_calling_thread_is_refused);
-    check_run("library judge", "a callback into Ruby is refused", a_callback_into_ruby_is_refused);
-    check_run("library judge", "a system call of its own is refused", a_system_call_of_its_own_is_refused);
-    check_run("library judge", "what it needs is judged, too", what_it_needs_is_judged_too);
-    check_run("library judge", "libc, and places without a library, are refused",
-              libc_and_places_without_a_library_are_refused);
+    check_run("library judge", "library that only waits and computes is safe",
+              library_that_only_waits_and_computes_is_safe);
+    check_run("library judge", "lock with an owner is unsafe", lock_with_an_owner_is_unsafe);
+    check_run("library judge", "thread local storage is unsafe", thread_local_storage_is_unsafe);
+    check_run("library judge", "function about the calling thread is unsafe",
+              function_about_the_calling_thread_is_unsafe);
+    check_run("library judge", "callback into Ruby is unsafe", callback_into_ruby_is_unsafe);
+    check_run("library judge", "direct system call is unsafe", direct_system_call_is_unsafe);
+    check_run("library judge", "dependencies of a library are judged too", dependencies_of_a_library_are_judged_too);
+    check_run("library judge", "libc and addresses without a library are unsafe",
+              libc_and_addresses_without_a_library_are_unsafe);
 #endif
-    check_run("library judge", "names are looked up without what compilers add",
-              names_are_looked_up_without_what_compilers_add);
+    check_run("library judge", "function names are compared without compiler suffixes",
+              function_names_are_compared_without_compiler_suffixes);
     char command[128];
     snprintf(command, sizeof(command), "rm -r %s", folder);
     if (system(command) != 0)

@@ -64,7 +64,7 @@ __attribute__((noinline)) static int look_deep(int depth)
         base = (uintptr_t)__builtin_frame_address(0) + 6 * sizeof(uintptr_t);                                         \
     } while (0)
 
-static void a_call_that_waits_is_found_with_what_it_has_called(void)
+static void waiting_call_is_found_with_the_function_it_has_called(void)
 {
     BEGIN_STACK();
     list_library(libc_names);
@@ -75,7 +75,7 @@ static void a_call_that_waits_is_found_with_what_it_has_called(void)
     CHECK_EQUAL((intptr_t)compare_and_look, (intptr_t)found.called);
 }
 
-static void a_call_is_found_at_any_depth(void)
+static void waiting_call_is_found_at_any_depth(void)
 {
     BEGIN_STACK();
     list_library(libc_names);
@@ -84,7 +84,7 @@ static void a_call_is_found_at_any_depth(void)
 }
 
 /* What a function that has returned left on the stack, in a slot of a live frame that nobody writes to. */
-static void a_word_that_is_left_over_is_no_call(void)
+static void stale_return_address_is_not_a_waiting_call(void)
 {
     BEGIN_STACK();
     volatile uintptr_t *stale = __builtin_alloca(sizeof(*stale)); /* never where the sanitizer keeps variables */
@@ -97,7 +97,7 @@ static void a_word_that_is_left_over_is_no_call(void)
     CHECK_EQUAL(HEDDLE_FRAMES_CLEAR, verdict);
 }
 
-static void without_a_library_in_question_no_stack_is_walked(void)
+static void stack_is_not_walked_without_a_library_of_the_kind(void)
 {
     BEGIN_STACK();
     static const char *const none[] = {"no/such/library"};
@@ -111,7 +111,7 @@ static void without_a_library_in_question_no_stack_is_walked(void)
 #if defined(__x86_64__)
 /* A function without an unwind table, as a just-in-time compiler makes them: pushes two registers and calls its
  * argument. */
-static void code_without_a_table_is_passed_over(void)
+static void frames_without_an_unwind_table_are_skipped(void)
 {
     BEGIN_STACK();
     static const uint8_t code[] = {0x53,             /* push %rbx */
@@ -136,7 +136,7 @@ static void code_without_a_table_is_passed_over(void)
 
 #endif
 
-static void what_is_loaded_later_is_known(void)
+static void libraries_loaded_later_are_known(void)
 {
     BEGIN_STACK();
     CHECK(heddle_code_map_refresh());
@@ -153,14 +153,14 @@ static void what_is_loaded_later_is_known(void)
     dlclose(library);
 }
 
-static void libraries_are_told_apart(void)
+static void libraries_are_distinguished(void)
 {
     BEGIN_STACK();
     static const char *const reentrant[] = {"libc.so"};
     heddle_code_map_set_ruby((void *)in_libc());
     CHECK(heddle_code_map_refresh());
     CHECK_EQUAL(HEDDLE_CODE_RUBY, heddle_code_map_find(in_libc())->kind);
-    CHECK_EQUAL(HEDDLE_CODE_HEDDLE, heddle_code_map_find((uintptr_t)libraries_are_told_apart)->kind);
+    CHECK_EQUAL(HEDDLE_CODE_HEDDLE, heddle_code_map_find((uintptr_t)libraries_are_distinguished)->kind);
     heddle_code_map_set_ruby(NULL);
     heddle_code_map_list(HEDDLE_CODE_REENTRANT, reentrant, 1);
     CHECK(heddle_code_map_refresh());
@@ -174,16 +174,18 @@ static void libraries_are_told_apart(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("native frames", "a call that waits is found with what it has called",
-              a_call_that_waits_is_found_with_what_it_has_called);
-    check_run("native frames", "a call is found at any depth", a_call_is_found_at_any_depth);
-    check_run("native frames", "a word that is left over is no call", a_word_that_is_left_over_is_no_call);
-    check_run("native frames", "without a library in question no stack is walked",
-              without_a_library_in_question_no_stack_is_walked);
+    check_run("native frames", "waiting call is found with the function it has called",
+              waiting_call_is_found_with_the_function_it_has_called);
+    check_run("native frames", "waiting call is found at any depth", waiting_call_is_found_at_any_depth);
+    check_run("native frames", "stale return address is not a waiting call",
+              stale_return_address_is_not_a_waiting_call);
+    check_run("native frames", "stack is not walked without a library of the kind",
+              stack_is_not_walked_without_a_library_of_the_kind);
 #if defined(__x86_64__)
-    check_run("native frames", "code without a table is passed over", code_without_a_table_is_passed_over);
+    check_run("native frames", "frames without an unwind table are skipped",
+              frames_without_an_unwind_table_are_skipped);
 #endif
-    check_run("native frames", "what is loaded later is known", what_is_loaded_later_is_known);
-    check_run("native frames", "libraries are told apart", libraries_are_told_apart);
+    check_run("native frames", "libraries loaded later are known", libraries_loaded_later_are_known);
+    check_run("native frames", "libraries are distinguished", libraries_are_distinguished);
     return check_end();
 }

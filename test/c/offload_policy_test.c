@@ -17,7 +17,7 @@ static void run(heddle_function *function, int times, int64_t wall)
         heddle_function_ran(function, false, wall, -1);
 }
 
-static void a_function_is_known_by_its_library(void)
+static void class_of_a_function_is_the_class_of_its_library(void)
 {
     heddle_function *function = heddle_function_record((void *)heddle_function_record);
 
@@ -28,7 +28,7 @@ static void a_function_is_known_by_its_library(void)
     CHECK(heddle_function_at(0) == function && !heddle_function_at(2));
 }
 
-static void a_library_is_listed_by_the_beginning_of_its_files_name(void)
+static void library_is_listed_by_the_beginning_of_its_file_name(void)
 {
     const char *const names[] = {"", "libpq"};
 
@@ -39,7 +39,7 @@ static void a_library_is_listed_by_the_beginning_of_its_files_name(void)
     CHECK(!heddle_library_listed("", names, 2));
 }
 
-static void lists_hold_for_functions_that_are_known_already(void)
+static void changed_lists_apply_to_functions_with_a_record(void)
 {
     const char *const mine[] = {"offload_policy"}, *const other[] = {"other"};
     heddle_function *function = heddle_function_record((void *)heddle_function_record);
@@ -63,7 +63,7 @@ static void lists_hold_for_functions_that_are_known_already(void)
     CHECK(function->in_place);
 }
 
-static void a_library_is_known_good_with_what_it_was_tried_with(void)
+static void library_is_known_good_only_with_tested_companions(void)
 {
     const char *const with[] = {"offload_policy libasan libubsan libtsan libgcc_s"};
     heddle_function *function = heddle_function_record((void *)heddle_function_record);
@@ -81,7 +81,7 @@ static void a_library_is_known_good_with_what_it_was_tried_with(void)
 }
 
 /* As Fiddle calls it. */
-static void libc_is_judged_by_the_function(void)
+static void functions_of_libc_are_judged_one_by_one(void)
 {
     CHECK(heddle_libc_function_waits("usleep") && heddle_libc_function_waits("__nanosleep"));
     CHECK(!heddle_libc_function_waits("prctl") && !heddle_libc_function_waits("gettid"));
@@ -91,7 +91,7 @@ static void libc_is_judged_by_the_function(void)
     CHECK(function->in_place && function->reason);
 }
 
-static void what_held_up_the_loop_is_told_once(void)
+static void function_that_blocked_the_loop_is_reported_once(void)
 {
     int64_t held_up = 0;
     heddle_function *function = heddle_function_record((void *)getpid);
@@ -106,7 +106,7 @@ static void what_held_up_the_loop_is_told_once(void)
     CHECK(!heddle_policy_take_unreported(&held_up));
 }
 
-static void one_slow_call_is_no_rule_but_several_are(void)
+static void function_counts_as_slow_after_several_slow_calls(void)
 {
     heddle_function *function = heddle_function_record((void *)getpid);
 
@@ -122,7 +122,7 @@ static void one_slow_call_is_no_rule_but_several_are(void)
     CHECK_EQUAL(0, function->offloaded);
 }
 
-static void the_time_rises_fast_and_falls_slowly(void)
+static void expected_duration_rises_fast_and_falls_slowly(void)
 {
     heddle_function *function = heddle_function_record((void *)getpid);
 
@@ -134,7 +134,7 @@ static void the_time_rises_fast_and_falls_slowly(void)
     CHECK_EQUAL(190 * US, function->wall);
 }
 
-static void it_computes_when_most_of_its_time_was_spent_so(void)
+static void function_computes_if_most_of_its_time_is_cpu_time(void)
 {
     heddle_function *function = heddle_function_record((void *)getpid);
 
@@ -153,7 +153,7 @@ static void it_computes_when_most_of_its_time_was_spent_so(void)
     CHECK_EQUAL(5, function->offloaded);
 }
 
-static void what_is_quick_has_no_limit_though_it_computes(void)
+static void quick_function_does_not_count_as_computing(void)
 {
     heddle_function *function = heddle_function_record((void *)getpid);
 
@@ -162,7 +162,7 @@ static void what_is_quick_has_no_limit_though_it_computes(void)
 }
 
 /* Closures are made at run time, as many as a program likes. */
-static void functions_beyond_the_first_thousands_share_a_record(void)
+static void functions_beyond_the_limit_share_a_record(void)
 {
     heddle_function *last = NULL;
     for (uintptr_t address = 16; address <= 16 * 10000; address += 16)
@@ -179,22 +179,25 @@ static void functions_beyond_the_first_thousands_share_a_record(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("offload policy", "a function is known by its library", a_function_is_known_by_its_library);
-    check_run("offload policy", "a library is listed by the beginning of its file's name",
-              a_library_is_listed_by_the_beginning_of_its_files_name);
-    check_run("offload policy", "lists hold for functions that are known already",
-              lists_hold_for_functions_that_are_known_already);
-    check_run("offload policy", "a library is known good with what it was tried with",
-              a_library_is_known_good_with_what_it_was_tried_with);
-    check_run("offload policy", "libc is judged by the function", libc_is_judged_by_the_function);
-    check_run("offload policy", "what held up the loop is told once", what_held_up_the_loop_is_told_once);
-    check_run("offload policy", "one slow call is no rule, but several are", one_slow_call_is_no_rule_but_several_are);
-    check_run("offload policy", "the time rises fast and falls slowly", the_time_rises_fast_and_falls_slowly);
-    check_run("offload policy", "it computes when most of its time was spent so",
-              it_computes_when_most_of_its_time_was_spent_so);
-    check_run("offload policy", "what is quick has no limit though it computes",
-              what_is_quick_has_no_limit_though_it_computes);
-    check_run("offload policy", "functions beyond the first thousands share a record",
-              functions_beyond_the_first_thousands_share_a_record);
+    check_run("offload policy", "class of a function is the class of its library",
+              class_of_a_function_is_the_class_of_its_library);
+    check_run("offload policy", "library is listed by the beginning of its file name",
+              library_is_listed_by_the_beginning_of_its_file_name);
+    check_run("offload policy", "changed lists apply to functions with a record",
+              changed_lists_apply_to_functions_with_a_record);
+    check_run("offload policy", "library is known good only with tested companions",
+              library_is_known_good_only_with_tested_companions);
+    check_run("offload policy", "functions of libc are judged one by one", functions_of_libc_are_judged_one_by_one);
+    check_run("offload policy", "function that blocked the loop is reported once",
+              function_that_blocked_the_loop_is_reported_once);
+    check_run("offload policy", "function counts as slow after several slow calls",
+              function_counts_as_slow_after_several_slow_calls);
+    check_run("offload policy", "expected duration rises fast and falls slowly",
+              expected_duration_rises_fast_and_falls_slowly);
+    check_run("offload policy", "function computes if most of its time is cpu time",
+              function_computes_if_most_of_its_time_is_cpu_time);
+    check_run("offload policy", "quick function does not count as computing",
+              quick_function_does_not_count_as_computing);
+    check_run("offload policy", "functions beyond the limit share a record", functions_beyond_the_limit_share_a_record);
     return check_end();
 }

@@ -139,7 +139,7 @@ static void *call_back(void *data)
  * --------------------------------------------------------------------------------------------------------------
  */
 
-static void a_job_gives_its_result_and_errno(void)
+static void job_returns_its_result_and_errno(void)
 {
     int error = 42;
     waiting_job job;
@@ -153,7 +153,7 @@ static void a_job_gives_its_result_and_errno(void)
     CHECK_EQUAL(0, heddle_threads_read_statistics().threads);
 }
 
-static void jobs_that_wait_for_later_ones_end(void)
+static void jobs_that_wait_for_later_jobs_end(void)
 {
     enum { NUMBER = 100 };
     static waiting_job jobs[NUMBER];
@@ -174,7 +174,7 @@ static void jobs_that_wait_for_later_ones_end(void)
     end_threads();
 }
 
-static void who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread(void)
+static void job_behind_an_abandoned_job_gets_a_thread(void)
 {
     enum { NUMBER = 120 };
     static waiting_job jobs[NUMBER];
@@ -196,7 +196,7 @@ static void who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread(void)
     end_threads();
 }
 
-static void a_job_that_has_not_begun_is_taken_back(void)
+static void job_that_has_not_begun_is_withdrawn(void)
 {
     int number = 2;
     waiting_job job = {.job = {.function = meet, .data = &number, .notify = tell}};
@@ -209,7 +209,7 @@ static void a_job_that_has_not_begun_is_taken_back(void)
     CHECK_EQUAL(0, job.told);
 }
 
-static void a_running_job_is_told_to_end(void)
+static void running_job_is_unblocked(void)
 {
     int number = 2;
     waiting_job job;
@@ -225,7 +225,7 @@ static void a_running_job_is_told_to_end(void)
     end_threads();
 }
 
-static void a_callback_is_answered_by_who_waits(void)
+static void callback_runs_in_the_waiting_thread(void)
 {
     int value;
     waiting_job job;
@@ -241,7 +241,7 @@ static void a_callback_is_answered_by_who_waits(void)
     end_threads();
 }
 
-static void nobody_is_told_of_an_abandoned_job(void)
+static void abandoned_job_posts_no_completion(void)
 {
     int number = 2;
     waiting_job job, asking;
@@ -260,7 +260,7 @@ static void nobody_is_told_of_an_abandoned_job(void)
     CHECK_EQUAL(1, asking.told);
 }
 
-static void a_child_has_an_empty_queue_and_no_threads(void)
+static void forked_child_has_an_empty_queue_and_no_threads(void)
 {
 #ifdef __SANITIZE_THREAD__
     SKIP("ThreadSanitizer starts no threads in a child");
@@ -290,7 +290,7 @@ static void a_child_has_an_empty_queue_and_no_threads(void)
     end_threads();
 }
 
-static void many_jobs_are_told_of_once_each(void)
+static void many_jobs_post_one_completion_each(void)
 {
     enum { NUMBER = 2000 };
     static waiting_job jobs[NUMBER];
@@ -312,7 +312,7 @@ static void many_jobs_are_told_of_once_each(void)
     end_threads();
 }
 
-static void brief_jobs_one_after_another_are_told_of_once_each(void)
+static void brief_jobs_in_sequence_post_one_completion_each(void)
 {
     enum { NUMBER = 20000 };
     int error = 7, expected = 0;
@@ -334,7 +334,7 @@ static void brief_jobs_one_after_another_are_told_of_once_each(void)
     end_threads();
 }
 
-static void nobody_spins_for_a_job_beside_others(void)
+static void no_thread_spins_for_a_job_among_others(void)
 {
     int number = MOST;
     waiting_job jobs[MOST], job;
@@ -364,7 +364,7 @@ static int times_left_out(heddle_spin *spin)
     return times;
 }
 
-static void spinning_in_vain_is_left_out_for_ever_longer(void)
+static void unsuccessful_spinning_is_skipped_for_longer_each_time(void)
 {
     heddle_spin spin = {0};
     CHECK_EQUAL(0, times_left_out(&spin));
@@ -376,7 +376,7 @@ static void spinning_in_vain_is_left_out_for_ever_longer(void)
     CHECK_EQUAL(1023, times_left_out(&spin));
 }
 
-static void spinning_begins_anew_when_it_was_of_use_several_times(void)
+static void spinning_resumes_after_several_successes(void)
 {
     heddle_spin spin = {0};
     for (int i = 0; i < 5; i++)
@@ -401,7 +401,7 @@ static void unblock_under_the_lock(void *data)
     cancel(data);
 }
 
-static void the_unblocking_function_is_called_once_and_without_the_lock(void)
+static void unblocking_function_is_called_once_and_without_the_lock(void)
 {
     int number = 2;
     waiting_job job = {.job = {.function = meet, .data = &number, .notify = tell, .unblock = unblock_under_the_lock}};
@@ -419,25 +419,24 @@ static void the_unblocking_function_is_called_once_and_without_the_lock(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("offload threads", "a job gives its result and errno", a_job_gives_its_result_and_errno);
-    check_run("offload threads", "the unblocking function is called once, and without the lock",
-              the_unblocking_function_is_called_once_and_without_the_lock);
-    check_run("offload threads", "jobs that wait for later ones end", jobs_that_wait_for_later_ones_end);
-    check_run("offload threads", "who waits behind a job that nobody asks for gets a thread",
-              who_waits_behind_a_job_that_nobody_asks_for_gets_a_thread);
-    check_run("offload threads", "a job that has not begun is taken back", a_job_that_has_not_begun_is_taken_back);
-    check_run("offload threads", "a running job is told to end", a_running_job_is_told_to_end);
-    check_run("offload threads", "a callback is answered by who waits", a_callback_is_answered_by_who_waits);
-    check_run("offload threads", "nobody is told of an abandoned job", nobody_is_told_of_an_abandoned_job);
-    check_run("offload threads", "a child has an empty queue and no threads",
-              a_child_has_an_empty_queue_and_no_threads);
-    check_run("offload threads", "many jobs are told of once each", many_jobs_are_told_of_once_each);
-    check_run("offload threads", "brief jobs one after another are told of once each",
-              brief_jobs_one_after_another_are_told_of_once_each);
-    check_run("offload threads", "nobody spins for a job beside others", nobody_spins_for_a_job_beside_others);
-    check_run("offload threads", "spinning in vain is left out for ever longer",
-              spinning_in_vain_is_left_out_for_ever_longer);
-    check_run("offload threads", "spinning begins anew when it was of use several times",
-              spinning_begins_anew_when_it_was_of_use_several_times);
+    check_run("offload threads", "job returns its result and errno", job_returns_its_result_and_errno);
+    check_run("offload threads", "unblocking function is called once and without the lock",
+              unblocking_function_is_called_once_and_without_the_lock);
+    check_run("offload threads", "jobs that wait for later jobs end", jobs_that_wait_for_later_jobs_end);
+    check_run("offload threads", "job behind an abandoned job gets a thread",
+              job_behind_an_abandoned_job_gets_a_thread);
+    check_run("offload threads", "job that has not begun is withdrawn", job_that_has_not_begun_is_withdrawn);
+    check_run("offload threads", "running job is unblocked", running_job_is_unblocked);
+    check_run("offload threads", "callback runs in the waiting thread", callback_runs_in_the_waiting_thread);
+    check_run("offload threads", "abandoned job posts no completion", abandoned_job_posts_no_completion);
+    check_run("offload threads", "forked child has an empty queue and no threads",
+              forked_child_has_an_empty_queue_and_no_threads);
+    check_run("offload threads", "many jobs post one completion each", many_jobs_post_one_completion_each);
+    check_run("offload threads", "brief jobs in sequence post one completion each",
+              brief_jobs_in_sequence_post_one_completion_each);
+    check_run("offload threads", "no thread spins for a job among others", no_thread_spins_for_a_job_among_others);
+    check_run("offload threads", "unsuccessful spinning is skipped for longer each time",
+              unsuccessful_spinning_is_skipped_for_longer_each_time);
+    check_run("offload threads", "spinning resumes after several successes", spinning_resumes_after_several_successes);
     return check_end();
 }

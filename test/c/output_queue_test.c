@@ -115,7 +115,7 @@ static void end(void)
     CHECK(queue.bytes == NULL && queue.pieces == NULL);
 }
 
-static void an_empty_one_holds_nothing(void)
+static void empty_queue_holds_no_memory(void)
 {
     struct iovec found[1];
     start();
@@ -128,7 +128,7 @@ static void an_empty_one_holds_nothing(void)
     end();
 }
 
-static void bytes_side_by_side_are_one_piece(void)
+static void adjacent_bytes_are_one_piece(void)
 {
     start();
     for (int i = 0; i < 1000; i++) {
@@ -139,7 +139,7 @@ static void bytes_side_by_side_are_one_piece(void)
     end();
 }
 
-static void short_strings_are_copied_and_long_ones_are_not(void)
+static void short_strings_are_copied_and_long_strings_are_kept(void)
 {
     start();
     static char own[LONG];
@@ -157,7 +157,7 @@ static void short_strings_are_copied_and_long_ones_are_not(void)
     clear();
 }
 
-static void a_string_is_marked_until_its_last_byte_is_sent(void)
+static void string_is_marked_until_its_last_byte_is_sent(void)
 {
     start();
     VALUE first = add_string(LONG, 5), second = add_string(LONG, 0);
@@ -174,7 +174,7 @@ static void a_string_is_marked_until_its_last_byte_is_sent(void)
     CHECK_EQUAL(3, marks);
 }
 
-static void no_more_pieces_than_asked_for(void)
+static void pieces_do_not_exceed_the_requested_number(void)
 {
     start();
     for (int i = 0; i < 10; i++) {
@@ -188,7 +188,7 @@ static void no_more_pieces_than_asked_for(void)
 }
 
 /* A peer that is always a little behind: neither bytes nor pieces may grow with what was sent in all. */
-static void one_that_never_gets_empty_does_not_grow(void)
+static void queue_that_is_never_empty_does_not_grow(void)
 {
     start();
     add_bytes(1000);
@@ -208,7 +208,7 @@ static void one_that_never_gets_empty_does_not_grow(void)
     end();
 }
 
-static void anything_in_any_order(void)
+static void random_operations_match_a_model(void)
 {
     for (unsigned round = 0; round < 300; round++) {
         start();
@@ -236,12 +236,14 @@ static void anything_in_any_order(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("output queue", "an empty one holds nothing", an_empty_one_holds_nothing);
-    check_run("output queue", "bytes side by side are one piece", bytes_side_by_side_are_one_piece);
-    check_run("output queue", "short strings are copied", short_strings_are_copied_and_long_ones_are_not);
-    check_run("output queue", "a string is marked until it is sent", a_string_is_marked_until_its_last_byte_is_sent);
-    check_run("output queue", "no more pieces than asked for", no_more_pieces_than_asked_for);
-    check_run("output queue", "one that never gets empty does not grow", one_that_never_gets_empty_does_not_grow);
-    check_run("output queue", "anything in any order", anything_in_any_order);
+    check_run("output queue", "empty queue holds no memory", empty_queue_holds_no_memory);
+    check_run("output queue", "adjacent bytes are one piece", adjacent_bytes_are_one_piece);
+    check_run("output queue", "short strings are copied and long strings are kept",
+              short_strings_are_copied_and_long_strings_are_kept);
+    check_run("output queue", "string is marked until its last byte is sent",
+              string_is_marked_until_its_last_byte_is_sent);
+    check_run("output queue", "pieces do not exceed the requested number", pieces_do_not_exceed_the_requested_number);
+    check_run("output queue", "queue that is never empty does not grow", queue_that_is_never_empty_does_not_grow);
+    check_run("output queue", "random operations match a model", random_operations_match_a_model);
     return check_end();
 }

@@ -30,7 +30,7 @@ static void wait_since(uint32_t slot, int64_t milliseconds)
     heddle_pool_wait(&scoreboard, pool, slot, NOW - milliseconds * 1000000);
 }
 
-static void a_limit_holds_for_all_workers(void)
+static void limit_applies_to_all_workers_together(void)
 {
     open_pool(TOTAL);
     for (uint32_t i = 0; i < TOTAL; i++)
@@ -46,7 +46,7 @@ static void a_limit_holds_for_all_workers(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void a_name_stands_for_one_pool(void)
+static void name_identifies_one_pool(void)
 {
     open_pool(TOTAL);
     CHECK_EQUAL((int)pool, heddle_pool_open(&scoreboard, KEY, 1));
@@ -58,7 +58,7 @@ static void a_name_stands_for_one_pool(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void what_a_worker_had_comes_back_when_it_has_ended(void)
+static void shares_of_an_ended_worker_are_released(void)
 {
     open_pool(TOTAL);
     for (int i = 0; i < 3; i++)
@@ -73,7 +73,7 @@ static void what_a_worker_had_comes_back_when_it_has_ended(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void the_worker_with_fewest_is_served_first(void)
+static void worker_with_the_fewest_shares_is_served_first(void)
 {
     open_pool(TOTAL);
     for (int i = 0; i < 3; i++)
@@ -88,7 +88,7 @@ static void the_worker_with_fewest_is_served_first(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void of_two_with_as_many_the_one_that_waits_longer_is_first(void)
+static void worker_that_waits_longer_is_served_first_among_equals(void)
 {
     open_pool(1);
     wait_since(0, 10);
@@ -103,7 +103,7 @@ static void of_two_with_as_many_the_one_that_waits_longer_is_first(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void nobody_defers_while_enough_is_free(void)
+static void no_worker_defers_while_enough_shares_are_free(void)
 {
     open_pool(TOTAL);
     CHECK(take(0));
@@ -114,7 +114,7 @@ static void nobody_defers_while_enough_is_free(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void nobody_defers_to_a_worker_that_is_held_up(void)
+static void no_worker_defers_to_a_stuck_worker(void)
 {
     open_pool(1);
     wait_since(1, HEDDLE_POOL_PATIENCE / 1000000 + 1);
@@ -123,7 +123,7 @@ static void nobody_defers_to_a_worker_that_is_held_up(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void a_change_is_announced_to_workers_that_wait(void)
+static void change_is_announced_to_waiting_workers(void)
 {
     open_pool(1);
     uint32_t before = atomic_load(&scoreboard.header->pool_changes);
@@ -160,7 +160,7 @@ static void *take_and_return(void *slot)
     return NULL;
 }
 
-static void workers_that_race_never_have_more(void)
+static void concurrent_workers_never_exceed_the_limit(void)
 {
     pthread_t threads[SLOTS];
     open_pool(2);
@@ -176,16 +176,17 @@ static void workers_that_race_never_have_more(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("pool shares", "a limit holds for all workers", a_limit_holds_for_all_workers);
-    check_run("pool shares", "a name stands for one pool", a_name_stands_for_one_pool);
-    check_run("pool shares", "what a worker had comes back when it has ended",
-              what_a_worker_had_comes_back_when_it_has_ended);
-    check_run("pool shares", "the worker with fewest is served first", the_worker_with_fewest_is_served_first);
-    check_run("pool shares", "of two with as many, the one that waits longer is first",
-              of_two_with_as_many_the_one_that_waits_longer_is_first);
-    check_run("pool shares", "nobody defers while enough is free", nobody_defers_while_enough_is_free);
-    check_run("pool shares", "nobody defers to a worker that is held up", nobody_defers_to_a_worker_that_is_held_up);
-    check_run("pool shares", "a change is announced to workers that wait", a_change_is_announced_to_workers_that_wait);
-    check_run("pool shares", "workers that race never have more", workers_that_race_never_have_more);
+    check_run("pool shares", "limit applies to all workers together", limit_applies_to_all_workers_together);
+    check_run("pool shares", "name identifies one pool", name_identifies_one_pool);
+    check_run("pool shares", "shares of an ended worker are released", shares_of_an_ended_worker_are_released);
+    check_run("pool shares", "worker with the fewest shares is served first",
+              worker_with_the_fewest_shares_is_served_first);
+    check_run("pool shares", "worker that waits longer is served first among equals",
+              worker_that_waits_longer_is_served_first_among_equals);
+    check_run("pool shares", "no worker defers while enough shares are free",
+              no_worker_defers_while_enough_shares_are_free);
+    check_run("pool shares", "no worker defers to a stuck worker", no_worker_defers_to_a_stuck_worker);
+    check_run("pool shares", "change is announced to waiting workers", change_is_announced_to_waiting_workers);
+    check_run("pool shares", "concurrent workers never exceed the limit", concurrent_workers_never_exceed_the_limit);
     return check_end();
 }

@@ -26,12 +26,12 @@ static void expect(long result, const char *bytes, size_t size)
     check_promises(bytes, size);
 }
 
-static void the_corpus_keeps_its_promises(void)
+static void corpus_of_proxy_headers_keeps_the_invariants(void)
 {
     CHECK(check_corpus("proxy_header") >= 8);
 }
 
-static void lines_are_read(void)
+static void headers_of_version_1_are_parsed(void)
 {
     heddle_proxy_header header;
     const char *line = "PROXY TCP4 192.0.2.7 198.51.100.1 56324 443\r\nGET /";
@@ -53,7 +53,7 @@ static void lines_are_read(void)
     expect(107, longest, 107);
 }
 
-static void lines_that_are_wrong_are_refused(void)
+static void malformed_headers_of_version_1_are_rejected(void)
 {
     const char *wrong[] = {
         "PROXY \r\n", "PROXY TCP4\r\n", "PROXY TCP5 1.2.3.4 1.2.3.4 1 2\r\n", "PROXY TCP4 1.2.3.4 1.2.3.4 1\r\n",
@@ -79,7 +79,7 @@ static void lines_that_are_wrong_are_refused(void)
     expect(-1, line, 108);
 }
 
-static void binary_ones_are_read(void)
+static void headers_of_version_2_are_parsed(void)
 {
     heddle_proxy_header header;
     char bytes[1024];
@@ -107,7 +107,7 @@ static void binary_ones_are_read(void)
     check_promises(bytes, size);
 }
 
-static void binary_ones_that_are_wrong_are_refused(void)
+static void malformed_headers_of_version_2_are_rejected(void)
 {
     char bytes[1024], rest[400] = {0};
     const struct {
@@ -124,7 +124,7 @@ static void binary_ones_that_are_wrong_are_refused(void)
     expect(0, "\r\n\r\n\0\r\nQUIT", 11);
 }
 
-static void any_byte_anywhere_keeps_the_promises(void)
+static void any_byte_at_any_place_keeps_the_invariants(void)
 {
     char bytes[64];
     size_t size = binary(bytes, 0x21, 0x11,
@@ -149,11 +149,15 @@ static void any_byte_anywhere_keeps_the_promises(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("PROXY protocol", "the corpus keeps its promises", the_corpus_keeps_its_promises);
-    check_run("PROXY protocol", "lines are read", lines_are_read);
-    check_run("PROXY protocol", "lines that are wrong are refused", lines_that_are_wrong_are_refused);
-    check_run("PROXY protocol", "binary ones are read", binary_ones_are_read);
-    check_run("PROXY protocol", "binary ones that are wrong are refused", binary_ones_that_are_wrong_are_refused);
-    check_run("PROXY protocol", "any byte anywhere keeps the promises", any_byte_anywhere_keeps_the_promises);
+    check_run("PROXY protocol", "corpus of proxy headers keeps the invariants",
+              corpus_of_proxy_headers_keeps_the_invariants);
+    check_run("PROXY protocol", "headers of version 1 are parsed", headers_of_version_1_are_parsed);
+    check_run("PROXY protocol", "malformed headers of version 1 are rejected",
+              malformed_headers_of_version_1_are_rejected);
+    check_run("PROXY protocol", "headers of version 2 are parsed", headers_of_version_2_are_parsed);
+    check_run("PROXY protocol", "malformed headers of version 2 are rejected",
+              malformed_headers_of_version_2_are_rejected);
+    check_run("PROXY protocol", "any byte at any place keeps the invariants",
+              any_byte_at_any_place_keeps_the_invariants);
     return check_end();
 }

@@ -75,7 +75,7 @@ static void offsets_count_the_messages_of_all_topics(void)
     heddle_history_close(&history);
 }
 
-static void a_position_that_was_never_given_is_refused(void)
+static void unknown_position_is_rejected(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
@@ -86,7 +86,7 @@ static void a_position_that_was_never_given_is_refused(void)
     heddle_history_close(&history);
 }
 
-static void what_is_beyond_the_count_is_gone(void)
+static void messages_beyond_the_maximum_number_are_lost(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 3);
@@ -97,7 +97,7 @@ static void what_is_beyond_the_count_is_gone(void)
     heddle_history_close(&history);
 }
 
-static void what_is_too_old_is_gone(void)
+static void messages_that_are_too_old_are_lost(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
@@ -108,7 +108,7 @@ static void what_is_too_old_is_gone(void)
     heddle_history_close(&history);
 }
 
-static void what_was_overwritten_is_gone_and_is_noticed(void)
+static void overwritten_messages_are_lost_and_reported(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     char large[9000];
@@ -129,7 +129,7 @@ static void what_was_overwritten_is_gone_and_is_noticed(void)
 }
 
 /* A reader that follows finds every record, also where the log begins again. */
-static void a_reader_follows_over_the_end_of_the_log(void)
+static void reader_continues_after_the_end_of_the_log(void)
 {
     heddle_history_state state;
     open_history(64, 100);
@@ -148,7 +148,7 @@ static void a_reader_follows_over_the_end_of_the_log(void)
     heddle_history_close(&history);
 }
 
-static void what_a_forgotten_topic_had_is_gone(void)
+static void messages_of_a_forgotten_topic_are_lost(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(8, 100); /* one set */
@@ -168,7 +168,7 @@ static int64_t offset_before(const char *topic, int64_t age)
     return heddle_history_offset_before(&history, topic, strlen(topic), age, &state);
 }
 
-static void what_a_forgotten_topic_had_lately_is_gone(void)
+static void recent_messages_of_a_forgotten_topic_are_lost(void)
 {
     const int64_t minute = INT64_C(60000000000);
     open_history(8, 100); /* one set */
@@ -185,7 +185,7 @@ static void what_a_forgotten_topic_had_lately_is_gone(void)
 }
 
 /* Whatever room it takes in the table: nothing of it is missing after a position from before. */
-static void a_fresh_topic_begins_without_a_gap(void)
+static void new_topic_begins_without_a_gap(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     heddle_history_state state;
@@ -201,7 +201,7 @@ static void a_fresh_topic_begins_without_a_gap(void)
 
 /* -- following a backend ------------------------------------------------------------------------------------------- */
 
-static void a_history_that_follows_takes_the_offsets_it_is_given(void)
+static void history_that_follows_a_backend_takes_its_offsets(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
@@ -220,7 +220,7 @@ static void a_history_that_follows_takes_the_offsets_it_is_given(void)
     heddle_history_close(&history);
 }
 
-static void a_new_epoch_or_a_loss_makes_what_was_there_unknown(void)
+static void new_epoch_or_loss_invalidates_earlier_positions(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(8, 100);
@@ -244,7 +244,7 @@ static void a_new_epoch_or_a_loss_makes_what_was_there_unknown(void)
     heddle_history_close(&history);
 }
 
-static void a_message_that_is_too_large_is_refused(void)
+static void too_large_message_is_rejected(void)
 {
     static char large[65536];
     heddle_history_state state;
@@ -269,7 +269,7 @@ static void end_within(void (*child)(void))
     CHECK(WIFSIGNALED(status));
 }
 
-static void a_process_that_stops_with_the_mutex_is_not_waited_for(void)
+static void lock_held_by_a_stopped_process_times_out(void)
 {
     heddle_history_state state;
     int locked[2];
@@ -301,7 +301,7 @@ static void write_half(void)
     write_words(&history, lsn, text, sizeof(text));
 }
 
-static void a_process_killed_while_it_writes_leaves_nothing(void)
+static void process_killed_during_a_write_leaves_no_message(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
@@ -330,7 +330,7 @@ static void write_journal(void)
     atomic_store(&header->journal.complete, 1);
 }
 
-static void a_process_killed_after_it_has_written_leaves_the_message(void)
+static void process_killed_after_a_write_leaves_the_message(void)
 {
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], offset;
     open_history(64, 100);
@@ -343,7 +343,7 @@ static void a_process_killed_after_it_has_written_leaves_the_message(void)
     heddle_history_close(&history);
 }
 
-static void another_program_goes_on_with_the_descriptors(void)
+static void another_program_continues_with_the_descriptors(void)
 {
     heddle_history other;
     heddle_history_state state, of_other;
@@ -358,7 +358,7 @@ static void another_program_goes_on_with_the_descriptors(void)
     heddle_history_close(&history);
 }
 
-static void memory_of_another_kind_is_refused(void)
+static void memory_of_another_format_is_rejected(void)
 {
     heddle_history other;
     heddle_shared_memory memory;
@@ -389,7 +389,7 @@ static void *write_many(void *data)
 }
 
 /* What it reads is whole, and each topic's offsets only rise; what it was too slow for is said. */
-static void readers_and_writers_meet(void)
+static void concurrent_readers_and_writers_see_whole_messages(void)
 {
     pthread_t threads[WRITERS];
     char *topics[WRITERS] = {"a", "b", "c"};
@@ -440,27 +440,29 @@ int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
     check_run("history", "offsets count the messages of all topics", offsets_count_the_messages_of_all_topics);
-    check_run("history", "a position that was never given is refused", a_position_that_was_never_given_is_refused);
-    check_run("history", "what is beyond the count is gone", what_is_beyond_the_count_is_gone);
-    check_run("history", "what is too old is gone", what_is_too_old_is_gone);
-    check_run("history", "what was overwritten is gone and is noticed", what_was_overwritten_is_gone_and_is_noticed);
-    check_run("history", "a reader follows over the end of the log", a_reader_follows_over_the_end_of_the_log);
-    check_run("history", "what a forgotten topic had is gone", what_a_forgotten_topic_had_is_gone);
-    check_run("history", "what a forgotten topic had lately is gone", what_a_forgotten_topic_had_lately_is_gone);
-    check_run("history", "a fresh topic begins without a gap", a_fresh_topic_begins_without_a_gap);
-    check_run("history", "a history that follows takes the offsets it is given",
-              a_history_that_follows_takes_the_offsets_it_is_given);
-    check_run("history", "a new epoch or a loss makes what was there unknown",
-              a_new_epoch_or_a_loss_makes_what_was_there_unknown);
-    check_run("history", "a message that is too large is refused", a_message_that_is_too_large_is_refused);
-    check_run("history", "a process that stops with the mutex is not waited for",
-              a_process_that_stops_with_the_mutex_is_not_waited_for);
-    check_run("history", "a process killed while it writes leaves nothing",
-              a_process_killed_while_it_writes_leaves_nothing);
-    check_run("history", "a process killed after it has written leaves the message",
-              a_process_killed_after_it_has_written_leaves_the_message);
-    check_run("history", "another program goes on with the descriptors", another_program_goes_on_with_the_descriptors);
-    check_run("history", "memory of another kind is refused", memory_of_another_kind_is_refused);
-    check_run("history", "readers and writers meet", readers_and_writers_meet);
+    check_run("history", "unknown position is rejected", unknown_position_is_rejected);
+    check_run("history", "messages beyond the maximum number are lost", messages_beyond_the_maximum_number_are_lost);
+    check_run("history", "messages that are too old are lost", messages_that_are_too_old_are_lost);
+    check_run("history", "overwritten messages are lost and reported", overwritten_messages_are_lost_and_reported);
+    check_run("history", "reader continues after the end of the log", reader_continues_after_the_end_of_the_log);
+    check_run("history", "messages of a forgotten topic are lost", messages_of_a_forgotten_topic_are_lost);
+    check_run("history", "recent messages of a forgotten topic are lost",
+              recent_messages_of_a_forgotten_topic_are_lost);
+    check_run("history", "new topic begins without a gap", new_topic_begins_without_a_gap);
+    check_run("history", "history that follows a backend takes its offsets",
+              history_that_follows_a_backend_takes_its_offsets);
+    check_run("history", "new epoch or loss invalidates earlier positions",
+              new_epoch_or_loss_invalidates_earlier_positions);
+    check_run("history", "too large message is rejected", too_large_message_is_rejected);
+    check_run("history", "lock held by a stopped process times out", lock_held_by_a_stopped_process_times_out);
+    check_run("history", "process killed during a write leaves no message",
+              process_killed_during_a_write_leaves_no_message);
+    check_run("history", "process killed after a write leaves the message",
+              process_killed_after_a_write_leaves_the_message);
+    check_run("history", "another program continues with the descriptors",
+              another_program_continues_with_the_descriptors);
+    check_run("history", "memory of another format is rejected", memory_of_another_format_is_rejected);
+    check_run("history", "concurrent readers and writers see whole messages",
+              concurrent_readers_and_writers_see_whole_messages);
     return check_end();
 }

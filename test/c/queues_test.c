@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-static void a_ring_gives_back_in_order(void)
+static void ring_returns_tokens_in_order(void)
 {
     heddle_token_ring ring = {0};
     uint64_t pushed = 0, shifted = 0;
@@ -21,7 +21,7 @@ static void a_ring_gives_back_in_order(void)
     heddle_token_ring_free(&ring);
 }
 
-static void a_ring_grows_with_what_is_in_it(void)
+static void ring_keeps_its_tokens_when_it_grows(void)
 {
     heddle_token_ring ring = {0};
     uint64_t pushed = 0, shifted = 0;
@@ -39,7 +39,7 @@ static void a_ring_grows_with_what_is_in_it(void)
 }
 
 /* After 2^32 tokens the counters begin again. */
-static void a_rings_counters_wrap(void)
+static void counters_of_a_ring_may_wrap(void)
 {
     heddle_token_ring ring = {0};
     CHECK_EQUAL(0, heddle_token_ring_reserve(&ring, 64));
@@ -81,7 +81,7 @@ static void post(int writer, int number)
     heddle_inbox_post(&inbox, &message->message);
 }
 
-static void messages_are_opened_in_the_order_they_came(void)
+static void messages_are_opened_in_the_order_of_arrival(void)
 {
     CHECK(heddle_inbox_empty(&inbox));
     for (int i = 0; i < 10; i++)
@@ -101,7 +101,7 @@ static void *write_letters(void *writer)
     return NULL;
 }
 
-static void no_message_of_many_writers_is_lost(void)
+static void messages_of_many_writers_are_not_lost(void)
 {
     pthread_t threads[WRITERS];
     for (intptr_t i = 0; i < WRITERS; i++)
@@ -116,10 +116,10 @@ static void no_message_of_many_writers_is_lost(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("ring", "gives back in order", a_ring_gives_back_in_order);
-    check_run("ring", "grows with what is in it", a_ring_grows_with_what_is_in_it);
-    check_run("ring", "counters wrap", a_rings_counters_wrap);
-    check_run("inbox", "messages are opened in the order they came", messages_are_opened_in_the_order_they_came);
-    check_run("inbox", "no message of many writers is lost", no_message_of_many_writers_is_lost);
+    check_run("ring", "ring returns tokens in order", ring_returns_tokens_in_order);
+    check_run("ring", "ring keeps its tokens when it grows", ring_keeps_its_tokens_when_it_grows);
+    check_run("ring", "counters of a ring may wrap", counters_of_a_ring_may_wrap);
+    check_run("inbox", "messages are opened in the order of arrival", messages_are_opened_in_the_order_of_arrival);
+    check_run("inbox", "messages of many writers are not lost", messages_of_many_writers_are_not_lost);
     return check_end();
 }

@@ -15,7 +15,7 @@ static uint64_t count_of(const heddle_duration_series *series)
     return count;
 }
 
-static void a_bound_belongs_to_the_bucket_below_it(void)
+static void duration_equal_to_a_bound_counts_in_the_lower_bucket(void)
 {
     memset(&durations, 0, sizeof(durations));
     const int64_t ms = 1000000;
@@ -30,7 +30,7 @@ static void a_bound_belongs_to_the_bucket_below_it(void)
     CHECK_EQUAL(10010 * ms + 2, (int64_t)series->sum);
 }
 
-static void combinations_are_apart(void)
+static void combinations_have_separate_histograms(void)
 {
     memset(&durations, 0, sizeof(durations));
     heddle_request_durations_add(&durations, HEDDLE_GET, false, 11, 200, 1);
@@ -43,7 +43,7 @@ static void combinations_are_apart(void)
     CHECK_EQUAL(0, count_of(&durations.series[HEDDLE_DURATION_SERIES]));
 }
 
-static void combinations_without_room_are_counted_together(void)
+static void combinations_beyond_the_limit_are_counted_together(void)
 {
     memset(&durations, 0, sizeof(durations));
     for (int status = 100; status < 400; status++)
@@ -56,9 +56,10 @@ static void combinations_without_room_are_counted_together(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("request durations", "a bound belongs to the bucket below it", a_bound_belongs_to_the_bucket_below_it);
-    check_run("request durations", "combinations are apart", combinations_are_apart);
-    check_run("request durations", "combinations without room are counted together",
-              combinations_without_room_are_counted_together);
+    check_run("request durations", "duration equal to a bound counts in the lower bucket",
+              duration_equal_to_a_bound_counts_in_the_lower_bucket);
+    check_run("request durations", "combinations have separate histograms", combinations_have_separate_histograms);
+    check_run("request durations", "combinations beyond the limit are counted together",
+              combinations_beyond_the_limit_are_counted_together);
     return check_end();
 }

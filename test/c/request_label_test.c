@@ -19,7 +19,7 @@ static void is_label(const char *expected, const char *method, const char *targe
     CHECK(strcmp(expected, label) == 0);
 }
 
-static void ids_in_paths_are_all_the_same(void)
+static void ids_in_paths_become_the_same_text(void)
 {
     is_label("GET /", "GET", "/");
     is_label("GET /", "GET", "");
@@ -42,7 +42,7 @@ static void ids_in_paths_are_all_the_same(void)
 }
 
 /* Tokens of password resets, invitations, sessions and unsubscriptions are in paths, too. */
-static void secrets_in_paths_are_no_part_of_a_label(void)
+static void secrets_in_paths_do_not_appear_in_a_label(void)
 {
     is_label("GET /reset/:id", "GET", "/reset/k3jx9q2mz7w4v8tn");        /* base36 */
     is_label("GET /reset/:id", "GET", "/reset/WFhSMzVtY2dTQnhuTEtxYQ");  /* base64url */
@@ -64,7 +64,7 @@ static void secrets_in_paths_are_no_part_of_a_label(void)
     is_label("OTHER /", "ABCDEFGHIJKLMNOPQ", "/");
 }
 
-static void words_stay(void)
+static void words_in_paths_are_kept(void)
 {
     is_label("GET /how-to-write-tests-in-ruby", "GET", "/how-to-write-tests-in-ruby");
     is_label("GET /password_resets/edit", "GET", "/password_resets/edit");
@@ -76,7 +76,7 @@ static void words_stay(void)
     is_label("BASELINE-CONTROL /", "BASELINE-CONTROL", "/");
 }
 
-static void a_long_label_is_cut(void)
+static void long_label_is_truncated(void)
 {
     char target[1000], label[HEDDLE_REQUEST_LABEL];
     for (size_t i = 0; i < sizeof(target); i++)
@@ -96,7 +96,7 @@ static uint32_t hash_of_line(const char *line)
     return hash;
 }
 
-static void a_request_line_has_the_hash_of_its_label(void)
+static void hash_of_a_request_line_is_the_hash_of_its_label(void)
 {
     uint32_t hash = heddle_request_label_hash("GET", 3, "/users/7", 8);
     CHECK(hash != 0);
@@ -106,7 +106,7 @@ static void a_request_line_has_the_hash_of_its_label(void)
     CHECK(hash != hash_of_line("GET /users/8/edit HTTP/1.1\r\n"));
 }
 
-static void what_may_go_on_has_no_hash_yet(void)
+static void incomplete_request_line_has_no_hash(void)
 {
     CHECK_EQUAL(0, hash_of_line(""));
     CHECK_EQUAL(0, hash_of_line("\r\n"));
@@ -123,11 +123,11 @@ static void what_may_go_on_has_no_hash_yet(void)
 int main(int count, char **arguments)
 {
     check_filter = count > 1 ? arguments[1] : NULL;
-    RUN(ids_in_paths_are_all_the_same);
-    RUN(secrets_in_paths_are_no_part_of_a_label);
-    RUN(words_stay);
-    RUN(a_long_label_is_cut);
-    RUN(a_request_line_has_the_hash_of_its_label);
-    RUN(what_may_go_on_has_no_hash_yet);
+    RUN(ids_in_paths_become_the_same_text);
+    RUN(secrets_in_paths_do_not_appear_in_a_label);
+    RUN(words_in_paths_are_kept);
+    RUN(long_label_is_truncated);
+    RUN(hash_of_a_request_line_is_the_hash_of_its_label);
+    RUN(incomplete_request_line_has_no_hash);
     return check_end();
 }

@@ -70,7 +70,7 @@ static void check_small_buffers(heddle_head_form form, size_t needed)
     }
 }
 
-static void a_buffer_that_is_too_small_says_how_much_it_takes(void)
+static void too_small_buffer_reports_the_needed_size(void)
 {
     heddle_buffer whole = empty();
     write_whole(&whole, HEDDLE_AS_LINES);
@@ -96,7 +96,7 @@ static heddle_buffer unpack(const heddle_buffer *packed)
     return out;
 }
 
-static void packed_fields_are_those_that_are_not_about_the_connection(void)
+static void packed_fields_omit_fields_about_the_connection(void)
 {
     heddle_buffer packed = empty();
     write_whole(&packed, HEDDLE_AS_FIELDS);
@@ -118,7 +118,7 @@ static void packed_fields_are_those_that_are_not_about_the_connection(void)
     check_text("content-length: 0\n", &text);
 }
 
-static void refused_fields_leave_nothing_behind(void)
+static void rejected_fields_leave_no_bytes(void)
 {
     heddle_buffer out = empty();
     heddle_head_writer answer = answer_with(200);
@@ -139,7 +139,7 @@ static void refused_fields_leave_nothing_behind(void)
     CHECK_EQUAL(-1, answer.declared_length);
 }
 
-static void every_byte_is_found_at_every_place_of_a_value(void)
+static void forbidden_bytes_are_found_at_every_place_of_a_value(void)
 {
     for (size_t size = 1; size < 80; size++) {
         char *value = malloc(size); /* so that a sanitizer sees what is read beyond */
@@ -155,7 +155,7 @@ static void every_byte_is_found_at_every_place_of_a_value(void)
     CHECK(!heddle_value_is_forbidden(NULL, 0));
 }
 
-static void every_byte_of_a_name_is_a_tokens(void)
+static void names_may_have_only_bytes_of_tokens(void)
 {
     for (size_t size = 1; size < 24; size++) {
         for (int byte = 0; byte < 256; byte++) {
@@ -174,7 +174,7 @@ static void every_byte_of_a_name_is_a_tokens(void)
     }
 }
 
-static void plain_names_mean_nothing_to_the_server(void)
+static void plain_names_are_fields_that_the_server_only_copies(void)
 {
     static const char *const meaning[] = {
         "date", "status", "upgrade", "connection", "keep-alive", "content-length", "proxy-connection",
@@ -187,7 +187,7 @@ static void plain_names_mean_nothing_to_the_server(void)
         CHECK(heddle_head_writer_plain_name(plain[i], strlen(plain[i])));
 }
 
-static void dates_are_right_for_ten_thousand_years(void)
+static void dates_are_correct_for_ten_thousand_years(void)
 {
     static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
@@ -215,7 +215,7 @@ static void dates_are_right_for_ten_thousand_years(void)
     CHECK_EQUAL(0, strcmp("date: Sat, 01 Jan 0000 00:00:00 GMT\r\n", line));
 }
 
-static void chunk_heads_are_the_size_in_hexadecimal(void)
+static void chunk_heads_have_the_size_in_hexadecimal(void)
 {
     for (int bit = 0; bit < 64; bit++) {
         for (int more = -1; more <= 1; more++) {
@@ -228,7 +228,7 @@ static void chunk_heads_are_the_size_in_hexadecimal(void)
     }
 }
 
-static void rejections_are_whole_answers(void)
+static void rejections_are_complete_responses(void)
 {
     heddle_rejection rejection = {.status = 503, .reason = "too much is asked at once"};
     heddle_buffer out = empty();
@@ -254,16 +254,17 @@ static void rejections_are_whole_answers(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("answer", "packed fields are those that are not about the connection",
-              packed_fields_are_those_that_are_not_about_the_connection);
-    check_run("answer", "a buffer that is too small says how much it takes",
-              a_buffer_that_is_too_small_says_how_much_it_takes);
-    check_run("answer", "refused fields leave nothing behind", refused_fields_leave_nothing_behind);
-    check_run("answer", "every byte is found at every place of a value", every_byte_is_found_at_every_place_of_a_value);
-    check_run("answer", "every byte of a name is a token's", every_byte_of_a_name_is_a_tokens);
-    check_run("answer", "plain names mean nothing to the server", plain_names_mean_nothing_to_the_server);
-    check_run("answer", "dates are right for ten thousand years", dates_are_right_for_ten_thousand_years);
-    check_run("answer", "chunk heads are the size in hexadecimal", chunk_heads_are_the_size_in_hexadecimal);
-    check_run("answer", "refused are whole answers", rejections_are_whole_answers);
+    check_run("answer", "packed fields omit fields about the connection",
+              packed_fields_omit_fields_about_the_connection);
+    check_run("answer", "too small buffer reports the needed size", too_small_buffer_reports_the_needed_size);
+    check_run("answer", "rejected fields leave no bytes", rejected_fields_leave_no_bytes);
+    check_run("answer", "forbidden bytes are found at every place of a value",
+              forbidden_bytes_are_found_at_every_place_of_a_value);
+    check_run("answer", "names may have only bytes of tokens", names_may_have_only_bytes_of_tokens);
+    check_run("answer", "plain names are fields that the server only copies",
+              plain_names_are_fields_that_the_server_only_copies);
+    check_run("answer", "dates are correct for ten thousand years", dates_are_correct_for_ten_thousand_years);
+    check_run("answer", "chunk heads have the size in hexadecimal", chunk_heads_have_the_size_in_hexadecimal);
+    check_run("answer", "rejections are complete responses", rejections_are_complete_responses);
     return check_end();
 }

@@ -29,7 +29,7 @@ static int64_t due(const heddle_scoreboard_slot *reserve)
     return heddle_scoreboard_needs_reserve(&scoreboard, reserve, PATIENCE);
 }
 
-static void a_reserve_steps_in_when_the_last_worker_has_been_held_up_for_long_enough(void)
+static void reserve_serves_when_all_workers_have_been_stuck_for_long_enough(void)
 {
     CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
     heddle_scoreboard_slot *one = add(0, 0), *two = add(1, 0), *reserve = add(2, 1);
@@ -43,7 +43,7 @@ static void a_reserve_steps_in_when_the_last_worker_has_been_held_up_for_long_en
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void who_drains_or_is_gone_keeps_no_reserve_back(void)
+static void draining_and_ended_workers_do_not_keep_a_reserve_from_serving(void)
 {
     CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
     heddle_scoreboard_slot *one = add(0, 0), *two = add(1, 0), *reserve = add(2, 1);
@@ -58,7 +58,7 @@ static void who_drains_or_is_gone_keeps_no_reserve_back(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void a_second_reserve_waits_for_the_first_one(void)
+static void second_reserve_serves_only_when_the_first_one_is_stuck(void)
 {
     CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
     heddle_scoreboard_slot *one = add(0, 0), *first = add(1, 1), *second = add(2, 2);
@@ -71,7 +71,7 @@ static void a_second_reserve_waits_for_the_first_one(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void only_the_labels_of_those_that_are_held_up_now_count(void)
+static void only_labels_of_workers_that_are_stuck_now_count(void)
 {
     CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
     heddle_scoreboard_slot *one = add(0, 0);
@@ -91,9 +91,9 @@ static void only_the_labels_of_those_that_are_held_up_now_count(void)
 int main(int count, char **arguments)
 {
     check_filter = count > 1 ? arguments[1] : NULL;
-    RUN(a_reserve_steps_in_when_the_last_worker_has_been_held_up_for_long_enough);
-    RUN(who_drains_or_is_gone_keeps_no_reserve_back);
-    RUN(a_second_reserve_waits_for_the_first_one);
-    RUN(only_the_labels_of_those_that_are_held_up_now_count);
+    RUN(reserve_serves_when_all_workers_have_been_stuck_for_long_enough);
+    RUN(draining_and_ended_workers_do_not_keep_a_reserve_from_serving);
+    RUN(second_reserve_serves_only_when_the_first_one_is_stuck);
+    RUN(only_labels_of_workers_that_are_stuck_now_count);
     return check_end();
 }

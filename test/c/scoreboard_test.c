@@ -32,7 +32,7 @@ static void a_forged_count_of_used_slots_is_clamped(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void a_forged_count_of_slots_gives_out_none_beyond_the_mapping(void)
+static void forged_count_of_slots_assigns_no_slot_beyond_the_mapping(void)
 {
     open_scoreboard();
     scoreboard.header->slot_count = FORGED;
@@ -41,7 +41,7 @@ static void a_forged_count_of_slots_gives_out_none_beyond_the_mapping(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void a_header_that_claims_more_than_the_mapping_is_refused(void)
+static void header_that_claims_more_than_the_mapping_is_rejected(void)
 {
     open_scoreboard();
     scoreboard.header->slot_count = FORGED;
@@ -51,7 +51,7 @@ static void a_header_that_claims_more_than_the_mapping_is_refused(void)
 }
 
 /* Whoever maps it would be ended by SIGBUS. */
-static void the_memory_cannot_be_shrunk(void)
+static void memory_cannot_be_shrunk(void)
 {
     open_scoreboard();
     CHECK_EQUAL(-1, ftruncate(scoreboard.memory.fd, 0));
@@ -75,7 +75,7 @@ static bool has_sleeper(void)
     return heddle_scoreboard_has_sleeper(&scoreboard, &scoreboard.slots[0]);
 }
 
-static void a_worker_sleeps_that_accepts_and_has_room_and_no_tick(void)
+static void worker_counts_as_sleeping_if_it_accepts_has_room_and_is_between_ticks(void)
 {
     heddle_scoreboard_slot *other = open_two();
     CHECK(has_sleeper());
@@ -94,7 +94,7 @@ static void a_worker_sleeps_that_accepts_and_has_room_and_no_tick(void)
     heddle_scoreboard_close(&scoreboard);
 }
 
-static void a_queue_is_shorter_by_two_requests_at_least(void)
+static void queue_counts_as_shorter_from_two_requests_on(void)
 {
     heddle_scoreboard_slot *other = open_two(), *mine = &scoreboard.slots[0];
     other->tick_began = 1;
@@ -117,14 +117,14 @@ int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
     check_run("scoreboard", "a forged count of used slots is clamped", a_forged_count_of_used_slots_is_clamped);
-    check_run("scoreboard", "a forged count of slots gives out none beyond",
-              a_forged_count_of_slots_gives_out_none_beyond_the_mapping);
-    check_run("scoreboard", "a header that claims more is refused",
-              a_header_that_claims_more_than_the_mapping_is_refused);
-    check_run("scoreboard", "the memory can't be shrunk", the_memory_cannot_be_shrunk);
-    check_run("scoreboard", "a worker sleeps that accepts, and has room and no tick",
-              a_worker_sleeps_that_accepts_and_has_room_and_no_tick);
-    check_run("scoreboard", "a queue is shorter by two requests at least",
-              a_queue_is_shorter_by_two_requests_at_least);
+    check_run("scoreboard", "forged count of slots assigns no slot beyond the mapping",
+              forged_count_of_slots_assigns_no_slot_beyond_the_mapping);
+    check_run("scoreboard", "header that claims more than the mapping is rejected",
+              header_that_claims_more_than_the_mapping_is_rejected);
+    check_run("scoreboard", "memory cannot be shrunk", memory_cannot_be_shrunk);
+    check_run("scoreboard", "worker counts as sleeping if it accepts has room and is between ticks",
+              worker_counts_as_sleeping_if_it_accepts_has_room_and_is_between_ticks);
+    check_run("scoreboard", "queue counts as shorter from two requests on",
+              queue_counts_as_shorter_from_two_requests_on);
     return check_end();
 }

@@ -57,7 +57,7 @@ static void a_file_is_written_and_read(void)
     close_selector();
 }
 
-static void the_files_own_position_is_used_and_moved(void)
+static void position_of_the_file_is_used_and_moved(void)
 {
     open_selector();
     int fd = temporary_file();
@@ -97,7 +97,7 @@ static void a_read_waits_for_data(void)
 }
 
 /* Cancelled in each phase: before the kernel heard of it, and while it waits. */
-static void a_cancelled_read_owns_its_buffer_to_the_end(void)
+static void cancelled_read_owns_its_buffer_until_its_last_event(void)
 {
     int fds[2];
     char byte;
@@ -126,7 +126,7 @@ static void a_cancelled_read_owns_its_buffer_to_the_end(void)
     close_selector();
 }
 
-static void cancelling_twice_or_too_late_is_harmless(void)
+static void second_or_late_cancellation_does_nothing(void)
 {
     int fds[2];
     open_selector();
@@ -154,7 +154,7 @@ static void cancelling_twice_or_too_late_is_harmless(void)
     close_selector();
 }
 
-static void a_bad_descriptor_fails(void)
+static void operation_on_a_closed_descriptor_fails(void)
 {
     char byte;
     open_selector();
@@ -169,7 +169,7 @@ static void a_bad_descriptor_fails(void)
  * What the kernel still had must not be written after close has returned: the buffer is freed then. Many times,
  * since the kernel ends what is left of a closed ring in its own time.
  */
-static void closing_ends_what_is_under_way(void)
+static void close_ends_running_operations(void)
 {
     int fds[2];
     char byte;
@@ -269,12 +269,12 @@ static void waiting_for_a_child_is_cancelled(void)
 
 static const behaviour BEHAVIOURS[] = {
     {"a file is written and read", a_file_is_written_and_read, true},
-    {"the file's own position is used and moved", the_files_own_position_is_used_and_moved, true},
+    {"the file's own position is used and moved", position_of_the_file_is_used_and_moved, true},
     {"a read waits for data", a_read_waits_for_data, true},
-    {"a cancelled read owns its buffer to the end", a_cancelled_read_owns_its_buffer_to_the_end, true},
-    {"cancelling twice or too late is harmless", cancelling_twice_or_too_late_is_harmless, true},
-    {"a bad descriptor fails", a_bad_descriptor_fails, true},
-    {"closing ends what is under way", closing_ends_what_is_under_way, true},
+    {"cancelled read owns its buffer until its last event", cancelled_read_owns_its_buffer_until_its_last_event, true},
+    {"second or late cancellation does nothing", second_or_late_cancellation_does_nothing, true},
+    {"operation on a closed descriptor fails", operation_on_a_closed_descriptor_fails, true},
+    {"close ends running operations", close_ends_running_operations, true},
     {"a child is waited for", a_child_is_waited_for, true},
     {"waiting for a child is cancelled", waiting_for_a_child_is_cancelled, true},
 };

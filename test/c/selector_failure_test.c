@@ -125,7 +125,7 @@ static void *close_elsewhere(void *opened)
     return NULL;
 }
 
-static void opening_fails_whole(void)
+static void failed_open_leaves_nothing(void)
 {
     int failures = 0;
     for (int call = 1;; call++) {
@@ -149,7 +149,7 @@ static void opening_fails_whole(void)
 }
 
 /* Arming that fails leaves the waiter alone, and the next try works. */
-static void arming_fails_whole(void)
+static void failed_arm_leaves_nothing(void)
 {
     for (int call = 1;; call++) {
         int fds[2], near[2];
@@ -212,7 +212,7 @@ static void arming_many_while_a_call_fails(void)
 }
 
 /* A wait that fails says so or returns early; what was ready is told afterwards, or the waiter hears of the error. */
-static void a_failed_wait_loses_nothing(void)
+static void failed_wait_loses_no_event(void)
 {
     for (int call = 1; call < 12; call++) {
         int fds[2];
@@ -241,7 +241,7 @@ static void a_failed_wait_loses_nothing(void)
     }
 }
 
-static void probing_fails_with_a_reason(void)
+static void failed_probe_gives_a_reason(void)
 {
     for (int call = 1;; call++) {
         int descriptors = check_open_descriptors();
@@ -257,11 +257,11 @@ static void probing_fails_with_a_reason(void)
 }
 
 static const behaviour BEHAVIOURS[] = {
-    {"opening fails whole", opening_fails_whole},
-    {"arming fails whole", arming_fails_whole},
+    {"failed open leaves nothing", failed_open_leaves_nothing},
+    {"failed arm leaves nothing", failed_arm_leaves_nothing},
     {"arming many while a call fails", arming_many_while_a_call_fails},
-    {"a failed wait loses nothing", a_failed_wait_loses_nothing},
-    {"probing fails with a reason", probing_fails_with_a_reason},
+    {"failed wait loses no event", failed_wait_loses_no_event},
+    {"failed probe gives a reason", failed_probe_gives_a_reason},
 };
 
 int main(int argc, char **argv)

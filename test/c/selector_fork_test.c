@@ -51,7 +51,7 @@ static void check_that_the_parent_works(noting_waiter *one_shot, noting_waiter *
     drain(pair[0]);
 }
 
-static void the_parent_goes_on(void)
+static void parent_continues_after_a_child_has_abandoned_the_selector(void)
 {
     int fds[2], pair[2];
     open_selector();
@@ -71,7 +71,7 @@ static void the_parent_goes_on(void)
     close_selector();
 }
 
-static void a_wake_up_that_is_pending_stays_the_parents(void)
+static void pending_wake_up_stays_with_the_parent(void)
 {
     open_selector();
     operations->wake(selector);
@@ -87,7 +87,7 @@ static void abandon_only(void)
     CHECK(check_open_descriptors() < before);
 }
 
-static void abandoning_gives_the_descriptors_back(void)
+static void abandon_closes_the_descriptors_of_the_child(void)
 {
     open_selector();
     in_a_child(abandon_only);
@@ -105,7 +105,7 @@ static void abandon_with_a_read_under_way(void)
     free(child_buffer);
 }
 
-static void a_completion_stays_the_parents(void)
+static void completion_stays_with_the_parent(void)
 {
     open_selector();
     MUST(pipe(child_fds));
@@ -128,10 +128,11 @@ static void a_completion_stays_the_parents(void)
 }
 
 static const behaviour BEHAVIOURS[] = {
-    {"the parent goes on", the_parent_goes_on},
-    {"a wake-up that is pending stays the parent's", a_wake_up_that_is_pending_stays_the_parents},
-    {"abandoning gives the descriptors back", abandoning_gives_the_descriptors_back},
-    {"a completion stays the parent's", a_completion_stays_the_parents, true},
+    {"parent continues after a child has abandoned the selector",
+     parent_continues_after_a_child_has_abandoned_the_selector},
+    {"pending wake up stays with the parent", pending_wake_up_stays_with_the_parent},
+    {"abandon closes the descriptors of the child", abandon_closes_the_descriptors_of_the_child},
+    {"a completion stays the parent's", completion_stays_with_the_parent, true},
 };
 
 int main(int argc, char **argv)

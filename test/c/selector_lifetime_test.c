@@ -5,7 +5,7 @@
 
 /* Waiters that leave, descriptors that close and come back as something else, callbacks that change the lists. */
 
-static void disarmed_before_the_event(void)
+static void waiter_disarmed_before_the_event_is_not_called(void)
 {
     int fds[2];
     open_selector();
@@ -30,7 +30,7 @@ static void disarmed_before_the_event(void)
     close_selector();
 }
 
-static void disarmed_between_wait_and_harvest(void)
+static void waiter_disarmed_between_wait_and_harvest_is_not_called(void)
 {
     int fds[2];
     open_selector();
@@ -47,7 +47,7 @@ static void disarmed_between_wait_and_harvest(void)
     close_selector();
 }
 
-static void disarming_one_leaves_the_other(void)
+static void other_waiter_of_a_descriptor_stays_armed(void)
 {
     int fds[2];
     open_selector();
@@ -68,7 +68,7 @@ static void disarming_one_leaves_the_other(void)
     close_selector();
 }
 
-static void a_persistent_waiter_leaves_and_comes_back(void)
+static void persistent_waiter_can_be_armed_again(void)
 {
     int fds[2];
     open_selector();
@@ -88,7 +88,7 @@ static void a_persistent_waiter_leaves_and_comes_back(void)
 }
 
 /* The program closed a descriptor under its waiter, and the number came back as another file. */
-static void a_reused_number_serves_its_new_waiter(void)
+static void reused_descriptor_number_serves_its_new_waiter(void)
 {
     int old[2], new[2];
     open_selector();
@@ -123,7 +123,7 @@ static void a_reused_number_serves_its_new_waiter(void)
 }
 
 /* A duplicate keeps the old file alive, and the kernel's registration of the old number with it. */
-static void a_duplicate_of_the_old_file_does_no_harm(void)
+static void duplicate_of_a_closed_file_causes_no_event(void)
 {
     int old[2], new[2];
     open_selector();
@@ -157,7 +157,7 @@ static void a_duplicate_of_the_old_file_does_no_harm(void)
     close_selector();
 }
 
-static void a_closed_descriptor_does_not_hold_up_the_others(void)
+static void closed_descriptor_does_not_delay_the_others(void)
 {
     int closed[2], fds[2];
     open_selector();
@@ -189,7 +189,7 @@ static void *close_it(void *fd)
 }
 
 /* Linux's select answers "readable" at the end of such a wait. */
-static void closed_by_another_thread_while_the_wait_is_under_way(void)
+static void descriptor_may_be_closed_by_another_thread_during_a_wait(void)
 {
     int fds[2];
     pthread_t thread;
@@ -211,7 +211,7 @@ static void closed_by_another_thread_while_the_wait_is_under_way(void)
     close_selector();
 }
 
-static void a_descriptor_that_is_not_open_fails(void)
+static void arming_a_closed_descriptor_fails(void)
 {
     int fds[2];
     open_selector();
@@ -247,7 +247,7 @@ static void meddle(heddle_waiter *waiter, int result, uint32_t flags)
 }
 
 /* The second one's record is freed by its owner as soon as it is disarmed. */
-static void a_callback_disarms_its_neighbours(void)
+static void callback_may_disarm_its_neighbours(void)
 {
     for (int position = 0; position < 3; position++) {
         int fds[2];
@@ -290,7 +290,7 @@ static void free_neighbour(heddle_waiter *waiter, int result, uint32_t flags)
     }
 }
 
-static void a_neighbour_freed_in_a_callback_is_not_touched(void)
+static void neighbour_freed_in_a_callback_is_not_touched(void)
 {
     int fds[2];
     open_selector();
@@ -311,7 +311,7 @@ static void a_neighbour_freed_in_a_callback_is_not_touched(void)
     close_selector();
 }
 
-static void a_callback_arms_many_far_descriptors(void)
+static void callback_may_arm_many_distant_descriptors(void)
 {
     enum { COUNT = 64, FAR = 8000 };
     int fds[2], far[COUNT];
@@ -347,7 +347,7 @@ static void rearm(heddle_waiter *waiter, int result, uint32_t flags)
     CHECK_EQUAL(0, operations->arm(selector, waiter));
 }
 
-static void a_callback_arms_its_own_waiter_again(void)
+static void callback_may_arm_its_own_waiter_again(void)
 {
     int fds[2];
     open_selector();
@@ -367,7 +367,7 @@ static void a_callback_arms_its_own_waiter_again(void)
     close_selector();
 }
 
-static void closing_with_waiters_armed(void)
+static void selector_may_be_closed_with_armed_waiters(void)
 {
     int fds[2];
     open_selector();
@@ -382,7 +382,7 @@ static void closing_with_waiters_armed(void)
     close_both(fds);
 }
 
-static void opening_and_closing_leaves_nothing(void)
+static void open_and_close_leave_nothing(void)
 {
     for (int i = 0; i < 200; i++) {
         open_selector();
@@ -394,7 +394,7 @@ static void opening_and_closing_leaves_nothing(void)
 #include "selector/uring_abi.h"
 
 /* A ring that is registered with its thread outlives its descriptor, and a thread has room for 16. */
-static void closing_gives_the_rings_place_back_to_the_thread(void)
+static void close_releases_the_registered_index_of_the_ring(void)
 {
     heddle_selector *one, *other;
     for (int i = 0; i < 40; i++) {
@@ -414,23 +414,24 @@ static void closing_gives_the_rings_place_back_to_the_thread(void)
 #endif
 
 static const behaviour BEHAVIOURS[] = {
-    {"disarmed before the event", disarmed_before_the_event},
-    {"disarmed between wait and harvest", disarmed_between_wait_and_harvest},
-    {"disarming one leaves the other", disarming_one_leaves_the_other},
-    {"a persistent waiter leaves and comes back", a_persistent_waiter_leaves_and_comes_back},
-    {"a reused number serves its new waiter", a_reused_number_serves_its_new_waiter},
-    {"a duplicate of the old file does no harm", a_duplicate_of_the_old_file_does_no_harm},
-    {"a closed descriptor does not hold up the others", a_closed_descriptor_does_not_hold_up_the_others},
-    {"closed by another thread while the wait is under way", closed_by_another_thread_while_the_wait_is_under_way},
-    {"a descriptor that is not open fails", a_descriptor_that_is_not_open_fails},
-    {"a callback disarms its neighbours", a_callback_disarms_its_neighbours},
-    {"a neighbour freed in a callback is not touched", a_neighbour_freed_in_a_callback_is_not_touched},
-    {"a callback arms many far descriptors", a_callback_arms_many_far_descriptors},
-    {"a callback arms its own waiter again", a_callback_arms_its_own_waiter_again},
-    {"closing with waiters armed", closing_with_waiters_armed},
-    {"opening and closing leaves nothing", opening_and_closing_leaves_nothing},
+    {"waiter disarmed before the event is not called", waiter_disarmed_before_the_event_is_not_called},
+    {"waiter disarmed between wait and harvest is not called", waiter_disarmed_between_wait_and_harvest_is_not_called},
+    {"other waiter of a descriptor stays armed", other_waiter_of_a_descriptor_stays_armed},
+    {"persistent waiter can be armed again", persistent_waiter_can_be_armed_again},
+    {"reused descriptor number serves its new waiter", reused_descriptor_number_serves_its_new_waiter},
+    {"duplicate of a closed file causes no event", duplicate_of_a_closed_file_causes_no_event},
+    {"closed descriptor does not delay the others", closed_descriptor_does_not_delay_the_others},
+    {"descriptor may be closed by another thread during a wait",
+     descriptor_may_be_closed_by_another_thread_during_a_wait},
+    {"arming a closed descriptor fails", arming_a_closed_descriptor_fails},
+    {"callback may disarm its neighbours", callback_may_disarm_its_neighbours},
+    {"neighbour freed in a callback is not touched", neighbour_freed_in_a_callback_is_not_touched},
+    {"callback may arm many distant descriptors", callback_may_arm_many_distant_descriptors},
+    {"callback may arm its own waiter again", callback_may_arm_its_own_waiter_again},
+    {"selector may be closed with armed waiters", selector_may_be_closed_with_armed_waiters},
+    {"open and close leave nothing", open_and_close_leave_nothing},
 #ifdef __linux__
-    {"closing gives the ring's place back to the thread", closing_gives_the_rings_place_back_to_the_thread, true},
+    {"closing gives the ring's place back to the thread", close_releases_the_registered_index_of_the_ring, true},
 #endif
 };
 

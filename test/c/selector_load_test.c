@@ -3,7 +3,7 @@
 
 /* Many waiters, queues that overflow, records that are reused at once. */
 
-static void five_thousand_descriptors(void)
+static void five_thousand_descriptors_are_reported(void)
 {
     enum { WANTED = 5000 };
     struct rlimit limit;
@@ -44,7 +44,7 @@ static void five_thousand_descriptors(void)
 }
 
 /* More than the submission queue (1,024) in one turn, more completions than the completion queue (8,192). */
-static void queues_overflow(void)
+static void full_completion_queue_loses_no_event(void)
 {
     enum { COUNT = 20000 };
     int fds[2];
@@ -74,7 +74,7 @@ static void queues_overflow(void)
  * The submission queue (1,024) is full of the very operations that are to be cancelled, and they complete while room
  * is made. Around that number, since the selector's own submissions are in the queue too.
  */
-static void disarming_with_a_full_queue(void)
+static void waiters_are_disarmed_with_a_full_queue(void)
 {
     enum { LEAST = 1015, MOST = 1035 };
     int fds[2];
@@ -111,7 +111,7 @@ static void disarming_with_a_full_queue(void)
     close_selector();
 }
 
-static void armed_and_disarmed_100_000_times(void)
+static void waiter_may_be_armed_and_disarmed_100_000_times(void)
 {
     int fds[2];
     open_selector();
@@ -135,7 +135,7 @@ static void armed_and_disarmed_100_000_times(void)
 }
 
 /* A model beside the selector: what may be told is what is true, and nobody who left is called. */
-static void random_arms_and_disarms_keep_to_the_model(void)
+static void random_arms_and_disarms_match_a_model(void)
 {
     enum { PIPES = 40, STEPS = 60000 };
     int fds[PIPES][2], unread[PIPES] = {0};
@@ -203,11 +203,11 @@ static void random_arms_and_disarms_keep_to_the_model(void)
 }
 
 static const behaviour BEHAVIOURS[] = {
-    {"5,000 descriptors", five_thousand_descriptors},
-    {"queues overflow", queues_overflow},
-    {"disarming with a full queue", disarming_with_a_full_queue},
-    {"armed and disarmed 100,000 times", armed_and_disarmed_100_000_times},
-    {"random arms and disarms keep to the model", random_arms_and_disarms_keep_to_the_model},
+    {"five thousand descriptors are reported", five_thousand_descriptors_are_reported},
+    {"full completion queue loses no event", full_completion_queue_loses_no_event},
+    {"waiters are disarmed with a full queue", waiters_are_disarmed_with_a_full_queue},
+    {"waiter may be armed and disarmed 100 000 times", waiter_may_be_armed_and_disarmed_100_000_times},
+    {"random arms and disarms match a model", random_arms_and_disarms_match_a_model},
 };
 
 int main(int argc, char **argv)

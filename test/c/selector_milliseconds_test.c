@@ -29,7 +29,7 @@ long __wrap_syscall(long number, ...)
     return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-static void the_longest_limits_are_limits(void)
+static void longest_time_limits_expire(void)
 {
     const int64_t limits[] = {INT64_MAX, INT64_MAX - 999998, (INT_MAX + 1ll) * MILLISECOND,
                               INT_MAX * 1ll * MILLISECOND};
@@ -41,7 +41,7 @@ static void the_longest_limits_are_limits(void)
     close_selector();
 }
 
-static void a_time_limit_is_not_cut_short(void)
+static void time_limit_does_not_expire_early(void)
 {
     const int64_t limits[] = {1, MILLISECOND - 1, MILLISECOND, MILLISECOND + 1, 20 * MILLISECOND};
     open_selector();
@@ -53,7 +53,7 @@ static void a_time_limit_is_not_cut_short(void)
     close_selector();
 }
 
-static void the_kernel_is_asked_once(void)
+static void missing_system_call_is_tried_once(void)
 {
     open_selector();
     for (int i = 0; i < 3; i++)
@@ -63,9 +63,9 @@ static void the_kernel_is_asked_once(void)
 }
 
 static const behaviour BEHAVIOURS[] = {
-    {"in milliseconds, the longest limits are limits", the_longest_limits_are_limits},
-    {"in milliseconds, a time limit is not cut short", a_time_limit_is_not_cut_short},
-    {"the kernel is asked once for nanoseconds", the_kernel_is_asked_once},
+    {"longest time limits expire", longest_time_limits_expire},
+    {"time limit does not expire early", time_limit_does_not_expire_early},
+    {"missing system call is tried once", missing_system_call_is_tried_once},
 };
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-static void readable_when_there_is_data(void)
+static void descriptor_is_readable_when_data_comes(void)
 {
     int fds[2];
     open_selector();
@@ -24,7 +24,7 @@ static void readable_when_there_is_data(void)
     close_selector();
 }
 
-static void data_that_is_there_already_is_found(void)
+static void descriptor_with_earlier_data_is_readable(void)
 {
     int fds[2];
     open_selector();
@@ -42,7 +42,7 @@ static void data_that_is_there_already_is_found(void)
     close_selector();
 }
 
-static void writable_only_when_there_is_room(void)
+static void descriptor_is_writable_only_when_there_is_room(void)
 {
     int fds[2];
     char block[4096] = "";
@@ -62,7 +62,7 @@ static void writable_only_when_there_is_room(void)
     close_selector();
 }
 
-static void a_one_shot_waiter_is_called_once(void)
+static void one_shot_waiter_is_called_once(void)
 {
     int fds[2];
     open_selector();
@@ -112,7 +112,7 @@ static void poll_delivers_without_waiting(void)
     close_selector();
 }
 
-static void two_waiters_share_a_descriptor(void)
+static void two_waiters_may_share_a_descriptor(void)
 {
     int fds[2];
     open_selector();
@@ -139,7 +139,7 @@ static void two_waiters_share_a_descriptor(void)
     close_selector();
 }
 
-static void one_waiter_for_reading_and_writing(void)
+static void waiter_may_wait_for_reading_and_writing(void)
 {
     int fds[2];
     open_selector();
@@ -156,7 +156,7 @@ static void one_waiter_for_reading_and_writing(void)
     close_selector();
 }
 
-static void the_other_side_closing_is_readable(void)
+static void descriptor_is_readable_when_the_peer_closes(void)
 {
     int fds[2], pair[2];
     open_selector();
@@ -175,7 +175,7 @@ static void the_other_side_closing_is_readable(void)
     close_selector();
 }
 
-static void a_half_close_is_readable(void)
+static void descriptor_is_readable_after_a_half_close(void)
 {
     int fds[2];
     open_selector();
@@ -203,7 +203,7 @@ static void make_tcp(int fds[2])
     close(listener);
 }
 
-static void a_reset_wakes_readers_and_writers(void)
+static void reset_wakes_readers_and_writers(void)
 {
     int fds[2];
     char block[65536] = "";
@@ -225,7 +225,7 @@ static void a_reset_wakes_readers_and_writers(void)
     close_selector();
 }
 
-static void a_pipe_nobody_reads_is_writable(void)
+static void pipe_without_a_reader_is_writable(void)
 {
     int fds[2];
     char block[4096] = "";
@@ -242,7 +242,7 @@ static void a_pipe_nobody_reads_is_writable(void)
     close_selector();
 }
 
-static void urgent_data_is_priority(void)
+static void urgent_data_is_reported_as_priority(void)
 {
     int fds[2];
     open_selector();
@@ -269,7 +269,7 @@ static void urgent_data_is_priority(void)
     close_selector();
 }
 
-static void persistent_waiters_stay_armed(void)
+static void persistent_waiter_stays_armed(void)
 {
     int fds[2];
     open_selector();
@@ -296,7 +296,7 @@ static void persistent_waiters_stay_armed(void)
     close_selector();
 }
 
-static void a_persistent_waiter_for_both_hears_of_both(void)
+static void persistent_waiter_for_both_directions_gets_both_events(void)
 {
     int fds[2];
     open_selector();
@@ -312,7 +312,7 @@ static void a_persistent_waiter_for_both_hears_of_both(void)
     close_selector();
 }
 
-static void a_persistent_waiter_hears_of_the_end(void)
+static void persistent_waiter_gets_the_end_of_input(void)
 {
     int fds[2];
     open_selector();
@@ -328,7 +328,7 @@ static void a_persistent_waiter_hears_of_the_end(void)
     close_selector();
 }
 
-static void a_regular_file_is_always_ready(void)
+static void regular_file_is_always_ready(void)
 {
     char path[] = "/tmp/heddle-selector-XXXXXX";
     open_selector();
@@ -345,23 +345,23 @@ static void a_regular_file_is_always_ready(void)
 }
 
 static const behaviour BEHAVIOURS[] = {
-    {"readable when there is data", readable_when_there_is_data},
-    {"data that is there already is found", data_that_is_there_already_is_found},
-    {"writable only when there is room", writable_only_when_there_is_room},
-    {"a one-shot waiter is called once", a_one_shot_waiter_is_called_once},
+    {"descriptor is readable when data comes", descriptor_is_readable_when_data_comes},
+    {"descriptor with earlier data is readable", descriptor_with_earlier_data_is_readable},
+    {"descriptor is writable only when there is room", descriptor_is_writable_only_when_there_is_room},
+    {"one shot waiter is called once", one_shot_waiter_is_called_once},
     {"wait calls no callback", wait_calls_no_callback},
     {"poll delivers without waiting", poll_delivers_without_waiting},
-    {"two waiters share a descriptor", two_waiters_share_a_descriptor},
-    {"one waiter for reading and writing", one_waiter_for_reading_and_writing},
-    {"the other side closing is readable", the_other_side_closing_is_readable},
-    {"a half close is readable", a_half_close_is_readable},
-    {"a reset wakes readers and writers", a_reset_wakes_readers_and_writers},
-    {"a pipe nobody reads is writable", a_pipe_nobody_reads_is_writable},
-    {"urgent data is priority", urgent_data_is_priority},
-    {"persistent waiters stay armed", persistent_waiters_stay_armed},
-    {"a persistent waiter for both hears of both", a_persistent_waiter_for_both_hears_of_both},
-    {"a persistent waiter hears of the end", a_persistent_waiter_hears_of_the_end},
-    {"a regular file is always ready", a_regular_file_is_always_ready},
+    {"two waiters may share a descriptor", two_waiters_may_share_a_descriptor},
+    {"waiter may wait for reading and writing", waiter_may_wait_for_reading_and_writing},
+    {"descriptor is readable when the peer closes", descriptor_is_readable_when_the_peer_closes},
+    {"descriptor is readable after a half close", descriptor_is_readable_after_a_half_close},
+    {"reset wakes readers and writers", reset_wakes_readers_and_writers},
+    {"pipe without a reader is writable", pipe_without_a_reader_is_writable},
+    {"urgent data is reported as priority", urgent_data_is_reported_as_priority},
+    {"persistent waiter stays armed", persistent_waiter_stays_armed},
+    {"persistent waiter for both directions gets both events", persistent_waiter_for_both_directions_gets_both_events},
+    {"persistent waiter gets the end of input", persistent_waiter_gets_the_end_of_input},
+    {"regular file is always ready", regular_file_is_always_ready},
 };
 
 int main(int argc, char **argv)

@@ -21,7 +21,7 @@ static void check_that_it_works(void)
     close_both(fds);
 }
 
-static void the_next_one_works_as_the_first(void)
+static void reused_ring_works_like_a_new_one(void)
 {
     for (int i = 0; i < 3; i++) {
         open_selector();
@@ -30,7 +30,7 @@ static void the_next_one_works_as_the_first(void)
     }
 }
 
-static void a_wake_up_before_the_end_does_no_harm(void)
+static void wake_up_of_the_last_loop_does_not_reach_the_next_one(void)
 {
     open_selector();
     operations->wake(selector);
@@ -40,7 +40,7 @@ static void a_wake_up_before_the_end_does_no_harm(void)
     close_selector();
 }
 
-static void waiters_of_the_last_one_are_forgotten(void)
+static void waiters_of_the_last_loop_are_forgotten(void)
 {
     int fds[2];
     make_pair(fds);
@@ -57,7 +57,7 @@ static void waiters_of_the_last_one_are_forgotten(void)
     close_both(fds);
 }
 
-static void two_at_once_are_two(void)
+static void two_selectors_at_a_time_have_two_rings(void)
 {
     open_selector();
     close_selector();
@@ -80,7 +80,7 @@ static void use_one_and_exit(void)
 }
 
 #ifndef HEDDLE_LIBKQUEUE /* in a child its kqueue() fails with ESRCH now and then */
-static void a_child_makes_its_own(void)
+static void forked_child_opens_its_own_ring(void)
 {
     int status;
     open_selector();
@@ -112,14 +112,14 @@ static void *close_it(void *others)
     return NULL;
 }
 
-static void it_ends_with_its_thread(void)
+static void spare_ring_is_closed_when_its_thread_ends(void)
 {
     int before = check_open_descriptors();
     run_in_a_thread(open_and_close, NULL);
     CHECK_DESCRIPTORS(before);
 }
 
-static void one_that_another_thread_closes_is_not_kept(void)
+static void ring_closed_by_another_thread_is_not_kept(void)
 {
     int before = check_open_descriptors();
     open_selector();
@@ -128,7 +128,7 @@ static void one_that_another_thread_closes_is_not_kept(void)
 }
 
 #ifdef __linux__
-static void a_ring_is_opened_once_for_many(void)
+static void ring_is_opened_once_for_many_loops(void)
 {
     use_one_and_exit();
     int before = check_open_descriptors();
@@ -143,17 +143,17 @@ static void a_ring_is_opened_once_for_many(void)
 #endif
 
 static const behaviour BEHAVIOURS[] = {
-    {"the next one works as the first", the_next_one_works_as_the_first},
-    {"a wake-up before the end does no harm", a_wake_up_before_the_end_does_no_harm},
-    {"waiters of the last one are forgotten", waiters_of_the_last_one_are_forgotten},
-    {"two at once are two", two_at_once_are_two},
+    {"reused ring works like a new one", reused_ring_works_like_a_new_one},
+    {"wake up of the last loop does not reach the next one", wake_up_of_the_last_loop_does_not_reach_the_next_one},
+    {"waiters of the last loop are forgotten", waiters_of_the_last_loop_are_forgotten},
+    {"two selectors at a time have two rings", two_selectors_at_a_time_have_two_rings},
 #ifndef HEDDLE_LIBKQUEUE
-    {"a child makes its own", a_child_makes_its_own},
+    {"forked child opens its own ring", forked_child_opens_its_own_ring},
 #endif
-    {"it ends with its thread", it_ends_with_its_thread},
-    {"one that another thread closes is not kept", one_that_another_thread_closes_is_not_kept},
+    {"spare ring is closed when its thread ends", spare_ring_is_closed_when_its_thread_ends},
+    {"ring closed by another thread is not kept", ring_closed_by_another_thread_is_not_kept},
 #ifdef __linux__
-    {"a ring is opened once for many", a_ring_is_opened_once_for_many, true},
+    {"ring is opened once for many loops", ring_is_opened_once_for_many_loops, true},
 #endif
 };
 

@@ -13,7 +13,7 @@ static int64_t waited(int64_t timeout)
     return check_now() - before;
 }
 
-static void no_time_at_all(void)
+static void wait_with_timeout_zero_returns_at_once(void)
 {
     open_selector();
     for (int i = 0; i < 100; i++)
@@ -21,7 +21,7 @@ static void no_time_at_all(void)
     close_selector();
 }
 
-static void a_time_limit_is_not_cut_short(void)
+static void time_limit_does_not_expire_early(void)
 {
     const int64_t limits[] = {1, 1000, 50000, MILLISECOND, 3 * MILLISECOND + 1, 20 * MILLISECOND};
     open_selector();
@@ -34,7 +34,7 @@ static void a_time_limit_is_not_cut_short(void)
 }
 
 /* Timers are kept in nanoseconds; a backend that rounds to milliseconds would take 1 ms for each of these. */
-static void short_limits_are_short(void)
+static void short_time_limits_expire_soon(void)
 {
     enum { ROUNDS = 50 };
     int64_t best = INT64_MAX;
@@ -48,7 +48,7 @@ static void short_limits_are_short(void)
     close_selector();
 }
 
-static void the_longest_limit_is_a_limit(void)
+static void longest_time_limit_is_accepted(void)
 {
     open_selector();
     operations->wake(selector);
@@ -58,7 +58,7 @@ static void the_longest_limit_is_a_limit(void)
     close_selector();
 }
 
-static void woken_before_waiting(void)
+static void wake_up_before_a_wait_ends_it_at_once(void)
 {
     open_selector();
     operations->wake(selector);
@@ -67,7 +67,7 @@ static void woken_before_waiting(void)
     close_selector();
 }
 
-static void many_wake_ups_before_waiting_are_one(void)
+static void many_wake_ups_before_a_wait_count_as_one(void)
 {
     open_selector();
     for (int round = 0; round < 3; round++) {
@@ -80,7 +80,7 @@ static void many_wake_ups_before_waiting_are_one(void)
 }
 
 /* More than a pipe holds (64 KiB), unread. */
-static void waking_never_blocks(void)
+static void wake_up_never_blocks(void)
 {
     open_selector();
     for (int i = 0; i < 70000; i++)
@@ -90,7 +90,7 @@ static void waking_never_blocks(void)
     close_selector();
 }
 
-static void woken_after_wait_returned_is_for_the_next(void)
+static void wake_up_after_a_wait_ends_the_next_wait(void)
 {
     int fds[2];
     open_selector();
@@ -146,7 +146,7 @@ static void *wake_when_asked(void *rounds)
 }
 
 /* Each round waits for ever: a lost wake-up hangs, a doubled one shows at the end. */
-static void woken_by_another_thread(void)
+static void another_thread_may_wake_the_wait(void)
 {
     int rounds = 20000;
     pthread_t thread;
@@ -182,7 +182,7 @@ static void *interrupt(void *unused)
     return NULL;
 }
 
-static void a_signal_ends_the_wait(void)
+static void signal_ends_the_wait(void)
 {
     struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
     pthread_t thread;
@@ -207,7 +207,7 @@ static void *put_a_byte(void *fd)
     return NULL;
 }
 
-static void data_ends_a_wait_under_way(void)
+static void data_ends_a_running_wait(void)
 {
     int fds[2];
     pthread_t thread;
@@ -227,17 +227,17 @@ static void data_ends_a_wait_under_way(void)
 }
 
 static const behaviour BEHAVIOURS[] = {
-    {"no time at all", no_time_at_all},
-    {"a time limit is not cut short", a_time_limit_is_not_cut_short},
-    {"short limits are short", short_limits_are_short},
-    {"the longest limit is a limit", the_longest_limit_is_a_limit},
-    {"woken before waiting", woken_before_waiting},
-    {"many wake-ups before waiting are one", many_wake_ups_before_waiting_are_one},
-    {"waking never blocks", waking_never_blocks},
-    {"woken after wait returned is for the next", woken_after_wait_returned_is_for_the_next},
-    {"woken by another thread", woken_by_another_thread},
-    {"a signal ends the wait", a_signal_ends_the_wait},
-    {"data ends a wait under way", data_ends_a_wait_under_way},
+    {"wait with timeout zero returns at once", wait_with_timeout_zero_returns_at_once},
+    {"time limit does not expire early", time_limit_does_not_expire_early},
+    {"short time limits expire soon", short_time_limits_expire_soon},
+    {"longest time limit is accepted", longest_time_limit_is_accepted},
+    {"wake up before a wait ends it at once", wake_up_before_a_wait_ends_it_at_once},
+    {"many wake ups before a wait count as one", many_wake_ups_before_a_wait_count_as_one},
+    {"wake up never blocks", wake_up_never_blocks},
+    {"wake up after a wait ends the next wait", wake_up_after_a_wait_ends_the_next_wait},
+    {"another thread may wake the wait", another_thread_may_wake_the_wait},
+    {"signal ends the wait", signal_ends_the_wait},
+    {"data ends a running wait", data_ends_a_running_wait},
 };
 
 int main(int argc, char **argv)

@@ -25,7 +25,7 @@ static int64_t least(void)
     return found;
 }
 
-static void what_is_quick_is_not_noted(void)
+static void quick_response_is_not_listed(void)
 {
     for (int i = 0; i < 1000; i++)
         answer(1000 * MS + i, MS / 2);
@@ -33,7 +33,7 @@ static void what_is_quick_is_not_noted(void)
     CHECK_EQUAL(1, looks); /* the first one finds the list new */
 }
 
-static void the_slowest_stay_whatever_their_order(void)
+static void slowest_responses_are_kept_in_any_order(void)
 {
     for (int i = 0; i < 100; i++)
         answer(1000 * MS + i, (2 + i * 37 % 100) * MS);
@@ -43,7 +43,7 @@ static void the_slowest_stay_whatever_their_order(void)
     CHECK_EQUAL(0, heddle_slowest_concerns(&slowest, 2000 * MS, least()));
 }
 
-static void who_was_on_it_for_minutes_leaves(void)
+static void old_entry_is_removed_after_some_minutes(void)
 {
     for (int i = 0; i < HEDDLE_SLOWEST; i++)
         answer(MINUTE + i, 900 * MS);
@@ -58,7 +58,7 @@ static void who_was_on_it_for_minutes_leaves(void)
     CHECK_EQUAL(HEDDLE_SLOWEST_LEAST, slowest.floor);
 }
 
-static void what_is_too_long_is_cut(void)
+static void long_text_of_an_entry_is_truncated(void)
 {
     char method[HEDDLE_SLOWEST_TEXT * 2], target[HEDDLE_SLOWEST_TEXT * 2];
     memset(method, 'M', sizeof(method));
@@ -73,9 +73,9 @@ static void what_is_too_long_is_cut(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("slowest", "what is quick is not noted", what_is_quick_is_not_noted);
-    check_run("slowest", "the slowest stay whatever their order", the_slowest_stay_whatever_their_order);
-    check_run("slowest", "who was on it for minutes leaves", who_was_on_it_for_minutes_leaves);
-    check_run("slowest", "what is too long is cut", what_is_too_long_is_cut);
+    check_run("slowest", "quick response is not listed", quick_response_is_not_listed);
+    check_run("slowest", "slowest responses are kept in any order", slowest_responses_are_kept_in_any_order);
+    check_run("slowest", "old entry is removed after some minutes", old_entry_is_removed_after_some_minutes);
+    check_run("slowest", "long text of an entry is truncated", long_text_of_an_entry_is_truncated);
     return check_end();
 }

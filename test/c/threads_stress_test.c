@@ -278,7 +278,7 @@ static void ignore(int number)
     (void)number;
 }
 
-static void loops_threads_and_the_watch_agree(void)
+static void loops_offload_threads_and_the_watch_thread_work_together(void)
 {
     static loop loops[LOOPS];
     pthread_t threads[LOOPS];
@@ -315,6 +315,7 @@ static void loops_threads_and_the_watch_agree(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("threads", "loops, offload threads and the watch agree", loops_threads_and_the_watch_agree);
+    check_run("threads", "loops offload threads and the watch thread work together",
+              loops_offload_threads_and_the_watch_thread_work_together);
     return check_end();
 }

@@ -49,7 +49,7 @@ static void check_heap(const heddle_timer_heap *heap)
     }
 }
 
-static void an_empty_heap_has_no_deadline(void)
+static void empty_heap_has_no_deadline(void)
 {
     heddle_timer_heap heap = {0};
     CHECK_EQUAL(-1, heddle_timer_heap_next(&heap));
@@ -86,7 +86,7 @@ static void note_order(heddle_timer *timer)
 }
 
 /* Removals from between them move timers about, and pushes of earlier ones, too. */
-static void of_equal_deadlines_the_first_pushed_expires_first(void)
+static void timers_with_equal_deadlines_expire_in_the_order_of_their_pushes(void)
 {
     enum { COUNT = 1000 };
     heddle_timer_heap heap = {0};
@@ -112,7 +112,7 @@ static void of_equal_deadlines_the_first_pushed_expires_first(void)
     heddle_timer_heap_free(&heap);
 }
 
-static void the_longest_deadlines_are_kept(void)
+static void longest_deadlines_are_kept(void)
 {
     heddle_timer_heap heap = {0};
     noting_timer far = {.timer = {.deadline = INT64_MAX, .fn = note}}, past = {.timer = {.deadline = 0, .fn = note}};
@@ -125,7 +125,7 @@ static void the_longest_deadlines_are_kept(void)
 }
 
 /* Pushes, removals from anywhere and expiry at random, against a plain list. */
-static void random_use_keeps_to_the_model(void)
+static void random_operations_match_a_model(void)
 {
     enum { COUNT = 300, STEPS = 200000 };
     heddle_timer_heap heap = {0};
@@ -179,7 +179,7 @@ static void remove_other(heddle_timer *timer)
 }
 
 /* A timeout that fires cancels the others of its fiber. */
-static void a_callback_removes_timers_that_are_due(void)
+static void callback_may_remove_due_timers(void)
 {
     heddle_timer_heap heap = {0};
     noting_timer timers[8] = {0};
@@ -202,7 +202,7 @@ static void push_again(heddle_timer *timer)
     CHECK_EQUAL(0, heddle_timer_heap_push(self->heap, timer));
 }
 
-static void a_callback_pushes_its_timer_again(void)
+static void callback_may_push_its_timer_again(void)
 {
     heddle_timer_heap heap = {0};
     noting_timer timer = {.timer = {.deadline = 10, .fn = push_again}, .heap = &heap};
@@ -213,7 +213,7 @@ static void a_callback_pushes_its_timer_again(void)
     heddle_timer_heap_free(&heap);
 }
 
-static void without_memory_nothing_changes(void)
+static void failed_push_without_memory_changes_nothing(void)
 {
     enum { COUNT = 64 };
     heddle_timer_heap heap = {0};
@@ -238,14 +238,14 @@ static void without_memory_nothing_changes(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("timer heap", "an empty heap has no deadline", an_empty_heap_has_no_deadline);
+    check_run("timer heap", "empty heap has no deadline", empty_heap_has_no_deadline);
     check_run("timer heap", "timers expire in order and not early", timers_expire_in_order_and_not_early);
-    check_run("timer heap", "of equal deadlines the first pushed expires first",
-              of_equal_deadlines_the_first_pushed_expires_first);
-    check_run("timer heap", "the longest deadlines are kept", the_longest_deadlines_are_kept);
-    check_run("timer heap", "random use keeps to the model", random_use_keeps_to_the_model);
-    check_run("timer heap", "a callback removes timers that are due", a_callback_removes_timers_that_are_due);
-    check_run("timer heap", "a callback pushes its timer again", a_callback_pushes_its_timer_again);
-    check_run("timer heap", "without memory nothing changes", without_memory_nothing_changes);
+    check_run("timer heap", "timers with equal deadlines expire in the order of their pushes",
+              timers_with_equal_deadlines_expire_in_the_order_of_their_pushes);
+    check_run("timer heap", "longest deadlines are kept", longest_deadlines_are_kept);
+    check_run("timer heap", "random operations match a model", random_operations_match_a_model);
+    check_run("timer heap", "callback may remove due timers", callback_may_remove_due_timers);
+    check_run("timer heap", "callback may push its timer again", callback_may_push_its_timer_again);
+    check_run("timer heap", "failed push without memory changes nothing", failed_push_without_memory_changes_nothing);
     return check_end();
 }

@@ -20,7 +20,7 @@ static void begin(void)
     heddle_turn_length_start_window(&length, now);
 }
 
-static void turns_are_long_before_such_a_client_comes(void)
+static void turns_are_long_until_a_client_with_few_items_comes(void)
 {
     heddle_turn_length_init(&length);
     CHECK_EQUAL(HEDDLE_LONGEST_TURN, length.items);
@@ -30,14 +30,14 @@ static void turns_are_long_before_such_a_client_comes(void)
     CHECK_EQUAL(1, length.items);
 }
 
-static void a_turn_is_one_item_for_a_while_afterwards(void)
+static void turn_stays_short_until_enough_turns_were_observed(void)
 {
     begin();
     note_turns(HEDDLE_TURNS_WATCHED - 1, 100, HEDDLE_TURN_WINDOW);
     CHECK_EQUAL(1, length.items);
 }
 
-static void turns_grow_to_what_every_connection_can_use(void)
+static void turns_grow_to_the_number_that_every_connection_has_ready(void)
 {
     begin();
     for (unsigned expected = 2; expected <= 8; expected *= 2) {
@@ -50,7 +50,7 @@ static void turns_grow_to_what_every_connection_can_use(void)
     CHECK_EQUAL(HEDDLE_LONGEST_TURN, length.items);
 }
 
-static void turns_that_follow_fast_are_watched_for_a_while(void)
+static void turns_stay_short_until_they_were_observed_for_some_time(void)
 {
     begin();
     note_turns(1000 * HEDDLE_TURNS_WATCHED, 10, 0);
@@ -59,7 +59,7 @@ static void turns_that_follow_fast_are_watched_for_a_while(void)
     CHECK_EQUAL(2, length.items);
 }
 
-static void a_client_with_one_request_at_a_time_makes_turns_short_at_once(void)
+static void client_with_one_request_at_a_time_shortens_turns_at_once(void)
 {
     begin();
     note_turns(9 * HEDDLE_TURNS_WATCHED, 10, HEDDLE_TURN_WINDOW);
@@ -67,7 +67,7 @@ static void a_client_with_one_request_at_a_time_makes_turns_short_at_once(void)
     CHECK_EQUAL(1, length.items);
 }
 
-static void turns_stay_short_while_such_a_client_has_some(void)
+static void turns_stay_short_while_a_client_sends_one_request_at_a_time(void)
 {
     begin();
     for (unsigned round = 0; round < 10 * HEDDLE_TURNS_WATCHED; round++) {
@@ -80,14 +80,17 @@ static void turns_stay_short_while_such_a_client_has_some(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("turns", "turns are long before a client with one request at a time comes",
-              turns_are_long_before_such_a_client_comes);
-    check_run("turns", "a turn is one item for a while afterwards", a_turn_is_one_item_for_a_while_afterwards);
-    check_run("turns", "turns grow to what every connection can use", turns_grow_to_what_every_connection_can_use);
-    check_run("turns", "turns that follow fast are watched for a while",
-              turns_that_follow_fast_are_watched_for_a_while);
-    check_run("turns", "a client with one request at a time makes turns short at once",
-              a_client_with_one_request_at_a_time_makes_turns_short_at_once);
-    check_run("turns", "turns stay short while such a client has some", turns_stay_short_while_such_a_client_has_some);
+    check_run("turns", "turns are long until a client with few items comes",
+              turns_are_long_until_a_client_with_few_items_comes);
+    check_run("turns", "turn stays short until enough turns were observed",
+              turn_stays_short_until_enough_turns_were_observed);
+    check_run("turns", "turns grow to the number that every connection has ready",
+              turns_grow_to_the_number_that_every_connection_has_ready);
+    check_run("turns", "turns stay short until they were observed for some time",
+              turns_stay_short_until_they_were_observed_for_some_time);
+    check_run("turns", "client with one request at a time shortens turns at once",
+              client_with_one_request_at_a_time_shortens_turns_at_once);
+    check_run("turns", "turns stay short while a client sends one request at a time",
+              turns_stay_short_while_a_client_sends_one_request_at_a_time);
     return check_end();
 }

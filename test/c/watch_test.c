@@ -103,7 +103,7 @@ static bool is_late(void)
     return atomic_load(&heartbeat->verdict) == HEDDLE_LATE;
 }
 
-static void who_computes_is_late(void)
+static void computing_thread_is_late(void)
 {
     start();
     for (int i = 0; i < 20; i++)
@@ -115,7 +115,7 @@ static void who_computes_is_late(void)
     finish();
 }
 
-static void who_waits_in_native_code_is_late(void)
+static void thread_that_waits_in_native_code_is_late(void)
 {
     start();
     for (int i = 0; i < 40; i++)
@@ -124,7 +124,7 @@ static void who_waits_in_native_code_is_late(void)
     finish();
 }
 
-static void a_process_that_was_stopped_is_not(void)
+static void stopped_process_is_not_late(void)
 {
     start();
     pass(0, 0, 0);
@@ -138,7 +138,7 @@ static void a_process_that_was_stopped_is_not(void)
     finish();
 }
 
-static void who_waits_for_a_core_is_not(void)
+static void thread_that_waits_for_a_core_is_not_late(void)
 {
     start();
     for (int i = 0; i < 100; i++)
@@ -151,7 +151,7 @@ static void who_waits_for_a_core_is_not(void)
 }
 
 /* The system tells how long the thread waits in its queue only when it runs again. */
-static void a_loop_that_waits_for_a_core_is_not_stuck(void)
+static void loop_that_waits_for_a_core_is_not_stuck(void)
 {
     start();
     state = 'R';
@@ -171,7 +171,7 @@ static void a_loop_that_waits_for_a_core_is_not_stuck(void)
     finish();
 }
 
-static void a_stuck_loop_that_loses_its_core_stays_stuck(void)
+static void stuck_loop_that_loses_its_core_stays_stuck(void)
 {
     start();
     for (int i = 0; i < 20; i++)
@@ -186,7 +186,7 @@ static void a_stuck_loop_that_loses_its_core_stays_stuck(void)
     finish();
 }
 
-static void a_loop_that_returns_from_its_selector_without_a_core_is_not_stuck(void)
+static void loop_that_waits_for_a_core_after_its_selector_is_not_stuck(void)
 {
     start();
     atomic_store(&heartbeat->word, atomic_load(&heartbeat->word) + 1);
@@ -200,7 +200,7 @@ static void a_loop_that_returns_from_its_selector_without_a_core_is_not_stuck(vo
     finish();
 }
 
-static void who_keeps_the_watch_from_its_core_is_late(void)
+static void thread_that_takes_the_core_of_the_watch_thread_is_late(void)
 {
     start();
     pass(0, asked_pause, 0);
@@ -210,7 +210,7 @@ static void who_keeps_the_watch_from_its_core_is_late(void)
     finish();
 }
 
-static void a_watch_that_is_a_little_late_forgives_nothing(void)
+static void slightly_late_watch_thread_does_not_excuse_a_late_loop(void)
 {
     start();
     for (int i = 0; i < 15; i++)
@@ -225,14 +225,14 @@ static void a_watch_that_is_a_little_late_forgives_nothing(void)
 int main(int count, char **arguments)
 {
     check_filter = count > 1 ? arguments[1] : NULL;
-    RUN(who_computes_is_late);
-    RUN(who_waits_in_native_code_is_late);
-    RUN(a_process_that_was_stopped_is_not);
-    RUN(who_waits_for_a_core_is_not);
-    RUN(a_loop_that_waits_for_a_core_is_not_stuck);
-    RUN(a_stuck_loop_that_loses_its_core_stays_stuck);
-    RUN(a_loop_that_returns_from_its_selector_without_a_core_is_not_stuck);
-    RUN(who_keeps_the_watch_from_its_core_is_late);
-    RUN(a_watch_that_is_a_little_late_forgives_nothing);
+    RUN(computing_thread_is_late);
+    RUN(thread_that_waits_in_native_code_is_late);
+    RUN(stopped_process_is_not_late);
+    RUN(thread_that_waits_for_a_core_is_not_late);
+    RUN(loop_that_waits_for_a_core_is_not_stuck);
+    RUN(stuck_loop_that_loses_its_core_stays_stuck);
+    RUN(loop_that_waits_for_a_core_after_its_selector_is_not_stuck);
+    RUN(thread_that_takes_the_core_of_the_watch_thread_is_late);
+    RUN(slightly_late_watch_thread_does_not_excuse_a_late_loop);
     return check_end();
 }

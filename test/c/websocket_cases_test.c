@@ -221,7 +221,7 @@ static void end_case(unsigned *cases)
     ++*cases;
 }
 
-static void every_case(void)
+static void every_case_gives_the_expected_events(void)
 {
     char line[LINE];
     unsigned cases = 0;
@@ -255,7 +255,7 @@ static void every_case(void)
     CHECK(cases > 150);
 }
 
-static void masks_of_every_alignment(void)
+static void masks_work_at_every_alignment(void)
 {
     static const uint8_t mask[] = {1, 2, 4, 8};
     for (size_t size = 0; size < 40; size++) {
@@ -268,7 +268,7 @@ static void masks_of_every_alignment(void)
     }
 }
 
-static void reasons_are_cut_between_characters(void)
+static void long_reason_is_cut_between_characters(void)
 {
     char payload[HEDDLE_WEBSOCKET_CONTROL], reason[124];
     memset(reason, 'a', sizeof(reason));
@@ -278,7 +278,7 @@ static void reasons_are_cut_between_characters(void)
 }
 
 /* A million empty fragments cost nothing: the limit ends them. */
-static void fragments_are_counted(void)
+static void number_of_fragments_is_limited(void)
 {
     heddle_websocket_reader reader;
     heddle_websocket_limits limits = {.message = 262144, .fragments = 1000};
@@ -297,7 +297,7 @@ static void fragments_are_counted(void)
     heddle_websocket_reader_end(&reader);
 }
 
-static void messages_are_deflated_where_that_pays(void)
+static void message_is_deflated_only_if_it_becomes_smaller(void)
 {
     static char text[HEDDLE_DEFLATE_MOST + 1], deflated[HEDDLE_DEFLATE_MOST + 1];
     const size_t sizes[] = {0, HEDDLE_DEFLATE_LEAST - 1, HEDDLE_DEFLATE_LEAST, 5000, HEDDLE_DEFLATE_MOST, sizeof(text)};
@@ -332,10 +332,11 @@ static void messages_are_deflated_where_that_pays(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("WebSocket frames", "every case", every_case);
-    check_run("WebSocket frames", "masks of every alignment", masks_of_every_alignment);
-    check_run("WebSocket frames", "reasons are cut between characters", reasons_are_cut_between_characters);
-    check_run("WebSocket frames", "fragments are counted", fragments_are_counted);
-    check_run("WebSocket frames", "messages are deflated where that pays", messages_are_deflated_where_that_pays);
+    check_run("WebSocket frames", "every case gives the expected events", every_case_gives_the_expected_events);
+    check_run("WebSocket frames", "masks work at every alignment", masks_work_at_every_alignment);
+    check_run("WebSocket frames", "long reason is cut between characters", long_reason_is_cut_between_characters);
+    check_run("WebSocket frames", "number of fragments is limited", number_of_fragments_is_limited);
+    check_run("WebSocket frames", "message is deflated only if it becomes smaller",
+              message_is_deflated_only_if_it_becomes_smaller);
     return check_end();
 }

@@ -79,7 +79,7 @@ static void end_socket(void)
 
 /* -- tests --------------------------------------------------------------------------------------------------------- */
 
-static void each_ping_is_answered_while_little_waits(void)
+static void each_ping_is_answered_while_little_output_waits(void)
 {
     open_socket(LITTLE - 3 * FRAME);
     take_ping('a');
@@ -90,7 +90,7 @@ static void each_ping_is_answered_while_little_waits(void)
     end_socket();
 }
 
-static void behind_much_output_the_first_ping_is_answered_and_then_the_latest(void)
+static void first_and_latest_ping_are_answered_behind_much_output(void)
 {
     open_socket(MUCH);
     for (char payload = 'a'; payload <= 'z'; payload++)
@@ -107,7 +107,7 @@ static void behind_much_output_the_first_ping_is_answered_and_then_the_latest(vo
 }
 
 /* What was written after the pong may still be there. */
-static void output_that_never_ends_holds_no_pong_back(void)
+static void endless_output_does_not_delay_a_pong(void)
 {
     open_socket(MUCH);
     take_ping('a');
@@ -125,7 +125,7 @@ static void output_that_never_ends_holds_no_pong_back(void)
     end_socket();
 }
 
-static void a_client_that_reads_nothing_costs_one_pong(void)
+static void client_that_reads_nothing_causes_one_pong(void)
 {
     open_socket(MUCH);
     for (int pings = 0; pings < 1000000; pings++)
@@ -136,7 +136,7 @@ static void a_client_that_reads_nothing_costs_one_pong(void)
 }
 
 /* The head of the response is pending, and nobody has counted it. */
-static void bytes_that_were_not_counted_let_no_pong_through(void)
+static void bytes_of_the_response_head_do_not_count_as_a_sent_pong(void)
 {
     open_socket(MUCH);
     pending += 200;
@@ -147,7 +147,7 @@ static void bytes_that_were_not_counted_let_no_pong_through(void)
     end_socket();
 }
 
-static void a_socket_that_closes_answers_no_more(void)
+static void closing_socket_answers_no_pings(void)
 {
     open_socket(MUCH);
     take_ping('a');
@@ -158,7 +158,7 @@ static void a_socket_that_closes_answers_no_more(void)
     end_socket();
 }
 
-static void without_memory_the_socket_is_broken_off(void)
+static void socket_is_reset_when_a_pong_gets_no_memory(void)
 {
     open_socket(MUCH);
     take_ping('a');
@@ -176,14 +176,15 @@ static void without_memory_the_socket_is_broken_off(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("pongs", "each ping is answered while little waits", each_ping_is_answered_while_little_waits);
-    check_run("pongs", "behind much output the first ping is answered and then the latest",
-              behind_much_output_the_first_ping_is_answered_and_then_the_latest);
-    check_run("pongs", "output that never ends holds no pong back", output_that_never_ends_holds_no_pong_back);
-    check_run("pongs", "a client that reads nothing costs one pong", a_client_that_reads_nothing_costs_one_pong);
-    check_run("pongs", "bytes that were not counted let no pong through",
-              bytes_that_were_not_counted_let_no_pong_through);
-    check_run("pongs", "a socket that closes answers no more", a_socket_that_closes_answers_no_more);
-    check_run("pongs", "without memory the socket is broken off", without_memory_the_socket_is_broken_off);
+    check_run("pongs", "each ping is answered while little output waits",
+              each_ping_is_answered_while_little_output_waits);
+    check_run("pongs", "first and latest ping are answered behind much output",
+              first_and_latest_ping_are_answered_behind_much_output);
+    check_run("pongs", "endless output does not delay a pong", endless_output_does_not_delay_a_pong);
+    check_run("pongs", "client that reads nothing causes one pong", client_that_reads_nothing_causes_one_pong);
+    check_run("pongs", "bytes of the response head do not count as a sent pong",
+              bytes_of_the_response_head_do_not_count_as_a_sent_pong);
+    check_run("pongs", "closing socket answers no pings", closing_socket_answers_no_pings);
+    check_run("pongs", "socket is reset when a pong gets no memory", socket_is_reset_when_a_pong_gets_no_memory);
     return check_end();
 }

@@ -78,7 +78,7 @@ static void check_at_once(const uint8_t *bytes, size_t size)
     CHECK_EQUAL(is_text(bytes, size), found);
 }
 
-static void every_text_of_up_to_three_bytes(void)
+static void every_text_of_up_to_three_bytes_is_judged_correctly(void)
 {
     for (uint32_t number = 0; number < 1u << 24; number++) {
         const uint8_t bytes[] = {(uint8_t)(number >> 16), (uint8_t)(number >> 8), (uint8_t)number};
@@ -88,7 +88,7 @@ static void every_text_of_up_to_three_bytes(void)
     }
 }
 
-static void a_text_is_refused_at_the_first_byte_that_is_wrong(void)
+static void text_is_rejected_at_its_first_invalid_byte(void)
 {
     const size_t count = sizeof(limits);
     for (uint32_t first = 0; first < 256; first++) {
@@ -104,8 +104,8 @@ static void a_text_is_refused_at_the_first_byte_that_is_wrong(void)
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
-    check_run("UTF-8", "every text of up to three bytes", every_text_of_up_to_three_bytes);
-    check_run("UTF-8", "a text is refused at the first byte that is wrong",
-              a_text_is_refused_at_the_first_byte_that_is_wrong);
+    check_run("UTF-8", "every text of up to three bytes is judged correctly",
+              every_text_of_up_to_three_bytes_is_judged_correctly);
+    check_run("UTF-8", "text is rejected at its first invalid byte", text_is_rejected_at_its_first_invalid_byte);
     return check_end();
 }
