@@ -27,11 +27,10 @@ module Heddle
         configuration.warnings.each { |text| warn "heddle: #{text}" }
         configuration.export_environment
         serve(configuration)
-      rescue Server::ConfigurationError => e
-        @inheritance.report_failure(e.message)
-        raise UsageError, e.message
-      rescue Server::BootError => e
-        @inheritance.report_failure(e.message)
+      rescue Server::ConfigurationError, Server::BootError => e
+        return FAILED if @inheritance.report_failure(e.message) # the other master logs it
+        raise UsageError, e.message if e.is_a?(Server::ConfigurationError)
+
         warn "heddle: #{e.message}"
         FAILED
       rescue ThreadError, Errno::EAGAIN => e

@@ -87,6 +87,7 @@ class ClusterRestartTest < Minitest::Test
     signal("USR2")
     wait_for(/restart failed: the new master could not start.*; keeping this master/m)
 
+    assert_equal 1, said("RuntimeError: broken"), served.output
     assert_equal served.pid, File.read(path("server.pid")).to_i
     assert_equal "code 1", served.get("/").body
     write("config.ru", APP)

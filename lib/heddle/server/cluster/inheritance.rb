@@ -113,7 +113,7 @@ module Heddle
 
         # Tells the other master why this one could not start.
         # @param problem [String]
-        # @return [void]
+        # @return [Boolean] false: there is none
         def report_failure(problem)
           report(problem.byteslice(0, REPORT_LIMIT))
         end
@@ -130,10 +130,13 @@ module Heddle
         def apart? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)
-          @ready&.write(text)
+          return false unless @ready
+
+          @ready.write(text)
           close
+          true
         rescue SystemCallError
-          nil # the other master is gone already
+          false # the other master is gone already
         end
       end
     end
