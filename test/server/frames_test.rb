@@ -8,6 +8,7 @@ require "heddle/net/dns"
 require "server/web_socket_helpers"
 require "support/event_stream_client"
 require "support/h2_exchanges"
+require "support/h2_web_socket_client"
 require "support/served_process"
 require "tmpdir"
 
@@ -73,6 +74,7 @@ class FramesTest < Minitest::Test
     when "/hijack" then [200, { "rack.hijack" => ->(io) { io.write(Frames.look) && io.close } }, []]
     when "/finished"
       env["rack.response_finished"] << ->(*) { FINISHED << Frames.look }
+      (env["rack.after_reply"] ||= []) << -> { FINISHED << Frames.look }
       [200, {}, []]
     when %r{\A/tasks/} then [200, {}, [TASKS.fetch(env["PATH_INFO"][7..]).call]]
     else [200, {}, [Frames.look]]
@@ -92,24 +94,26 @@ class FramesTest < Minitest::Test
           assert_equal({ 1 => "complete" }, exchange_together(connect, 1, path:), "#{path} over HTTP/2")
         end
         assert_equal "200", get("/finished").code
-        assert_equal "complete", FINISHED.pop(timeout: PATIENCE)
+        assert_equal %w[complete complete], Array.new(2) { FINISHED.pop(timeout: PATIENCE) }
       end
     end
 
     define_method("test_callbacks_of_web_sockets_and_event_streams_have_complete_frames_in_mode_#{name}") do
       handler = Handler.new
       app = ->(env) { [200, {}, []].tap { env["rack.upgrade"] = handler } }
-      serving(app, lint: false, **options) do
-        client = dial
-        client.text("?")
+      serving(app, lint: false, http2_websockets: true, **options) do
+        [dial, H2WebSocketClient.new(H2WebSocketConnection.new(connect).connect("/"))].each do |client|
+          client.text("?")
 
-        assert_equal ["open complete", "message complete"], [client.message, client.message]
-        client.close
+          assert_equal ["open complete", "message complete"], [client.message, client.message]
+          client.close
+          client.io.close
+        end
         events = EventStreamClient.new(connect, "/", "Accept: text/event-stream\r\n")
 
         assert_equal "open complete", events.event["data"]
         events.close
-        assert_equal %w[complete complete], Array.new(2) { handler.last.pop(timeout: PATIENCE) }
+        assert_equal %w[complete] * 3, Array.new(3) { handler.last.pop(timeout: PATIENCE) }
       end
     end
   end
@@ -150,6 +154,25 @@ class FramesTest < Minitest::Test
       %w[/ /each /callable /async].each { |path| assert_equal "[]", served.get(path).body, path }
     ensure
       served&.stop
+    end
+  end
+
+  def test_hooks_have_complete_frames
+    names = Heddle::Server::Hooks::NAMES.keys - [:on_restart]
+    seen = names.map do |name|
+      "#{name} { File.write('seen', [:#{name}, caller_locations(0).map(&:path)].inspect.concat(\"\\n\"), mode: 'a') }"
+    end
+    Dir.mktmpdir do |folder|
+      File.write(File.join(folder, "config.ru"), "run ->(_env) { [200, {}, []] }\n")
+      File.write(File.join(folder, "heddle.rb"), seen.join("\n"))
+      command = [*ServedProcess::HEDDLE, "serve", "-C", "heddle.rb", "-b", "127.0.0.1:0", "-e", "test", "-w", "2"]
+      served = ServedProcess.new(command, folder:)
+      served.get("/")
+      served.stop
+      lines = File.readlines(File.join(folder, "seen"))
+
+      assert_equal names, names & lines.map { |line| line[/\w+/].to_sym }
+      assert_empty lines.grep(/nil/)
     end
   end
 

@@ -83,7 +83,7 @@ class RoomChannel < ActionCable::Channel::Base
 end
 
 class AllKindsChannel < ActionCable::Channel::Base
-  before_subscribe { @before = true }
+  before_subscribe { @before = complete? }
   after_subscribe { transmit({ after: @before }) }
   rescue_from(KeyError) { |error| transmit({ rescued: error.class.name }) }
   periodically(:tick, every: 0.05)
@@ -91,13 +91,13 @@ class AllKindsChannel < ActionCable::Channel::Base
   def subscribed
     reject if params[:reject]
     @numbers = []
-    stream_from("doubled", coder: ActiveSupport::JSON) { |number| transmit({ doubled: number * 2 }) }
+    stream_from("doubled", coder: ActiveSupport::JSON) { |number| transmit({ doubled: complete? && (number * 2) }) }
   end
 
   def fail = raise("a channel fails")
   def fail_badly = raise(Class.new(Exception), "a channel fails badly")
   def work = %i[one two one].each { |name| connection.perform_work(self, name) }
-  def one = transmit({ work: 1 })
+  def one = transmit({ work: complete? && 1 })
   def two = transmit({ work: 2 })
   def burst = 1_500.times { |number| ActionCable.server.broadcast("doubled", number) }
   def thread = Thread.new { 3.times { |number| ActionCable.server.broadcast("doubled", number) } }.join
@@ -109,8 +109,11 @@ class AllKindsChannel < ActionCable::Channel::Base
     return if @ticked
 
     @ticked = true
-    transmit({ tick: true })
+    transmit({ tick: complete? })
   end
+
+  # Has each frame a file and a line?
+  def complete? = caller_locations(0).all? { |frame| frame.path && frame.lineno.positive? }
 end
 
 class LeavingChannel < ActionCable::Channel::Base

@@ -112,7 +112,7 @@ module CableTests
     one.command("subscribe", ALL)
 
     assert message_with(one, "after").dig("message", "after")
-    assert message_with(one, "tick")
+    assert message_with(one, "tick").dig("message", "tick")
     50.times { |number| broadcast("doubled", number) }
 
     assert_equal Array.new(50) { |i| i * 2 }, Array.new(50) { message_with(one, "doubled").dig("message", "doubled") }
