@@ -56,7 +56,10 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
         return expression;                                                                                             \
     }
 #define HEDDLE_REGISTER_METHOD(function, name, expression) rb_define_method(class, name, function, 0);
-/* The same for methods with one argument, METHODS_1: X(function, name, argument, expression of `self` and that). */
+/*
+ * The same for methods with one argument, METHODS_1: X(function, name, argument, expression of `self` and the
+ * argument).
+ */
 #define HEDDLE_DEFINE_METHOD_1(function, name, argument, expression)                                                   \
     static VALUE function(VALUE self, VALUE argument)                                                                  \
     {                                                                                                                  \

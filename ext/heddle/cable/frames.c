@@ -8,7 +8,7 @@
 
 static const char ENVELOPE_END[] = ",\"message\":";
 
-/* The end of the object, with the position for clients that resume. */
+/* Adds the end of the object, with the position from which a client can resume. */
 static void add_position(VALUE json, const heddle_message *message)
 {
     rb_str_cat_cstr(json, ",\"stream_id\":");

@@ -164,7 +164,7 @@ static void leave_taker_list(channel_wait *taker)
         remove_visit(&taker->visits[i].at->takers, &taker->visits[i]);
 }
 
-/* Gives the item to the fiber that has waited longest, and that then can't get another item. */
+/* Gives the item to the fiber that has waited longest, and removes its wait from all channels. */
 static void serve_taker(channel *self, VALUE item)
 {
     channel_wait *taker = self->takers.first->wait;
@@ -194,7 +194,7 @@ static void restore_item(channel *self, VALUE item)
 static VALUE wait_until_served(VALUE data)
 {
     channel_wait *waiter = (channel_wait *)data;
-    /* The wake-up may have been for an earlier wait of this fiber, by Ruby's queues and mutexes. */
+    /* Waits again if the wake-up was for an earlier wait of this fiber, in one of Ruby's queues or mutexes. */
     for (;;) {
         heddle_park_wait(&waiter->park);
         if (waiter->outcome != WAITING || waiter->park.timed_out)

@@ -15,7 +15,7 @@
  */
 static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
 
-/* The interval at which a queued call checks, at the limit of threads, whether a thread has ended (ns). */
+/* ns. While the number of threads is at its limit, a queued call checks at this interval whether a thread has ended. */
 static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
 
 /*
@@ -25,7 +25,8 @@ static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
  * - Only the loop's thread opens that message, and knows then that no other thread uses the record. The fiber leaves
  *   the call only afterwards, also when an exception is raised in it meanwhile. Before that, the fiber has acquired
  *   heddle_threads_lock once, so the offload thread has released it.
- * - A fiber that is woken in another way leaves its park, which makes its token invalid: a later wake-up does nothing.
+ * - A fiber that is woken in another way leaves its park. That makes the park's token invalid, so a later wake-up does
+ *   nothing.
  */
 typedef struct call call;
 struct call {
@@ -60,7 +61,8 @@ static void remove_call(call *self)
 }
 
 /*
- * Called when the loop closes: from here on the job's thread posts no messages to it, and no fiber waits for the job.
+ * Called when the loop closes. From now on the jobs' threads post no messages to the loop, and no fiber waits for the
+ * jobs.
  */
 static void abandon_calls(heddle_attachment *attachment)
 {
@@ -77,7 +79,7 @@ static void add_call(call *self)
     HEDDLE_LIST_ADD(calls, self);
 }
 
-/* Marks values that only the native function's own frames hold: the results of its callbacks. */
+/* Marks the results of callbacks, which only the frames of the native function hold. */
 static void mark_frames(const heddle_job *job)
 {
     heddle_native_frames frames = heddle_threads_frames(job);
@@ -114,7 +116,7 @@ uint64_t heddle_offload_return_wait(void)
     return return_wait;
 }
 
-/* In a forked child the parent's calls never end: their stacks are no longer kept. */
+/* Called in a forked child, where the parent's calls never end: their stacks are no longer kept. */
 static void forget_calls(void)
 {
     for (call *each = calls; each; each = each->next)
@@ -133,7 +135,7 @@ static void receive_completion(heddle_loop_message *message)
     if (!self->parked)
         return;
     if (self->ended)
-        /* the end of the function, and not when the loop found the message */
+        /* when the function ended, not when the loop found the message */
         self->park.ready_at = self->job.began + self->job.wall;
     heddle_park_wake(&self->park);
 }
@@ -170,7 +172,7 @@ static VALUE wait_once(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     heddle_park_waits_for(&self->park, self->job.core ? HEDDLE_SPENT_FILE : HEDDLE_SPENT_OFFLOADED);
     self->parked = true;
-    self->park.ready_at = INT64_MAX; /* not ready before the call has ended, although the wait may end earlier */
+    self->park.ready_at = INT64_MAX; /* the account counts the fiber as ready only when the call has ended */
     if (self->limit)
         heddle_park_set_deadline(&self->park, heddle_deadline_after(self->limit));
     if (self->uninterruptible)
@@ -188,8 +190,8 @@ static void leave_park(call *self)
 }
 
 /*
- * Returns true if the descriptor was closed meanwhile. Then first waits until the message about that, which lies on
- * this stack, was opened.
+ * Returns true if the descriptor was closed meanwhile. In that case first waits until the message about the close,
+ * which lies on this stack, was opened.
  */
 static bool leave_descriptor(call *self)
 {
@@ -240,7 +242,7 @@ static bool start_needed_thread(void)
     return false;
 }
 
-/* Logs, once for each process, that calls queue until others end. */
+/* Logs, once for each process, that calls are queued until other calls end. */
 static void note_full(heddle_loop *loop)
 {
     static bool reported;
@@ -290,7 +292,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     while (!self->ended) {
         if (self->notified) {
             /*
-             * Callbacks of Ruby's own functions are waits. If the call was cancelled, its callback ends as if it had
+             * Callbacks of Ruby's own functions are waits. If the call was cancelled, such a callback counts as having
              * raised the exception.
              */
             int state = answer_callback(self, failed_callback || (out.cancelled && self->job.core));
@@ -321,7 +323,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         bool full = is_queued(self) && !self->job.prompt && heddle_threads_are_full();
         if (full)
             note_full(self->loop);
-        /* At the limit a job starts only when a thread has ended, which is rare. */
+        /* At the limit of threads a job starts only when a thread has ended, which is rare. */
         self->limit = out.cancelled     ? INTERRUPT_INTERVAL
                       : full            ? FULL_INTERVAL
                       : is_queued(self) ? HEDDLE_OVERDUE_NS
@@ -390,8 +392,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         raise_closed();
 
     /*
-     * If no thread can be started, the call waits for a running thread. If it ran in place, it could block the fiber
-     * that a running call waits for.
+     * If no thread can be started, the call waits for a running thread. It must not run in place, because it could
+     * block the fiber that a running call waits for.
      */
     bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() &&
                      heddle_threads_read_statistics().threads == 0;

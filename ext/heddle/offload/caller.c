@@ -5,7 +5,7 @@
 #include <ruby/fiber/scheduler.h>
 
 static VALUE probe;      /* a Mutex, see in_trap */
-static bool postponed_any; /* set for good by the first postponed exception: while false, no call has to check */
+static bool postponed_any; /* true after the first postponed exception; while false, no call has to check */
 
 heddle_loop *heddle_offload_find_loop(void)
 {
@@ -50,7 +50,7 @@ static bool is_interrupted(heddle_loop *loop, VALUE fiber)
     heddle_fiber *owner = heddle_fiber_current(loop);
     if (owner->interrupt == Qundef && !heddle_fiber_timeout_due(owner, fiber))
         return false;
-    owner->must_raise = true; /* had been cleared by the search for a time limit */
+    owner->must_raise = true; /* heddle_fiber_timeout_due has cleared it */
     return true;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The fiber that makes a native call: may its calls be offloaded, may an exception be raised in it here, and which
- * exceptions wait until its call has ended?
+ * Decides whether the calls of a fiber may be offloaded, and whether an exception may be raised in it now. Keeps the
+ * exceptions that wait until its call has ended.
  */
 
 #include "scheduler/loop.h"

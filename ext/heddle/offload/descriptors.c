@@ -83,7 +83,10 @@ int heddle_descriptor_close(int fd)
     return -1;
 }
 
-/* In a forked child none of the calls continues: closes the descriptors that the parent has closed and still uses. */
+/*
+ * Called in a forked child, where no call continues: closes the descriptors that calls of the parent kept open after a
+ * close.
+ */
 static void forget_calls(void)
 {
     pthread_mutex_init(&lock, NULL);

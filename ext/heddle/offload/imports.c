@@ -35,7 +35,7 @@ static size_t library_count;
 static const char NOT_TRIED[] = "not tried yet";
 static const char *core = NOT_TRIED;
 
-/* Forgets all intercepted objects once one of them is gone: another one may have been loaded at its address. */
+/* Forgets all intercepted objects when one was unloaded, because another one may have been loaded at its address. */
 static void forget_unloaded(void)
 {
     static uint64_t unloaded;
@@ -89,14 +89,14 @@ static core_function core_functions[] = {
 };
 enum { CORE_FUNCTIONS = sizeof(core_functions) / sizeof(core_functions[0]) };
 static const char IO_CALLS[] = "rb_thread_io_blocking_call";
-static const char *io_calls_missing; /* why the table has no entry for it, or NULL */
+static const char *io_calls_missing; /* why calls on a descriptor are not intercepted, or NULL */
 
 static const char OFF[] = "import tables are left as they are (HEDDLE_OFFLOAD_IMPORTS=off)";
 static const char LEFT_ALONE[] = "left as it is (HEDDLE_OFFLOAD_IMPORTS)";
 static const char NOT_FOUND[] = "Ruby's import table has no entry for it";
 static const char REFUSED[] = "the system refuses to change Ruby's import table";
 
-/* HEDDLE_OFFLOAD_IMPORTS=-name,-name: these functions are left as they are. */
+/* HEDDLE_OFFLOAD_IMPORTS=-name,-name: the functions that must not be intercepted. */
 static bool is_left_alone(const char *name)
 {
     const char *list = getenv("HEDDLE_OFFLOAD_IMPORTS");
@@ -210,7 +210,10 @@ static bool intercept_object(heddle_object *object, void *data)
     /* The dlopen calls of libruby, fiddle and ffi; other libraries' calls are left alone. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
-    /* Never Heddle's own library: code that the loop runs without the GVL must not wait for the loop. */
+    /*
+     * Never intercepts Heddle's own library, because code that the loop runs without the GVL must not wait for the
+     * loop.
+     */
     if (heddle_object_contains(object, (void *)intercept_object) || is_known_library(object))
         return false;
     if (heddle_object_contains(object, (void *)rb_nogvl)) {

@@ -37,7 +37,7 @@ static struct {
     pthread_cond_t earlier;   /* signalled when a call has an earlier deadline than `next_look` */
     pthread_cond_t unblocked; /* signalled when an unblocking function has returned */
     timed_call *calls;
-    /* when the thread wakes up next; not changed when a call ends, so that most calls need no signal */
+    /* when the thread wakes up next; kept when a call ends, so that most calls need no signal */
     int64_t next_look;
     bool running;
     bool ready;

@@ -23,7 +23,5 @@ void *heddle_in_place_run(heddle_loop *loop, void *(*function)(void *data), void
 /* Called after the call: raises exceptions that are pending now, or keeps them for the caller's check. */
 void heddle_in_place_end(heddle_loop *loop, int flags);
 
-/*
- * Like rb_thread_call_with_gvl, and while the callback runs, no time limit ends the native function that has called it.
- */
+/* Like rb_thread_call_with_gvl. No time limit ends the native function while its callback runs. */
 void *heddle_in_place_call_back(void *(*function)(void *data), void *data);

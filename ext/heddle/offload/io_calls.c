@@ -15,7 +15,7 @@
 
 #if defined(HAVE_RB_THREAD_IO_BLOCKING_CALL) && (!BY_IO || defined(HAVE_RB_THREAD_IO_BLOCKING_OPERATION))
 
-/* Exported by Ruby, but in no header. */
+/* Ruby exports it, but no header declares it. */
 #if BY_IO
 typedef struct rb_io *file_reference;
 VALUE rb_thread_io_blocking_call(struct rb_io *io, rb_blocking_function_t *function, void *data, int events);

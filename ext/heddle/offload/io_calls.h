@@ -2,8 +2,8 @@
 
 /*
  * Calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and calls of the socket library.
- * They pass through two functions that Ruby exports without a header, and whose arguments changed in 4.0. So before
- * offload is switched on, a trial call of File#flock must arrive with the expected arguments.
+ * Ruby makes them through two functions that no header declares, and whose arguments changed in 4.0. So before offload
+ * is switched on, a trial call of File#flock must arrive with the expected arguments.
  */
 
 #include "scheduler/import_table.h"

@@ -34,7 +34,7 @@ struct heddle_job {
     int fd;
     /* a core function that rarely waits, such as opening a file: a few such jobs run beyond the limit of threads */
     bool prompt;
-    bool computes; /* it is expected to compute: no more such jobs run at once than there are cores */
+    bool computes; /* it is expected to compute; at most as many such jobs run at once as there are cores */
     bool brief;    /* it is expected to take a few microseconds, which is too short to measure its CPU time */
     bool worth_spinning; /* it is brief, and a processor is free for it: the loop spins for its end, see spin.h */
 
@@ -55,7 +55,7 @@ struct heddle_job {
     _Atomic int state;
     heddle_offload_thread *thread;
     heddle_job *next, *previous; /* the links of the queue */
-    /* Called when the job has ended or calls back, on its thread, under heddle_threads_lock. */
+    /* Called on the job's thread when the job has ended or calls back, under heddle_threads_lock. */
     void (*notify)(heddle_job *job);
 
     void *(*callback)(void *data);
@@ -66,5 +66,5 @@ struct heddle_job {
     bool unblocked; /* the unblocking function was called */
     bool abandoned; /* no fiber waits for it any more */
     bool left;      /* Ruby has left the function by longjmp (heddle_threads_end_left_job); `result` is not set */
-    bool last;      /* after it heddle_threads_serve returns in its thread, to be called again */
+    bool last;      /* its thread returns from heddle_threads_serve afterwards */
 };

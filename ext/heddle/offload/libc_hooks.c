@@ -34,7 +34,7 @@ typedef struct {
     intptr_t result;
 } libc_call;
 
-/* The call is not ended early: the library does not expect that an exception leaves its own call. */
+/* The call is never ended early, because the library does not expect an exception from its call of libc. */
 static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_call *call)
 {
     int saved = errno;
@@ -120,7 +120,7 @@ static unsigned hooked_sleep(unsigned seconds)
 
 DEFINE_CALL(connect, (int)at[0], (const struct sockaddr *)at[1], (socklen_t)at[2])
 
-/* Offloads connect also for a non-blocking socket: that costs one offload for each connection. */
+/* Also offloads connect of a non-blocking socket, which costs one offload for each connection. */
 static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     heddle_loop *loop = current_loop();

@@ -2,8 +2,9 @@
 
 /*
  * Intercepts waits that a library makes with the GVL held: libc's poll, select, sleep and the like are redirected to
- * functions that offload them. This applies only to libraries that the user has named: other fibers run although the
- * library's code assumes that it holds the GVL. So the library must keep no state between calls, and hold no lock.
+ * functions that offload them. This applies only to libraries that the user has named: while such a wait is offloaded,
+ * other fibers run, although the library believes that it holds the GVL. So the library must hold no lock during the
+ * wait, and share no state between calls.
  */
 
 #include "system.h"

@@ -281,7 +281,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     return verdict;
 }
 
-/* Does not judge functions: a known-good library may use any function of the named libraries. */
+/* Judges only the names of libraries: a known-good library may use any function of the named ones. */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON])
 {

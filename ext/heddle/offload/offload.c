@@ -71,7 +71,7 @@ static VALUE offload_serve(VALUE self)
 /* Exported by Ruby, but in no header. */
 int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 
-/* Adds to Ruby's crash report which functions are intercepted, and whether the crash was in an offloaded call. */
+/* Adds two facts to Ruby's crash report: which functions are intercepted, and whether an offloaded call has crashed. */
 static void report_crash(FILE *to, void *data)
 {
     const char *core = heddle_offload_core(), *name;
@@ -307,7 +307,7 @@ static VALUE describe_function(const heddle_function *function)
     return hash;
 }
 
-/* The functions that have stalled a loop in place and were not reported yet, each with its seconds. */
+/* Functions that ran in place, have stalled a loop and were not reported yet, each with its seconds. */
 static VALUE offload_take_blocking(VALUE self)
 {
     VALUE list = rb_ary_new();

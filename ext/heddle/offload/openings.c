@@ -15,8 +15,8 @@ typedef struct {
 } open_record;
 
 /*
- * The paths are as long as the record, so that reading the record does not exceed the path if a version of Ruby passes
- * the path itself.
+ * The paths are as long as the record. So even if a version of Ruby passes the path itself, reading it as a record does
+ * not exceed it.
  */
 static const char FILE_NAME[] = "/././././././dev/null", FOLDER_NAME[] = "/././././././.";
 

@@ -3,8 +3,8 @@
 /*
  * Recognizes how Ruby itself opens files and folders. An opening that can't wait for another program or fiber needs no
  * offload thread. But opening a FIFO, which waits for its other end, is a call of the same function. So the path
- * decides. Ruby passes the path in a record that is in no header, so trial calls of File.open and Dir.new must arrive
- * with the expected arguments first.
+ * decides. Ruby passes the path in a record that no header declares. So trial calls of File.open and Dir.new must first
+ * arrive with the expected arguments.
  */
 
 #include <ruby.h>
@@ -16,5 +16,5 @@
 void heddle_openings_learn(void);
 /* Called for each call of Ruby's own: notes it if it belongs to the trial of heddle_openings_learn. */
 void heddle_openings_note(void *(*function)(void *), const void *data);
-/* Is the call an opening that waits for nothing, except perhaps for the disk? False for all other functions. */
+/* Does the call open a file or folder without a wait, except perhaps for the disk? False for all other calls. */
 bool heddle_opening_waits_for_nobody(const void *function, const void *data);

@@ -21,8 +21,8 @@ static void *execute_operation(void *data)
     operation_call *call = data;
     call->cancelled = rb_fiber_scheduler_blocking_operation_execute(call->operation) != 0;
     /*
-     * Ruby's own unblocking function repeats its signal until the thread leaves its region without the GVL. The next
-     * job of this thread must not be interrupted by that.
+     * Ruby's own unblocking function repeats its signal until the thread leaves its region without the GVL. That must
+     * not interrupt the next job of this thread.
      */
     if (call->cancelled)
         heddle_threads_current()->last = true;
@@ -71,7 +71,7 @@ static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
     };
     if (!heddle_offload_run(loop, &job, RTEST(file) ? &files : &others, HEDDLE_CALL_ENDS_EARLY))
         return Qfalse;
-    /* The thread had to end. Ruby would take an operation that was not begun for a success. */
+    /* The thread had to end before the operation began. Ruby must not take that for a success. */
     if (call.cancelled && !call.interrupted)
         rb_syserr_fail(EINTR, "blocking operation");
     RB_GC_GUARD(object);
@@ -86,7 +86,7 @@ void heddle_define_operations(VALUE switch_class)
 
 #else
 
-/* Never true here: this version of Ruby passes procs, which it runs itself. */
+/* Always false here, because this version of Ruby passes procs, which it runs itself. */
 static VALUE offload_operation_p(VALUE self, VALUE object)
 {
     return Qfalse;

@@ -151,7 +151,7 @@ static bool locate_function(heddle_function *function)
     function->base = info.dli_fbase;
     function->path = path;
     function->library = heddle_library_file(path);
-    /* otherwise dladdr has returned an exported function that lies before it */
+    /* otherwise dladdr has found an exported function before this one */
     function->symbol = info.dli_saddr == function->address && info.dli_sname ? strdup(info.dli_sname) : NULL;
     classify_function(function);
     return true;
@@ -191,7 +191,9 @@ void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall
     int64_t counted = wall < most ? wall : most;
     /* The average starts at 0: the first call, with cold caches, is not typical. */
     function->pace += (counted - function->pace) / 8;
-    /* Rises by half the difference and falls by a sixteenth, so that one slow call counts for a while. */
+    /*
+     * The average rises by half of the difference, and falls by a sixteenth, so that one slow call counts for a while.
+     */
     if (first)
         function->wall = wall;
     else if (wall > function->wall)

@@ -46,7 +46,7 @@ typedef struct {
     bool quick;   /* its library's functions only compute, so they run in place while they are quick */
 } heddle_function;
 
-/* A function with a longer average (ns) is offloaded although it is on the list of quick ones. */
+/* A function on the list of quick functions is offloaded if its average (ns) is longer than this. */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 /*
  * The same limit for Ruby's own calls, which compute only in the kernel. It is higher, because an offloaded call wakes

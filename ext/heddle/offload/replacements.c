@@ -98,7 +98,8 @@ static bool is_inline_in_extension(const heddle_function *known, int flags)
 }
 
 /*
- * Runs the call on this thread. Without a loop, time limits don't end it: Ruby's own calls that run in place are quick.
+ * Runs the call on this thread. Time limits end it only if `loop` is not NULL. Ruby's own calls need none, because they
+ * are quick.
  */
 static void *call_in_place(heddle_loop *loop, heddle_function *known, heddle_timed_call *call,
                            rb_unblock_function_t *unblock, void *unblock_data, int flags)
@@ -120,7 +121,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
 {
     heddle_loop *loop = on ? heddle_offload_find_loop() : NULL;
     if (!loop || (by_ruby && !(flags & RB_NOGVL_OFFLOAD_SAFE))) {
-        /* Then Ruby must not call the scheduler's hook for the call either. */
+        /* In a block of without_offload, Ruby must not call the scheduler's hook either. */
         if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_is_refused())
             flags &= ~RB_NOGVL_OFFLOAD_SAFE;
         return rb_nogvl(function, data, unblock, unblock_data, flags);
@@ -185,7 +186,7 @@ void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblo
     return call_without_gvl(function, data, unblock, unblock_data, flags, true);
 }
 
-/* A garbage collection that the extension's allocation starts stays on this thread. */
+/* A garbage collection that an allocation of the extension starts runs on this thread. */
 void *heddle_replaced_ruby_with_gvl(void *(*function)(void *), void *data)
 {
     heddle_job *job = heddle_threads_current();

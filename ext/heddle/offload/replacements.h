@@ -25,7 +25,7 @@ typedef enum {
 
 void heddle_offload_method(ID method, heddle_method_kind kind);
 
-/* For the calls of extensions. */
+/* Replaces rb_nogvl for extensions. */
 void *heddle_replaced_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock, void *unblock_data,
                             int flags);
 void *heddle_replaced_without_gvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
@@ -35,7 +35,7 @@ void *heddle_replaced_without_gvl2(void *(*function)(void *), void *data, rb_unb
 void *heddle_replaced_with_gvl(void *(*function)(void *), void *data);
 void heddle_replaced_check_ints(void);
 
-/* For calls by Ruby's own library. */
+/* Replaces rb_nogvl for Ruby's own library. */
 void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
                                  void *unblock_data, int flags);
 void *heddle_replaced_ruby_with_gvl(void *(*function)(void *), void *data);
@@ -55,7 +55,7 @@ void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *c
 
 heddle_function *heddle_function_of_call(void *function);
 /*
- * Does this call of Ruby's own run inline? Yes only for methods on the list of quick ones and for openings, and only
- * while they are quick.
+ * Does this call of Ruby itself run inline? Yes for openings and methods on the list of quick methods, as long as they
+ * are quick.
  */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Finds the function that a call of Fiddle is for. Fiddle makes every call without the GVL through one function of its
- * own, so the library of that function says nothing about the call. The argument contains the address of the called
- * function. A trial call of a known function shows at which offset.
+ * Finds the function that Fiddle calls. Fiddle makes every call without the GVL through one function of its own, whose
+ * library says nothing about the called function. The argument contains the address of the called function. A trial
+ * call of a known function shows at which offset.
  */
 
 #include "offload/policy.h"

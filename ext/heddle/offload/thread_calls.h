@@ -12,7 +12,7 @@ struct heddle_offload_thread {
     pthread_cond_t answered; /* a callback was answered, the job was abandoned, or an interruption has ended */
     heddle_job *job;
     bool leave; /* heddle_threads_serve has to return */
-    /* how many threads are calling its job's unblocking function: the job must not end meanwhile */
+    /* how many threads call its job's unblocking function now; the job must not end meanwhile */
     unsigned interrupting;
     jmp_buf left;          /* where longjmp goes when a callback has raised */
     heddle_native_frames frames;

@@ -178,7 +178,7 @@ static bool must_wake_thread(void)
 /* Returns true if the queued jobs need one more thread. The caller must start it; `starting` counts it from here on. */
 static bool claim_thread(bool obey_soft_limit)
 {
-    /* For the metrics: a job stays queued because the limit is reached. */
+    /* Counted for the metrics: a job stays queued because the limit is reached. */
     if (running_limited >= statistics.limit && count_queued() > queues.prompt.count)
         statistics.full++;
     if (count_runnable() <= statistics.idle + starting || statistics.threads + starting >= statistics.limit + RESERVED)
@@ -195,7 +195,7 @@ bool heddle_threads_submit(heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
-    /* the loop would spin, while other threads run the queued jobs */
+    /* spinning needs a core for the loop, besides the cores for the queued jobs */
     job->worth_spinning = job->brief && may_spin(count_queued());
     bool wake = must_wake_thread(), needs_thread = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
@@ -226,8 +226,8 @@ static void recheck_computing(void)
 }
 
 /*
- * Was the first job of this queue queued three times HEDDLE_OVERDUE_NS ago, and no thread started for an overdue job
- * since? Then the job's loop is stuck and never asks for a thread: a later job of the queue asks in its place.
+ * Has the first job of this queue waited for three times HEDDLE_OVERDUE_NS, and was no thread started for an overdue
+ * job since then? Then the job's loop is stuck and asks for no thread, so a later job of the queue asks.
  */
 static bool is_overdue(const job_queue *queue)
 {
@@ -292,7 +292,7 @@ heddle_offload_thread *heddle_threads_attach(void)
 {
     heddle_offload_thread *thread = calloc(1, sizeof(*thread));
     if (!thread) {
-        heddle_threads_report_unstarted(); /* the job will soon be overdue: then another thread is started for it */
+        heddle_threads_report_unstarted(); /* when the job is overdue, another thread is started for it */
         return NULL;
     }
     thread->native = pthread_self();
@@ -441,7 +441,7 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     }
     thread->leave = false;
     if (!spare)
-        /* this thread may have been woken for a job, which another thread must take now */
+        /* if this thread was woken for a job, another thread must take that job now */
         pthread_cond_signal(&job_available);
     pthread_mutex_unlock(&heddle_threads_lock);
     return spare;

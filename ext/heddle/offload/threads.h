@@ -20,7 +20,7 @@ void heddle_threads_setup(void);
 /* How many jobs run at once, each on its own thread, unless another limit is set. A few prompt jobs run beside them. */
 enum { HEDDLE_THREADS_DEFAULT_LIMIT = 512 };
 void heddle_threads_set_limit(unsigned limit);
-/* Do as many jobs run as the limit allows? */
+/* Has the number of running jobs reached the limit? */
 bool heddle_threads_are_full(void);
 
 /*
@@ -49,7 +49,7 @@ bool heddle_threads_withdraw(heddle_job *job);
 void heddle_threads_interrupt(heddle_job *job);
 /* Called when the callback has returned or raised: then the native function continues or is left. */
 void heddle_threads_answer(heddle_job *job, void *result, bool raised);
-/* Makes the job post no completion any more. Its record must stay until its state is ENDED. */
+/* From now on the job posts no completion. Its record must exist until its state is ENDED. */
 void heddle_threads_abandon(heddle_job *job);
 /* Waits until no other thread touches a job that has ended. */
 void heddle_threads_settle(void);

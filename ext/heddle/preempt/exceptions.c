@@ -1,4 +1,4 @@
-/* Exceptions for a preempted fiber: when they are raised, and how they are kept until then. */
+/* Keeps the exceptions for a preempted fiber, and decides when they are raised. */
 
 #include "preempt/preempt.h"
 

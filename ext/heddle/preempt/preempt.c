@@ -154,7 +154,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
-        return true; /* the program that has started this fiber waits: it has not run the loop yet */
+        return true; /* the program that has started this fiber waits, and has not run the loop yet */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits ||
         loop->current->parent_park)
         return true;
@@ -204,10 +204,10 @@ static bool makes_switch(VALUE frame)
 }
 
 /*
- * Is a switch of fibers under way? A method in C makes it, or one of Ruby's own. The hook is not called where Ruby
- * sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may have been
- * left from an earlier switch. Within a switch Ruby may call a signal's handler: so if the hook was not called, the
- * frames below count, too, as far as a handler is likely to reach.
+ * Is a switch of fibers under way? Only methods in C and Ruby's own methods make a switch. The hook is not called where
+ * Ruby sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may have
+ * been left from an earlier switch. Within a switch Ruby may call a signal's handler. So if the hook was not called,
+ * the frames below are examined, too, as far as a handler is likely to reach.
  */
 static bool is_switching(heddle_loop *loop)
 {
@@ -250,7 +250,7 @@ static int consider_preempting(heddle_loop *loop)
     if (!heddle_exception_would_be_raised(loop, &kept))
         return HEDDLE_LOOK_SOON;
     charge_slice(loop);
-    /* Repeated after a kill of the thread: the loop has to raise it, and the fiber waits for that. */
+    /* Repeated after a kill of the thread: the fiber waits until the loop has raised the kill. */
     while (preempt_fiber(loop, kept) && loop->preempt.killed)
         kept = Qundef;
     return HEDDLE_LOOK_LATER;
@@ -340,8 +340,8 @@ static bool has_program_ended(void)
 }
 
 /*
- * When the program ends, preempted fibers do not run again, as Ruby's own fibers don't. A fiber that computes endlessly
- * would never be preempted any more.
+ * When the program ends, preempted fibers do not run again, as Ruby's own fibers don't. After that no fiber is
+ * preempted, so one that computes endlessly would block the end.
  */
 static void end_preempted(heddle_loop *loop)
 {

@@ -8,7 +8,7 @@
 
 extern char **environ;
 
-/* Set before the import table leads here; read in children, also after vfork, where writing is forbidden. */
+/* Set before the import table is changed. Children read them, also after vfork, where writing is forbidden. */
 static rlim_t soft_limit, raised_limit;
 
 /* -- between fork, or vfork, and exec: nothing but system calls --------------------------------------------------- */

@@ -56,7 +56,7 @@ static void add_gap(struct gap **list, struct gap *one)
 
 ssize_t heddle_fill_heap_gaps(void)
 {
-    /* frees the gaps that an earlier mold has filled: together with memory freed since, some are larger now */
+    /* frees the gaps that an earlier mold has filled, because some are larger now */
     free_gaps(&filled);
     struct heap heap = heap_in_use();
     if (heap.begin == heap.end)

@@ -3,9 +3,8 @@
 #include "system.h"
 
 /*
- * Fills the small gaps that glibc's malloc keeps between blocks in use: then a process's allocations after a fork lie
- * together in pages of its own, and not in each of the pages that it shares. The next call, in a later mold, frees them
- * first.
+ * Fills the small gaps that glibc's malloc keeps between blocks in use. Then a process's allocations after a fork lie
+ * together in new pages, and not in the pages that it shares. The next call, in a later mold, frees them first.
  *
  * Returns how many bytes it has filled, or -1 if malloc is not glibc's.
  */

@@ -8,7 +8,7 @@ enum {
     /* deliveries in one tick; each delivers one message to one subscriber, and takes 10 us or less */
     DELIVERIES_A_TICK = 256,
     CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick after an overrun */
-    RENEWALS = 3,           /* attempts to read a topic's offset in the same generation as the state */
+    RENEWALS = 3,           /* attempts to read a topic's offset and the state in the same generation */
 };
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
@@ -168,8 +168,8 @@ static void continue_overrun(heddle_fanout *fanout)
 }
 
 /*
- * Called when the history has begun anew: earlier positions mean nothing, so every subscriber gets a reset. Calls no
- * operation.
+ * Called when the history has a new generation: earlier positions are invalid, so every subscriber must get a reset.
+ * Calls no operation.
  */
 static void renew_generation(heddle_fanout *fanout)
 {
@@ -228,7 +228,7 @@ static bool read_record(heddle_fanout *fanout)
     return true;
 }
 
-/* A record is read only when all subscribers have got the records before it. So the order in each topic is kept. */
+/* Reads a record only when all subscribers have got the records before it, to keep the order in each topic. */
 static void read_log(heddle_fanout_wait *wait)
 {
     heddle_fanout *fanout = HEDDLE_CONTAINER_OF(wait, heddle_fanout, wait);

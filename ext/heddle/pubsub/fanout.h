@@ -69,7 +69,7 @@ typedef struct {
     bool (*is_full)(const heddle_subscriber *subscriber);
     /* Called for a client that is too slow: ends the connection, as WebSockets do with 1008. No message follows. */
     void (*too_slow)(heddle_subscriber *subscriber);
-    /* Called when the loop closes and the subscriber was unsubscribed. May be NULL. */
+    /* Called when the loop closes: the subscriber is no longer subscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
     /*
      * Prefetches memory that `deliver` reads. Called twice: when another subscriber is still before this one, and when
@@ -82,7 +82,7 @@ struct heddle_subscriber {
     heddle_link link;    /* in the list of its topic's subscribers */
     heddle_topic *topic; /* NULL: it is not subscribed */
     const heddle_subscriber_operations *operations;
-    uint64_t seen;  /* the offset of the last message that was delivered, or that the subscriber does not need */
+    uint64_t seen;  /* the offset of the last message that was delivered, or need not be delivered */
     uint32_t generation; /* the generation of the history that `seen` belongs to */
     uint8_t policy; /* a heddle_slow_policy */
     bool behind;    /* it continues from the history when its output has drained */
@@ -139,5 +139,5 @@ typedef struct {
     size_t subscribers, topics;
 } heddle_fanout_statistics;
 
-/* All zero when the loop has no fan-out; makes none. May be called on any thread with the GVL. */
+/* All zero when the loop has no fan-out, which is not made here. May be called on any thread with the GVL. */
 heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop);

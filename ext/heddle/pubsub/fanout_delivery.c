@@ -1,4 +1,4 @@
-/* Delivers messages to subscribers: new ones, and those that they have missed. */
+/* Delivers new messages and missed messages to subscribers. */
 
 #include "net/prefetch.h"
 #include "pubsub/fanout_records.h"
@@ -47,8 +47,8 @@ void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset)
 }
 
 /*
- * Applies the subscriber's policy if too much output waits for its client. Returns true then: the message must not be
- * delivered, and the subscriber may be freed.
+ * Applies the subscriber's policy if too much output waits for its client. In that case returns true: the message must
+ * not be delivered, and the subscriber may be freed.
  */
 static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_message *message)
 {
@@ -273,7 +273,7 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
 
 /* -- catching up --------------------------------------------------------------------------------------------------- */
 
-/* Positions of an earlier generation mean nothing any more. */
+/* Called for a subscriber whose position belongs to an earlier generation, and so is invalid. */
 static void renew_subscriber(heddle_subscriber *subscriber)
 {
     heddle_topic *topic = subscriber->topic;

@@ -14,12 +14,12 @@ struct heddle_topic {
     uint64_t hash;
     unsigned deliveries; /* deliveries that are running: until they end, the topic is kept even without subscribers */
     uint32_t size;
-    bool overrun; /* its subscribers must catch up: the topic is at the beginning of the list */
+    bool overrun; /* its subscribers must catch up; such topics are at the beginning of the list */
     char name[];
 };
 
 /*
- * The cursor of a running delivery; heddle_unsubscribe moves it on. It lies on the C stack, and is in the list
+ * The cursor of a running delivery. heddle_unsubscribe advances it. It lies on the C stack, and is in the list
  * `deliveries`. Only the broadcast's cursor is in the broadcast's record.
  */
 typedef struct heddle_delivery heddle_delivery;

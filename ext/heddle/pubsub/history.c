@@ -67,12 +67,12 @@ bool heddle_history_forgot_since(const heddle_history *history, const char *name
         return false;
     for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
         if (is_used(history, &set->ways[i]) && set->ways[i].published < time)
-            return false; /* all forgotten topics had their last message before this one */
+            return false; /* no forgotten topic had a message after this time */
     }
     return true;
 }
 
-/* Writes to the journal which entry the topic has, and the entry as it was before the next message. */
+/* Writes to the journal which entry of the table the topic gets, and the present content of that entry. */
 static void choose_entry(const heddle_history *history, const char *name, size_t size, heddle_history_journal *journal)
 {
     heddle_topic_hash hash = hash_of(history, name, size);

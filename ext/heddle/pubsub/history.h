@@ -3,7 +3,7 @@
 /*
  * The messages of all topics, in memory that a master shares with its workers: a log of records that overwrites its
  * oldest ones, and a table of topics. A message's position is the history's epoch and the message's offset, which
- * counts the messages of all topics. Each record has the offset of its topic's message before it, so that a gap is
+ * counts the messages of all topics. Each record has the offset of the previous message of its topic, so that a gap is
  * visible.
  *
  * Without a backend the history itself assigns the offsets. A history that follows a backend, such as Redis, gets the
@@ -21,7 +21,7 @@
 
 enum {
     HEDDLE_EPOCH_SIZE = 12, /* characters */
-    HEDDLE_HISTORY_MESSAGES = 1000, /* messages of a topic at most; no option changes it */
+    HEDDLE_HISTORY_MESSAGES = 1000, /* the maximum of `messages` in the limits */
 };
 
 typedef struct heddle_history_header heddle_history_header;
@@ -41,13 +41,13 @@ typedef struct {
 
 typedef struct {
     size_t log_size;   /* bytes, a power of two */
-    /* a power of two; if there are more topics, the ones without messages for the longest time are forgotten */
+    /* a power of two; if there are more topics, those without messages for the longest time are forgotten */
     uint32_t topics;
     uint32_t messages; /* messages of a topic that can be replayed */
     int64_t age;       /* the age of a message that can be replayed, ns */
 } heddle_history_limits;
 
-/* The fields, other than the log and the topics, that change under the mutex. */
+/* The fields outside of the log and the table of topics that change under the mutex. */
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
     uint64_t count;        /* the offset of the last message of any topic */
@@ -116,8 +116,8 @@ bool heddle_history_copy_data(const heddle_history *history, const heddle_histor
 /* A hash of the topic's name, with a random key, so that clients can't cause collisions. */
 uint64_t heddle_history_hash(const heddle_history *history, const char *topic, size_t size);
 /*
- * Returns the offset of the topic's last message, or, if the topic is unknown, of the last message of all topics; or
- * -ETIMEDOUT. `state`: the state at that time.
+ * Returns the offset of the topic's last message, or -ETIMEDOUT. If the topic is unknown, returns the offset of the
+ * last message of any topic. `state`: the state at that time.
  */
 int64_t heddle_history_offset(heddle_history *history, const char *topic, size_t size, heddle_history_state *state);
 /*

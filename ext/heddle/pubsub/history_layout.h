@@ -75,7 +75,10 @@ static inline uint64_t heddle_history_round_up(uint64_t size)
     return (size + 7) & ~UINT64_C(7);
 }
 
-/* Readers and the writer share this. Whatever another process has written, it is a whole word of the log. */
+/*
+ * Returns a word of the log, for readers and the writer. The address is always within the log, whatever other processes
+ * have written.
+ */
 static inline _Atomic uint64_t *heddle_history_word(const heddle_history *history, uint64_t lsn)
 {
     return (_Atomic uint64_t *)(history->log + (lsn & (history->log_size - 8)));
@@ -93,7 +96,8 @@ void heddle_history_commit(heddle_history *history);
 /* Called with the mutex held. Returns NULL if the topic is unknown. */
 const heddle_history_topic *heddle_history_find_topic(const heddle_history *history, const char *name, size_t size);
 /*
- * Called with the mutex held. Returns an offset: a topic with this hash that is not in the table has no later message.
+ * Called with the mutex held. Returns an offset after which a topic of this hash that is not in the table has no
+ * message.
  */
 uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size);
 /* Called with the mutex held. Was a topic of this hash's set forgotten that may have had messages since this time? */

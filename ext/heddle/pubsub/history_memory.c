@@ -175,7 +175,7 @@ void heddle_history_commit(heddle_history *history)
 /* On musl the limit of the wait can only use the wall clock, which an operator may set back meanwhile. */
 static int lock_with_limit(pthread_mutex_t *mutex)
 {
-#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* which does not know clocklock */
+#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* the sanitizer does not know clocklock */
     struct timespec until = heddle_clock_after(CLOCK_MONOTONIC, LOCK_PATIENCE);
     return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
 #else

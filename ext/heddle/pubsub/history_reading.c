@@ -1,4 +1,4 @@
-/* Reads a history: its log without the mutex, its table of topics with it. */
+/* Reads a history. The log is read without the mutex, the table of topics with the mutex. */
 
 #include "pubsub/history_layout.h"
 
@@ -12,7 +12,7 @@ static void read_words(const heddle_history *history, uint64_t lsn, void *bytes,
     }
 }
 
-/* Call this after reading from this LSN. Returns false if a writer may have overwritten those bytes meanwhile. */
+/* Called after bytes at this LSN were read. Returns false if a writer may have overwritten them meanwhile. */
 static bool is_kept(const heddle_history *history, uint64_t lsn)
 {
     return atomic_load_explicit(&history->header->tail, memory_order_acquire) <= lsn;
@@ -40,7 +40,9 @@ int heddle_history_check_record(const heddle_history *history, uint64_t lsn, hed
             return lsn == head ? 0 : -ENODATA;
         uint64_t left = history->log_size - (lsn & (history->log_size - 1));
         heddle_history_record_head record = {.topic_size = HEDDLE_HISTORY_PADDING};
-        /* If the last bytes of the log are too few for a head, they are padding. */
+        /*
+         * At the end of the log there may be too few bytes for a head: then they are padding, and this reads only them.
+         */
         read_words(history, lsn, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
         if (!is_kept(history, lsn))
             return -ENODATA;
@@ -85,8 +87,9 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
 }
 
 /*
- * Walks back from the topic's last message. Returns the offset after which its messages since the time `oldest` begin.
- * Sets `*reached` if they include the topic's first known message, before which others may be forgotten.
+ * Walks back from the topic's last message to its first message published at or after `oldest`. Returns the offset of
+ * the topic's message before that one. Sets `*reached` if the walk has reached the topic's first known message: earlier
+ * messages may be forgotten.
  */
 static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest,
                          bool *reached)
@@ -107,7 +110,7 @@ static int64_t walk_back(const heddle_history *history, const heddle_history_top
         offset = (int64_t)found.previous_offset;
         lsn_plus_1 = found.previous;
     }
-    *reached = lsn_plus_1 == 0 && offset > 0; /* offset 0: no topic had a message before */
+    *reached = lsn_plus_1 == 0 && offset > 0; /* with offset 0, no earlier messages exist */
     return lsn_plus_1 == 0 ? offset : -ENODATA;
 }
 

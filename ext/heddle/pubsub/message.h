@@ -29,7 +29,7 @@ struct heddle_message {
     uint64_t previous_offset;
     /*
      * Messages before this one are lost, and their number is unknown: the client's state is out of date. There is no
-     * payload. The client continues from `offset`, which the last message has.
+     * payload. The client continues from `offset`, the offset of the last message.
      */
     bool reset;
     bool newest; /* it was the last message of all topics when it was read: it can be sent at once */

@@ -64,8 +64,8 @@ static VALUE history_open(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: History.adopt(memory, wake) -> true or false
  *
- * Uses the history behind these descriptors, from .descriptors in another process, and owns them. Returns false if it
- * is of another version, or if there is a history already.
+ * Uses the history behind these descriptors, which .descriptors has returned in another process, and owns the
+ * descriptors. Returns false if the history has another version, or if this process has a history already.
  */
 static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 {
@@ -208,7 +208,7 @@ static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, 
 /*
  * call-seq: History.state -> [epoch, offset, follows]
  *
- * The offset is the last message's; the last value tells whether a backend assigns the offsets.
+ * The offset of the last message, and whether a backend assigns the offsets.
  */
 static VALUE history_state(VALUE self)
 {

@@ -170,7 +170,7 @@ static VALUE position_of_entry(const entry *entry)
     return rb_usascii_str_new(text, (long)heddle_message_position(&message, text));
 }
 
-/* Like a WebSocket's message: in UTF-8 if its bytes are valid UTF-8, otherwise BINARY. */
+/* Returns the payload as a String in UTF-8, or in BINARY if it is not valid UTF-8, like a WebSocket's message. */
 static VALUE data_of(VALUE payload)
 {
     if (NIL_P(payload) || rb_enc_str_coderange(payload) != ENC_CODERANGE_BROKEN)

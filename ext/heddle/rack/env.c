@@ -59,7 +59,7 @@ static env_builder *builder_of(VALUE self)
 }
 
 /*
- * How many pairs an env has room for before its table grows: about as many as a browser's request and Rack need. Twice
+ * How many pairs an env has room for before its table grows. A browser's request and Rack need about as many. Twice
  * this room costs 40 ns; a table that grows costs 80 ns.
  */
 enum { USUAL_PAIRS = 31 };
@@ -209,8 +209,8 @@ static bool is_proxy(const char *name, size_t size)
 }
 
 /*
- * A bit for each known name tells whether it came before. If names with an underscore are kept, such a name may be
- * another spelling of any known name.
+ * A bit for each known name tells whether it came before. If names with an underscore are kept, such a name may have
+ * the same key as a known name.
  */
 static void add_fields(env *env)
 {

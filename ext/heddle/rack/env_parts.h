@@ -39,7 +39,7 @@ VALUE heddle_env_key_of(const char *name, size_t size);
 /* A binary String of these bytes. */
 VALUE heddle_env_string(const char *bytes, size_t size);
 
-/* -- memory of what came before, each a table of fixed size ------------------------------------------------------- */
+/* -- values of earlier requests, in tables of fixed size ------------------------------------------------------- */
 
 enum {
     HEDDLE_ENV_HOSTS = 32,   /* powers of two */

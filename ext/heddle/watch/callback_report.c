@@ -41,7 +41,7 @@ static uintptr_t interpreter;
 typedef struct {
     const heddle_library *library;
     uintptr_t function;
-    unsigned runs; /* how often the interpreter's frames appear between that function and this one */
+    unsigned runs; /* how many groups of the interpreter's frames lie between that function and this one */
 } callback;
 
 static bool visit_frame(const heddle_stack_frame *frame, void *data)
@@ -75,9 +75,9 @@ static bool find_callback(callback *found)
 /* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
 
 /*
- * Each run of the interpreter begins where a method in C has called Ruby code. So the extension's method is found by
- * counting as many such calls from the innermost frame outwards. Returns false if the called code is Heddle's or Ruby's
- * own, such as a scheduler hook, or is unknown.
+ * Each group of the interpreter's frames begins where a method in C has called Ruby code. So the extension's method is
+ * found by counting such calls, from the innermost frame outwards. Returns false if the called code is Heddle's or
+ * Ruby's own, such as a scheduler hook, or is unknown.
  */
 static bool describe_place(const callback *found, report *to)
 {

@@ -23,5 +23,8 @@ void heddle_lost_time_begin(heddle_heartbeat *heartbeat, int64_t now);
  * far.
  */
 int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t late);
-/* Has the thread waited for a core since the last sample? How long it has waited is known only when it runs. */
+/*
+ * Has the thread waited for a core since the last sample? The duration of that wait is known only when the thread runs
+ * again.
+ */
 bool heddle_lost_time_awaits_core(const heddle_heartbeat *heartbeat);

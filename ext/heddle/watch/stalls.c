@@ -147,7 +147,7 @@ static void note_callback(heddle_loop *loop, const char *library)
     describe_place(loop, loop->thread, false, heartbeat->callback_place, sizeof(heartbeat->callback_place));
 }
 
-/* Called when that wait ends. */
+/* Called when the wait in place ends. */
 static void prolong_callback(heddle_loop *loop)
 {
     if (loop->watch.heartbeat)
@@ -184,7 +184,7 @@ static void record_stall(heddle_loop *loop, bool idle)
     stall *one = &stalls[next_stall++ % KEPT];
     one->activity = find_most_frequent(heartbeat);
     one->began = heartbeat->late_since;
-    /* If the loop has waited for events since, the tick ended just when the watch thread found it late. */
+    /* If the loop has waited for events since then, assumes that the tick ended when the watch thread found it late. */
     bool ended = idle && one->activity != HEDDLE_ACTIVITY_NONE;
     int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
     one->length = over - one->began - measure_lost_time(heartbeat, over);
@@ -260,7 +260,7 @@ static VALUE stalls_take(VALUE self)
  * call-seq: Heddle::Native.leave_unreported(scheduler) -> nil
  *
  * From now on no stall of this scheduler's loop is noted: it serves no requests of the application. It is late while
- * the application's loop holds the GVL, and that loop's stall is noted.
+ * the application's loop holds the GVL, but then the stall of that loop is noted.
  */
 static VALUE loop_exclude_from_reports(VALUE self, VALUE scheduler)
 {

@@ -12,7 +12,7 @@ static const int64_t ALERT = 2000000;    /* … while a loop is late, or nearly 
 static const int64_t STARVED = 20000000; /* … while a loop waits for a core */
 static const int64_t RESCUE = 1000000;   /* … while rescues run for a stuck loop */
 static const int64_t SOON = 100000;      /* … after a sample at an unsuitable moment */
-static const int64_t RECORDED = 10000000; /* a wait for the GVL whose holder the recorder names */
+static const int64_t RECORDED = 10000000; /* after this wait for the GVL the recorder names its holder */
 static const int64_t QUIET = 10000000;   /* after this time without any change the thread sleeps */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;
@@ -70,7 +70,7 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
         atomic_store(&heartbeat->thread, thread);
     }
     if (watch.wants && !watch.running && !watch.paused)
-        start_thread(); /* in a forked child; without a thread the loop is not watched */
+        start_thread(); /* needed in a forked child; if it fails, the loop is not watched */
     pthread_mutex_unlock(&watch.mutex);
     if (atomic_load(&heddle_watch_asleep))
         heddle_watch_rouse();
@@ -209,7 +209,7 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     heartbeat->stuck = is_stuck(age);
     if (stalls && age >= watch.settings.threshold)
         judge_heartbeat(heartbeat, now);
-    if (awaits_core) /* requests and frequent samples would keep the core from the thread for longer */
+    if (awaits_core) /* requests and frequent samples would only delay the thread further */
         return heartbeat->stuck ? ALERT : STARVED;
     /* Samples early enough to know what the loop does before its tick counts as a stall. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
@@ -218,7 +218,7 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     return look == HEDDLE_LOOK_SOON ? SOON : choose_interval(age);
 }
 
-/* The loop is in the selector, or returning from it, for which it may have to wait for the GVL. */
+/* The loop is in the selector, or returns from it and may wait for the GVL. */
 static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
@@ -353,8 +353,8 @@ static bool has_changes(int64_t now)
 }
 
 /*
- * Called when all loops are idle: sleeps until one is not. A loop that stops being idle changes its heartbeat before it
- * reads the flag.
+ * Called when all loops are idle: sleeps until one of them is not. A loop that stops being idle changes its heartbeat
+ * before it reads the flag.
  */
 static void sleep_while_quiet(int64_t now)
 {

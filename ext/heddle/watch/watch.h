@@ -50,7 +50,7 @@ struct heddle_rescue {
     void *loop;
     void (*on_stuck)(heddle_rescue *rescue); /* called again and again while the loop is stuck */
     void (*on_recovered)(heddle_rescue *rescue);
-    int64_t since;  /* since when, CLOCK_MONOTONIC ns */
+    int64_t since;  /* since when the loop is stuck, CLOCK_MONOTONIC ns */
     uint32_t label; /* the label of the request that blocks the loop, if it is a request of this loop; 0: unknown */
     bool collecting; /* Ruby collects garbage now */
     bool under_way;
@@ -74,8 +74,8 @@ enum {
 };
 
 /*
- * The activity of the record's thread, according to the GVL; HEDDLE_ACTIVITY_NATIVE_GVL stands for every thread that
- * holds it.
+ * The activity of the record's thread, as far as the GVL shows it; HEDDLE_ACTIVITY_NATIVE_GVL stands for every thread
+ * that holds the GVL.
  */
 static inline heddle_activity heddle_watch_gvl(uint32_t word)
 {
