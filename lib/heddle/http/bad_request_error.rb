@@ -2,8 +2,8 @@
 
 module Heddle
   module HTTP
-    # A request's body broke a rule or passed a limit after the application had begun to read it.
-    # Where the application does not rescue it, the client gets the rejection as its response.
+    # Raised when a request's body violates a rule or a limit after the application has begun to read it. If the
+    # application does not rescue it, the client gets the rejection as its response.
     class BadRequestError < IOError
       include Heddle::Error
 

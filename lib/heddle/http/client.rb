@@ -25,7 +25,7 @@ module Heddle
     class Client
       Autoloads.add(self, "heddle/http/client")
 
-      # The one of {Heddle::HTTP.get}.
+      # The client of {Heddle::HTTP.get}.
       # @return [Client]
       def self.default
         Connections.check_ractor
@@ -128,8 +128,8 @@ module Heddle
         end
       end
 
-      # The same with a body that is read as it comes, inside the block. A body that the block leaves unread closes the
-      # connection.
+      # Sends a request; inside the block, the response's body is read as it comes. If the block leaves a part unread,
+      # the connection is closed.
       # @yieldparam response [Response]
       # @return what the block returns
       def stream(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
@@ -188,7 +188,7 @@ module Heddle
         end
       end
 
-      # @return [Response, Request] a Request is to be sent next: the same one again, or the one of a redirect
+      # @return [Response, Request] a Request must be sent next: the same one again, or the request of a redirect
       def try(request, limits, deadline, redirects, retries)
         exchange = Exchange.new(request, limits, deadline)
         head = retries ? retries.head(request, exchange) : exchange.head
@@ -208,7 +208,7 @@ module Heddle
         exchange&.finish
       end
 
-      # Reads a short rest, so that the connection can serve the next request.
+      # Reads the rest of a body if it is short, so that the connection can serve the next request.
       # @return [true]
       def drain(exchange)
         exchange.read_all(65_536)

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The client left before the exchange was over: its body ended too early, it reset the connection, or it did not read
-  # the response in time. Raised by the application's next read or write, so that a body cut short never looks like a
-  # shorter body.
+  # Raised when the client has left before the exchange was complete: its body ended too early, it reset the connection,
+  # or it did not read the response in time. The application's next read or write raises it, so that a truncated body
+  # never looks like a shorter one.
   class ClientGoneError < IOError
     include Heddle::Error
   end

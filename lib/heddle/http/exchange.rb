@@ -20,10 +20,10 @@ module Heddle
         @body = body? ? RequestBody.new(self) : nil
       end
 
-      # @return [Response] the response, where it is more than a Hash of headers and an Array of Strings
+      # @return [Response] the response; made only if it is more than a Hash of headers and an Array of Strings
       def response = @response ||= Response.new(self)
 
-      # @return [Response, nil] the same, if it was asked for
+      # @return [Response, nil] the response, if {#response} was called before
       def response? = @response
 
       # @return [Boolean] whether the application has taken the connection over
@@ -44,7 +44,7 @@ module Heddle
       # @return [Integer] bytes of content that were sent
       def sent = @response ? @response.sent : content_sent
 
-      # @return [Boolean] whether the client has got all that was promised, or will
+      # @return [Boolean] whether the client gets the response that the head has announced
       def complete? = status_sent != 0 || @response&.complete? || false
     end
   end

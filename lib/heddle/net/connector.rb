@@ -8,17 +8,17 @@ require "heddle/seconds"
 
 module Heddle
   module Net
-    # The time for the name and the connection is over.
+    # Raised when resolving the name and connecting have taken too long.
     class ConnectTimeoutError < IO::TimeoutError
       include Heddle::Error
     end
 
-    # The time for the TLS handshake is over.
+    # Raised when the TLS handshake has taken too long.
     class TLSTimeoutError < IO::TimeoutError
       include Heddle::Error
     end
 
-    # The caller refuses every address of the host.
+    # Raised when the caller allows none of the host's addresses.
     class PrivateAddressError < IOError
       include Heddle::Error
     end
@@ -50,7 +50,7 @@ module Heddle
         freeze
       end
 
-      # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC, for everything together
+      # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC, for all steps together
       # @return [OutboundConnection]
       def connect(deadline: nil)
         socket = open_socket(earlier(now, @timeout, deadline))
@@ -59,7 +59,7 @@ module Heddle
         socket&.close unless connection # also after an interruption
       end
 
-      # Begins TLS on a connection through which another server speaks, such as a proxy's tunnel.
+      # Begins TLS with a server on an existing connection, such as a proxy's tunnel.
       # @param connection [OutboundConnection]
       # @return [OutboundConnection]
       def secure_tunnel(connection, host, deadline: nil)

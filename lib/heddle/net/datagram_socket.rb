@@ -4,8 +4,8 @@ require "heddle/native"
 
 module Heddle
   module Net
-    # A UDP socket that receives many datagrams with one system call. It belongs to no loop and no thread: in
-    # a loop only the calling fiber waits, in a plain thread the thread does. A forked child has no part in it.
+    # A UDP socket that receives many datagrams with one system call. It belongs to no loop and no thread: in a loop
+    # only the calling fiber waits, in a plain thread the thread waits. A forked child can't use it.
     #
     #     socket = Heddle::Net::DatagramSocket.bind("0.0.0.0", 5353)
     #     loop { socket.receive { |bytes, peer| socket.send(bytes, peer) } }
@@ -13,7 +13,8 @@ module Heddle
     # `receive`, `send`, `close` and the others are in C (ext/heddle/net/datagram_ruby.c), as is LARGEST, the most bytes
     # that a datagram can have.
     class DatagramSocket
-      # Addresses that stand for all of the machine's. A response comes from the one to which the datagram was sent.
+      # Addresses that stand for all addresses of the machine. A response comes from the address to which the datagram
+      # was sent.
       WILDCARDS = %w[0.0.0.0 ::].freeze
 
       # @param address [String] an IP address of this machine; "::" takes IPv6 only
@@ -39,7 +40,7 @@ module Heddle
       class << self
         private
 
-        # Addrinfo takes more: "" and "<any>" are wildcards there, and of a larger port it takes 16 bits.
+        # Addrinfo is less strict: for it "" and "<any>" are wildcards, and of a larger port it takes 16 bits.
         def numeric(address, port)
           Peer.new(address.sub(/%[^%]+\z/, ""), port) # without the zone of a link-local address, fe80::1%eth0
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first

@@ -34,8 +34,8 @@ module Heddle
           nil
         end
 
-        # Records of a name, from the name servers of resolv.conf. Uses neither the search list nor the hosts file;
-        # {Resolver#records} uses the search list.
+        # Returns the records of a name, from the name servers of resolv.conf. Uses neither the search list nor the
+        # hosts file; {Resolver#records} uses the search list.
         #
         # @param (see Client#records)
         # @return (see Client#records)

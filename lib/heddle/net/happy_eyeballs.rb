@@ -5,7 +5,7 @@ require "socket"
 module Heddle
   module Net
     # Connects to the first of several addresses that accepts (Happy Eyeballs, RFC 8305). It tries IPv6 and IPv4
-    # alternately, and begins the next attempt when a pending one fails, or when the last one is 250 ms old.
+    # alternately, and begins the next attempt when a pending one fails, or 250 ms after the last one.
     class HappyEyeballs
       # Seconds between attempts (RFC 8305, section 5).
       DELAY = 0.25

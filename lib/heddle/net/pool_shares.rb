@@ -5,7 +5,7 @@ module Heddle
     # A worker's shares of the pools that all workers limit together. The scoreboard has the counts, so the master can
     # release the shares of a killed worker.
     class PoolShares
-      # Seconds for which a worker keeps the only shares while another has none.
+      # Seconds for which a worker keeps all shares while another worker waits and has none.
       ROTATION = 0.1
       private_constant :ROTATION
 
@@ -34,7 +34,7 @@ module Heddle
           true
         end
 
-        # A resource is closed.
+        # Returns the share of a closed resource.
         # @return [void]
         def return_one = @scoreboard.return_share(@pool, @slot)
 
@@ -77,7 +77,7 @@ module Heddle
 
       # @param name [String] of the pool, the same in all workers
       # @param total [Integer] how many resources all workers may have
-      # @return [Share, nil] nil in a process that this worker has forked: the place is not its own
+      # @return [Share, nil] nil in a process that this worker has forked, which has no slot of its own
       # @raise [ArgumentError]
       def open(name, total)
         return unless @process == Process.pid

@@ -9,8 +9,8 @@ require "socket"
 
 module Heddle
   module Net
-    # Turns a host name into addresses without blocking the loop: every wait is a wait of the calling fiber alone.
-    # Where no scheduler is set it waits as any blocking Ruby code does.
+    # Turns a host name into addresses without blocking the loop: only the calling fiber waits. Without a scheduler it
+    # waits like any blocking Ruby code.
     #
     # The order is libc's: numeric addresses as they are, then the sources of `/etc/nsswitch.conf`, usually the hosts
     # file and then DNS with the search list and the options of `resolv.conf` (`ndots`, `timeout`, `attempts`,
@@ -181,7 +181,7 @@ module Heddle
         WatchedFile.new(path) { |text| NameSources.parse(text) }
       end
 
-      # Used instead of a WatchedFile when the value was given.
+      # Replaces a WatchedFile when the value was given.
       # @api private
       Fixed = Struct.new(:value)
     end
@@ -189,7 +189,7 @@ module Heddle
 end
 
 Heddle::Autoloads.load("heddle/net/resolver")
-# Not by autoload: a lookup in a Ractor of Ruby 3.3 can load nothing.
+# Loaded now and not by autoload, because a lookup in a Ractor of Ruby 3.3 can't load files.
 %i[AddressText Codes Data EDNS Message MessageReader MessageWriter Name Question Record].each do |name|
   Heddle::Net::DNS.const_get(name)
 end

@@ -14,7 +14,7 @@ module Heddle
     #
     # @api private except what sig/ declares
     class TLS
-      # A certificate or a key that can't be used; the message says which file, and what to do.
+      # Raised when a certificate or a key can't be used. The message names the file, and what to do.
       class Error < StandardError
         include Heddle::Error
       end

@@ -7,7 +7,7 @@ module Heddle
       #
       # @api private
       class Carrier
-        # The connection was lost, and the request may be sent again.
+        # Raised when the connection was lost and the request may be sent again.
         class RepeatError < StandardError
           include Heddle::Error
         end

@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # The origins of the process, with their idle connections. They outlive loops, threads and clients; a child
-      # process begins without.
+      # The origins of the process, with their idle connections. They outlive loops, threads and clients. A child
+      # process begins without them.
       #
       # @api private
       module Connections
@@ -20,7 +20,7 @@ module Heddle
         @reaper = nil
 
         class << self
-          # @return [Origin] with this key, made by the block the first time; no other fiber waits for the block
+          # @return [Origin] with this key; the block makes it if there is none
           def origin(key)
             found = @lock.synchronize do
               start_anew unless @process == Process.pid
@@ -34,7 +34,7 @@ module Heddle
             origin
           end
 
-          # Called for a request that was about to use an origin when that was dropped.
+          # Restores an origin that was dropped while a request was about to use it.
           # @return [void]
           def restore(key, origin)
             @lock.synchronize { @origins[@origins.key?(key) ? origin : key] = origin } # it may be replaced
@@ -75,20 +75,20 @@ module Heddle
 
           private
 
-          # A forked child: the connections are its parent's.
+          # Called in a forked child, because the connections belong to the parent.
           def start_anew
             @origins = {}
             @process = Process.pid
           end
 
-          # Looks at all of them.
+          # Checks all origins.
           def any_left?
             origins.each(&:close_idle)
             drop_unused
             origins.any?
           end
 
-          # Ends when there is no origin.
+          # Runs until there is no origin.
           def reap
             Thread.current.name = "heddle-http-client"
             Thread.current.report_on_exception = false

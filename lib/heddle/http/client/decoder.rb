@@ -5,7 +5,7 @@ require "zlib"
 module Heddle
   module HTTP
     class Client
-      # Undoes Content-Encoding gzip and deflate (RFC 9110, 8.4.1), with a bound on what comes out.
+      # Decodes the Content-Encodings gzip and deflate (RFC 9110, 8.4.1), and limits the size of the result.
       #
       # @api private
       class Decoder
@@ -126,7 +126,7 @@ module Heddle
           (first & 0x0f) == 8 || first == 0x1f ? ANY_ZLIB : RAW
         end
 
-        # A compressed body may be endless and yet have nothing in it.
+        # Limits the compressed bytes, too, because an endless compressed body may have no content.
         def take(piece)
           @taken += piece.bytesize
           return unless @input_limit && @taken > (@input_limit * 2) + SLACK
@@ -146,7 +146,7 @@ module Heddle
           yield decoded
         end
 
-        # gzip may have several.
+        # A gzip body may have several members.
         def end_member
           @open = false
           @members += 1

@@ -83,7 +83,7 @@ module Heddle
           @settings.tls || Net::TLS::ClientContext.for({ protocols: @settings.protocols })
         end
 
-        # Which of our errors it is. OpenSSL is not loaded before it is used.
+        # Returns the client's class for this error. Does not load OpenSSL.
         def kind_of(error, deadline)
           case error
           when IO::TimeoutError, Errno::ETIMEDOUT

@@ -8,13 +8,14 @@ module Heddle
         include Heddle::Error
       end
 
-      # No connection: the name was not resolved, the network failed, or the server refused it.
+      # No connection could be made: the name was not resolved, the network failed, or the server refused it.
       class ConnectError < Error; end
-      # No TLS: the certificate is expired, for another host or of an unknown issuer, or no version is in common.
+      # The TLS handshake failed: the certificate is expired, for another host or of an unknown issuer, or there is no
+      # common version.
       class TLSError < ConnectError; end
       # The proxy could not be reached, or has refused.
       class ProxyError < ConnectError; end
-      # The server's address is one that `deny_private` refuses.
+      # `deny_private` does not allow the server's address.
       class PrivateAddressError < ConnectError; end
 
       # The connection was lost before the response, and the request changed nothing or may be repeated (RFC 9110,
@@ -26,7 +27,7 @@ module Heddle
       # The response was cut off.
       class IncompleteBodyError < Error; end
 
-      # The bytes are no response of HTTP/1.1.
+      # The received bytes are not a valid HTTP response.
       class ProtocolError < Error; end
       # The body, as sent or decompressed, is larger than `body_limit`.
       class BodyTooLargeError < Error; end

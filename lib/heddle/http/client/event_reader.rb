@@ -97,7 +97,7 @@ module Heddle
         end
 
         def dispatch
-          @last_id = @id # of an event that is complete: one that is cut off is asked for again
+          @last_id = @id # only of a complete event: after a reconnect the server repeats an incomplete one
           event = Event.new(@type.empty? ? "message" : @type, @data, @last_id) if @data
           @data = nil
           @size = 0

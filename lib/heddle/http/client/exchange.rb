@@ -8,7 +8,7 @@ module Heddle
       #
       # @api private
       class Exchange
-        # How many kept connections may turn out to be closed; then a new connection is used.
+        # After so many kept connections that were found closed, a new connection is opened.
         STALE_CONNECTIONS = 3
         private_constant :STALE_CONNECTIONS
 
@@ -53,7 +53,7 @@ module Heddle
         # @return [Array<String>, nil] fields behind the body: name in lower case, value, name, value
         def trailers = @carrier&.trailers
 
-        # The connection may carry other requests, or is closed where it may not. Idempotent.
+        # Releases the connection for other requests, or closes it if it can't be reused. Idempotent.
         # @return [void]
         def finish
           return unless (carrier = @carrier)

@@ -9,7 +9,8 @@ module Heddle
       module Fields
         NAME = /\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\z/
         VALUE = /[\x00-\x08\x0a-\x1f\x7f]/n
-        # The client alone frames a body (RFC 9112, 6): another length would make a second request of its end.
+        # Only the client may frame a body (RFC 9112, 6): with a wrong length, the end of the body would become a second
+        # request.
         FRAMING = /\A(?:content-length|transfer-encoding)\z/i
         private_constant :NAME, :VALUE, :FRAMING
 

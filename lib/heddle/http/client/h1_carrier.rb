@@ -41,8 +41,8 @@ module Heddle
         # @return [nil] trailers of chunked bodies are not kept
         def trailers = nil
 
-        # The connection may carry another request, or is closed where it may not: a request that was not written whole,
-        # or whose response has not begun, would mix with the next one.
+        # Releases the connection for another request, or closes it. It is closed if the request was not written
+        # completely, or its response has not begun, because the next request would mix with it.
         # @return [void]
         def finish
           @connection.close if @unwritten || !@answer
@@ -52,7 +52,7 @@ module Heddle
 
         private
 
-        # Exceptions of the body itself are the caller's, and pass.
+        # Exceptions that the body itself raises are passed to the caller.
         def write
           complete = send_piece(@request.opening)
           @request.each_piece { |piece| (complete = send_piece(piece)) || break } if complete && @request.streams_body?
@@ -78,8 +78,8 @@ module Heddle
           false
         end
 
-        # Bytes came while the request was written: are they the final response? After an interim one the server expects
-        # the rest.
+        # Called when bytes came while the request was written. Are they the final response? After an interim response,
+        # the server expects the rest of the request.
         def answered?
           loop do
             head = next_head

@@ -81,7 +81,7 @@ module Heddle
           stream
         end
 
-        # Exceptions of the body itself are the caller's, and pass.
+        # Exceptions that the body itself raises are passed to the caller.
         def write_body
           if @request.streams_body?
             @stream.finish if @request.each_data { |piece| write_piece(piece) || break }

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # A scheme, host and port, and the connections to it: those that are idle, and how many there are. All loops and
+      # A scheme, host and port, with the idle connections to it and the number of all connections. All loops and
       # threads of the process share it.
       #
       # @api private
@@ -43,7 +43,7 @@ module Heddle
         # Such as "https://example.com".
         def to_s = "#{@scheme}://#{@authority}"
 
-        # The server has said that it takes requests over HTTP/1.1 alone (RFC 9113, 7: HTTP_1_1_REQUIRED).
+        # Called when the server requires HTTP/1.1 (RFC 9113, 7: HTTP_1_1_REQUIRED).
         # @return [void]
         def require_http1 = @sharing.refuse
 
@@ -169,13 +169,13 @@ module Heddle
           @unused_since = now if @open.zero?
         end
 
-        # A request was about to use it when it was dropped.
+        # Called when the origin was dropped while a request was about to use it.
         def rejoin
           key = @lock.synchronize { @retired.tap { @retired = nil } }
           Connections.restore(key, self) if key
         end
 
-        # In the order in which they came.
+        # Requests get a connection in the order in which they came.
         def wait_for_room(limits, deadline)
           waiter = Thread::Queue.new
           room = @lock.synchronize { take_idle(&:close) || queue(waiter) }
@@ -195,8 +195,8 @@ module Heddle
           give_up(waiter) if waiter && !room
         end
 
-        # A connection that another request has passed on is like an idle one: the server may have closed it, or sent
-        # more than the response.
+        # Checks a connection that another request has released: the server may have closed it, or sent more than the
+        # response.
         # @return [Connection, Symbol] :room where the connection is closed
         def room_of(connection)
           return connection unless connection.stale?

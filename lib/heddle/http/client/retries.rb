@@ -9,9 +9,9 @@ module Heddle
       # and after a connection that failed to open or was lost before the response. A request that is not idempotent is
       # repeated only if no connection was opened, so that nothing of it was sent.
       #
-      # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. A
-      # response or an error is final where the pause would be longer than {LONGEST_RETRY_AFTER}, or than the rest of
-      # `total`.
+      # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. If
+      # the pause would be longer than {LONGEST_RETRY_AFTER}, or than the rest of `total`, the response or error is
+      # final.
       #
       # @api private
       class Retries

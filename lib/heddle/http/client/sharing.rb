@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # The one connection of an {Origin} that all requests share, where the server speaks HTTP/2. The first request
-      # finds out whether it does; those that come meanwhile wait for its result.
+      # The connection of an {Origin} that all requests share if the server speaks HTTP/2. The first request finds out
+      # whether it does. Requests that come meanwhile wait for the result.
       #
       # @api private
       class Sharing
@@ -22,7 +22,7 @@ module Heddle
             @began = {}
           end
 
-          # Seconds that are left of a limit on all waits for the same.
+          # Seconds that are left of the limit on all waits of this request.
           def left(limit, dialing, now) = limit && [(@began[dialing] ||= now) + limit - now, 0].max
         end
         private_constant :Waiter
@@ -159,7 +159,7 @@ module Heddle
 
         def wake_one = @waiters.shift&.queue&.push(true)
 
-        # Ends the others with the error, because they have failed, too.
+        # Wakes all waiting requests. With an error, they fail, too.
         def wake_all(error = nil)
           @waiters.each { |waiter| waiter.queue.push(error || true) }
           @waiters.clear
@@ -185,7 +185,8 @@ module Heddle
         # A new connection has time limits of its own; the pool's time limit is for a busy server.
         def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
 
-        # An interrupted task may have been woken for nothing, or have been served.
+        # Called for an interrupted request. If it was woken or served already, another one takes its turn or its
+        # connection.
         def give_up(waiter)
           @lock.synchronize do
             next if @waiters.delete(waiter)

@@ -15,7 +15,7 @@ module Heddle
         # @return [Boolean] whether the connection can be taken over
         def hijack? = true
 
-        # @return [Boolean] whether no client is left that reads the response
+        # @return [Boolean] whether the client can't get the response any more
         def gone? = closed?
 
         # -- sending: see HTTP::Response
@@ -56,7 +56,7 @@ module Heddle
           true
         end
 
-        # The head and the whole content, of the length that the head says, in one write.
+        # Sends the head and the whole content, whose length the head has, in one write.
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
         # @return [void]
@@ -68,7 +68,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_content(data) = @chunked ? write_chunk(data) : write(data)
 
-        # The content is complete, and with it the exchange: the rest of it leaves by itself.
+        # Ends the content and the exchange. The loop sends the rest.
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGoneError]
@@ -112,7 +112,7 @@ module Heddle
 
         # -- taking the connection over
 
-        # Hands the socket over, for good: the server forgets the connection. It has this name because it is Rack's
+        # Detaches the socket: the server forgets the connection. The method has this name because the object is Rack's
         # `rack.hijack`.
         # @return [Socket] with the bytes that were read ahead pushed back; the same one however often it is asked for.
         #   It is in the env, too, as libraries for Rack 2 expect
@@ -160,7 +160,8 @@ module Heddle
           when SystemCallError
             message = "the client left before it had the response (#{error.class})"
           else
-            # A mistake of the application, such as two fibers at once, and not a failure of the connection.
+            # Passes a mistake of the application on, such as two fibers that write at once: the connection has not
+            # failed.
             raise error unless closed?
 
             message = "the connection was closed before the client had the response"

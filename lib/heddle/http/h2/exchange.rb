@@ -53,7 +53,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_content(data) = write(data)
 
-        # The content is complete, and with it the exchange: the rest of it leaves by itself.
+        # Ends the content and the exchange. The loop sends the rest.
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGoneError]

@@ -5,10 +5,10 @@ require_relative "../resolver"
 module Heddle
   module Net
     module DNS
-      # Answers of name servers, each for as long as its TTL says and within bounds; absent names for as long as the
-      # zone's SOA says (RFC 2308). Bounded in bytes: the least recently used answer is dropped first.
+      # Keeps answers of name servers for their TTL, within bounds, and absent names for the time that the zone's SOA
+      # names (RFC 2308). Bounded in bytes: the least recently used answer is dropped first.
       class Cache < Resolver::Cache
-        # Seconds. RFC 9520, section 3.2, wants a failure kept for a second at least.
+        # Seconds. RFC 9520, section 3.2, requires that a failure is kept for at least a second.
         MAX_TTL = 86_400
         FAILURE_TTL = 1
         # Bytes of an entry in addition to its message.

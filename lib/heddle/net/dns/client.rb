@@ -12,7 +12,7 @@ module Heddle
       #
       # Each question goes out from a port of its own with an id from the kernel (RFC 5452), by UDP with EDNS and 1,232
       # bytes; by UDP without EDNS if a server does not support it; by TCP if the answer is truncated. Connections of
-      # TCP are kept for a burst of questions. Tasks that ask the same at the same time share one question.
+      # TCP are kept for a burst of questions. Tasks that ask the same question at the same time share one query.
       #
       # A client belongs to one loop, or to one thread without a loop.
       class Client
@@ -47,7 +47,7 @@ module Heddle
         # @param name [String] a full name
         # @param type [Symbol] `:MX`, `:TXT` … or `:TYPE1000`
         # @return [Array<Record>] records of this type at the end of the name's aliases; empty when there are none. The
-        #   TTLs are what is left of them.
+        #   TTLs are the remaining ones.
         # @raise [ArgumentError] for an invalid type or name
         # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server gave an answer
         def records(name, type)
@@ -97,7 +97,7 @@ module Heddle
           [found[:six] || found[:four], Integer(found[:port], 10)]
         end
 
-        # Forgets what is known about other name servers.
+        # Makes new state for the name servers when the configuration has changed.
         def kept(key)
           current = @configuration.value
           @cache.clear unless current.equal?(@known)

@@ -5,8 +5,8 @@ module Heddle
     module DNS
       # The numbers of the DNS parameters at IANA, and their names.
       #
-      # A type is a Symbol such as `:TXT` everywhere outside of a message. One without a name here is written as RFC
-      # 3597 does: `:TYPE1000`.
+      # A type is a Symbol such as `:TXT` everywhere outside of a message. A type without a name here is written as in
+      # RFC 3597: `:TYPE1000`.
       module Codes
         TYPES = {
           A: 1, NS: 2, CNAME: 5, SOA: 6, PTR: 12, HINFO: 13, MX: 15, TXT: 16, RP: 17, AFSDB: 18, SIG: 24, KEY: 25,
@@ -25,7 +25,8 @@ module Heddle
         }.freeze
         RCODE_NAMES = RCODES.invert.freeze
 
-        # Types that no zone has records of: they are questions, or belong to one message (RFC 6895, section 3.1).
+        # Types without records in zones: they occur in questions, or belong to a single message (RFC 6895, section
+        # 3.1).
         META = %i[OPT TKEY TSIG IXFR AXFR MAILB MAILA ANY].freeze
 
         GENERIC_TYPE = /\ATYPE(\d{1,5})\z/

@@ -134,7 +134,7 @@ module Heddle
           def to_s = "#{Data.quote(cpu)} #{Data.quote(os)}"
         end
 
-        # Data of a type that this library does not know, as it is (RFC 3597).
+        # The unchanged data of a type that this library does not know (RFC 3597).
         Opaque = ::Data.define(:bytes) do
           def self.read(reader, length) = new(reader.bytes(length).freeze)
           def write(writer) = writer.raw(bytes)

@@ -46,7 +46,7 @@ module Heddle
       end
       # The size that fits into a packet nearly everywhere, so that no response is cut into fragments (RFC 9715).
       EDNS::SIZE = 1_232
-      # The size that every receiver takes (RFC 1035, section 4.2.1), and what a smaller size counts as (RFC 6891,
+      # The size that every receiver accepts (RFC 1035, section 4.2.1). A smaller size counts as this one (RFC 6891,
       # 6.2.3).
       EDNS::LEAST = 512
     end

@@ -93,7 +93,7 @@ module Heddle
         def records(name, type) = answers.select { |record| record.type == type && record.name.casecmp?(name) }
 
         # @api private
-        # @return [Array<Record>] the aliases among the answers that lead away from this name, in order
+        # @return [Array<Record>] the chain of aliases among the answers that begins with this name
         def aliases(name)
           all = answers.select { |record| record.type == :CNAME }
           MAX_ALIASES.times.with_object([]) do |_, found|
@@ -137,9 +137,9 @@ module Heddle
         end
 
         # @return [String] the message in bytes
-        # @param limit [Integer] bytes at most. Records that do not fit are left out. Additional records may be missing
-        #   without a sign; if others don't fit, all are left out, and the flag TC is set (RFC 2181, section 9).
-        #   Question and OPT always stay.
+        # @param limit [Integer] bytes at most. Records that do not fit are left out. If only additional records don't
+        #   fit, they are left out. If other records don't fit, all are left out, and the flag TC is set (RFC 2181,
+        #   section 9). Question and OPT always stay.
         def encode(limit = MAX_SIZE)
           counts = [@questions.size, @answers.size, @authorities.size, @additionals.size + (@edns ? 1 : 0)]
           writer = MessageWriter.new([@id, @flags, *counts].pack("n6"))

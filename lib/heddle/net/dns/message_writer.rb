@@ -30,7 +30,8 @@ module Heddle
           @bytes << wire << 0
         end
 
-        # @param text [String] a name; those that were written before are pointed at, in their very case
+        # @param text [String] a name; if the same name, in the same case, was written before, a pointer to it is
+        #   written
         def name(text)
           return point_to(@first_offset) if text == @first_text && !text.empty?
 

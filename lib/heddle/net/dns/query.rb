@@ -17,7 +17,7 @@ module Heddle
       class Query
         # Seconds that resolvers keep an answer for which the program names no other.
         TTL = 300
-        # RFC 8482, section 4.2: the answer to a question for ANY if the program gives none.
+        # The answer to a question for ANY if the program gives none (RFC 8482, section 4.2).
         ANY_ANSWER = Data::HINFO.new("RFC8482", "").freeze
         ANY_TTL = 3_600
 
@@ -76,13 +76,13 @@ module Heddle
         # For pattern matching: name, type, client, transport.
         def deconstruct_keys(_keys) = { name: name, type: type, client: client, transport: transport }
 
-        # Adds records to the answer, and says that it is authoritative.
+        # Adds records to the answer, and marks it as authoritative.
         #
         # @param data [Array<Object>] one for each record, see {Data.from}: `"192.0.2.1"` for A, `[10, "mail.example"]`
         #   for MX, a String of any length for TXT
-        # @param ttl [Integer] seconds that others may keep it
-        # @param name [String] owner of the records, where it is not the name asked for: after a CNAME
-        # @param type [Symbol] where it is not the type asked for: `:CNAME`
+        # @param ttl [Integer] seconds for which others may keep the records
+        # @param name [String] owner of the records, if it is not the name of the question, as after a CNAME
+        # @param type [Symbol] type of the records, if it is not the type of the question, such as `:CNAME`
         # @return [self]
         # @raise [ArgumentError] for data that is not of the type
         def answer(*data, ttl: TTL, name: self.name, type: self.type)
@@ -104,7 +104,7 @@ module Heddle
           self
         end
 
-        # The name exists, and has no record of the type (NODATA).
+        # Answers that the name exists, but has no record of the type (NODATA).
         #
         # @param soa [Record, nil] of the zone: tells resolvers how long they may keep that (RFC 2308)
         # @return [self]
@@ -112,7 +112,7 @@ module Heddle
           negative(:NOERROR, soa)
         end
 
-        # The name does not exist (NXDOMAIN).
+        # Answers that the name does not exist (NXDOMAIN).
         #
         # @param soa [Record, nil] of the zone: tells resolvers how long they may keep that (RFC 2308)
         # @return [self]
@@ -120,7 +120,7 @@ module Heddle
           negative(:NXDOMAIN, soa)
         end
 
-        # Responds with another name server's answer: its flags, and its records with the remaining TTLs.
+        # Responds with another name server's answer: the same flags, and records with the remaining TTLs.
         #
         # Names that no name server may be asked for (RFC 6761: localhost, invalid; RFC 7686: onion) do not exist.
         #
@@ -145,7 +145,7 @@ module Heddle
           self.fail(:SERVFAIL)
         end
 
-        # No answer for this client, or to this question.
+        # Answers REFUSED: no answer for this client, or to this question.
         # @return [self]
         def refuse = self.fail(:REFUSED)
 
@@ -206,7 +206,7 @@ module Heddle
         def relay(message)
           @answered = true
           @response.rcode = message.rcode
-          # Only for clients that understand it (RFC 6840, section 5.7).
+          # Sets the flag AD only for clients that understand it (RFC 6840, section 5.7).
           @response.authentic = message.authentic? && (@message.authentic? || @message.edns&.dnssec)
           @response.answers.concat(message.answers.map { |record| in_case(record) })
           @response.authorities.concat(message.authorities)
@@ -214,7 +214,8 @@ module Heddle
           self
         end
 
-        # The owner in the case in which the client wrote it: the answer may have been made for another client.
+        # Restores the case in which this client wrote the name, because the answer may have been made for another
+        # client.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
         # It has an OPT record if the query has one (RFC 6891, section 6.1.1), with options that it understands: none.

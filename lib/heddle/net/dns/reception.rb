@@ -36,7 +36,7 @@ module Heddle
 
         private
 
-        # @return [Message] a header and nothing more: there may be nothing in the query that can be repeated
+        # @return [Message] only a header, because the query may have nothing that can be repeated
         def error(id, flags, rcode) = Message.new(id, RESPONSE | (flags & REPEATED) | Codes::RCODES[rcode])
 
         def judge_query(query)
@@ -45,7 +45,7 @@ module Heddle
           query.fail(rcode).response
         end
 
-        # @return [Symbol, nil] why no program has to see it
+        # @return [Symbol, nil] the error to answer with; nil: the program answers the query
         def fault(query)
           return :BADVERS if query.message.edns&.version&.positive?
           return :REFUSED if query.question.klass != Codes::IN

@@ -11,7 +11,7 @@ module Heddle
       #     server = Heddle::Net::DNS::Server.new("127.0.0.1:5353") { |query| query.answer("192.0.2.1") }
       #     Heddle.run { server.run }
       class Server
-        # Seconds that the program has for an answer; then the client gets SERVFAIL.
+        # Seconds that the program may take for an answer; then the client gets SERVFAIL.
         DEADLINE = 2.0
         QUERIES = 1_000
         TCP_IDLE = 10.0
@@ -196,7 +196,7 @@ module Heddle
           @clients[query.source_key] += 1
         end
 
-        # Each client leaves half of them to others.
+        # One client may have at most half of all running queries.
         def full?(query)
           under_way >= @queries || (@clients[query.source_key] >= (@queries + 1) / 2 && !query.from?(@exempt))
         end
@@ -239,5 +239,5 @@ module Heddle
   end
 end
 
-# Not by autoload: the first queries would wait for it.
+# Loaded now and not by autoload, because the first queries would wait for it.
 Heddle::Autoloads.load_constants(Heddle::Net::DNS)

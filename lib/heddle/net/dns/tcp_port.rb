@@ -6,7 +6,7 @@ require_relative "../sockets"
 module Heddle
   module Net
     module DNS
-      # The TCP socket of a {Server}: many queries a connection, answered as they get ready (RFC 7766).
+      # The TCP socket of a {Server}. A connection carries many queries, which are answered in any order (RFC 7766).
       class TCPPort
         # @param address [Addrinfo]
         # @param server [Server]
@@ -22,8 +22,8 @@ module Heddle
           @clients = Hash.new(0)
           @sessions = {}.compare_by_identity
           @listener = TCPServer.new(address.ip_address, address.ip_port)
-          # A client's connections count from the beginning, also those that send nothing. They are counted here, so the
-          # sockets' own limit by address is off.
+          # Counts each client's connections, even before they send anything. So the sockets' own limit by address is
+          # off.
           @sockets = Sockets.new(Fiber.scheduler, idle_timeout: idle, max_connections: connections, at_once: true,
                                                   proxies: Networks.new(["all"])) { |connection| serve(connection) }
         end
@@ -46,7 +46,7 @@ module Heddle
 
         private
 
-        # A connection beyond a client's share is closed without a response: the client tries again.
+        # Closes a connection beyond the client's share without a response, so that the client tries again.
         def serve(connection)
           address = IPAddr.new(connection.remote_address).native.hton
           client = @server.source_key(address)
@@ -61,7 +61,7 @@ module Heddle
           @clients.delete(client) if (@clients[client] -= 1) <= 0
         end
 
-        # So there is room for the next client. Otherwise a few addresses could keep all others out.
+        # Makes room for the next client. Otherwise a few addresses could keep all others out.
         def close_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)&.close
       end
     end

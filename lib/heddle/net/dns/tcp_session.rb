@@ -3,8 +3,7 @@
 module Heddle
   module Net
     module DNS
-      # One connection of TCP: takes queries out of the stream, and writes the responses in the order in which they get
-      # ready.
+      # One TCP connection: reads queries, and writes each response as soon as it is ready.
       class TCPSession
         include MonotonicClock
 
@@ -48,13 +47,13 @@ module Heddle
           end
           await_responses
         rescue IOError, SystemCallError
-          nil # the client has left, or reads nothing: the other responses are not needed
+          nil # the client has left or reads nothing, so the other responses are not needed
         end
 
         # @param response [Message]
         def respond(response) = transmit(response.encode)
 
-        # The query will get no response.
+        # Called when the query will get no response.
         def finish
           @room.pop(timeout: 0)
           @writing.synchronize { @done.signal } if @room.empty?

@@ -5,7 +5,7 @@ require_relative "../datagram_socket"
 module Heddle
   module Net
     module DNS
-      # The UDP socket of a {Server}: one fiber receives, responses are sent by the fiber that has them.
+      # The UDP socket of a {Server}. One fiber receives all queries; the fiber that makes a response sends it.
       class UDPPort
         # Larger than any valid query, so that a truncated one is malformed.
         MAX_QUERY = 4_096
@@ -73,7 +73,7 @@ module Heddle
 
         private
 
-        # No room in the socket, or no route to the client.
+        # Counts a response that was not sent: the socket had no room, or there was no route to the client.
         def count_unsent
           unsent = @socket.unsent
           @server.count(:unsent, unsent - @counted) if unsent > @counted

@@ -8,7 +8,7 @@ module Heddle
       # - addresses [Array<String>] empty when there are none
       # - ttl [Integer] seconds for which it may be kept
       # - absent [Boolean] whether the name itself does not exist (NXDOMAIN), for any type
-      # - target [String, nil] name that still has to be asked for: the message ended in the middle of an alias
+      # - target [String, nil] name to ask for next, because the message ended within a chain of aliases
       #
       # @api private
       Answer = Data.define(:addresses, :ttl, :absent, :target) do

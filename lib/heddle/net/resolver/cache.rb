@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # Answers by full name, each until its time is over, which {Reply#answer} says. Bounded: the least recently used
-      # one is dropped first.
+      # Answers by full name. Each is kept for its TTL, see {Reply#answer}. The size is bounded: the least recently used
+      # answer is dropped first.
       #
       # @api private
       class Cache
@@ -19,7 +19,7 @@ module Heddle
           clear
         end
 
-        # @return [Integer] what the entries cost
+        # @return [Integer] the cost of all entries together
         attr_reader :taken
 
         # @return [Integer]

@@ -10,7 +10,7 @@ module Heddle
       class Exchange
         include MonotonicClock
 
-        # Larger than the announced size, for servers that ignore that.
+        # Larger than the announced size, because some servers ignore that size.
         MAX_DATAGRAM = 4_096
         # After this many messages that answer no question, which come from a faulty server or from an attacker that
         # guesses ids, TCP is used: there guessing is useless.
@@ -59,7 +59,7 @@ module Heddle
           ask_by_tcp.each { |query| over_tcp(query) }
         end
 
-        # A server that does not know EDNS is asked once more, without it.
+        # Repeats questions without EDNS for a server that does not know it.
         # @return [Boolean] are there such questions?
         def forget_edns
           rejected = @queries.select { |query| query.edns? && @replies[query]&.edns_unknown? }

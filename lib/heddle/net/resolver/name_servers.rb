@@ -7,7 +7,7 @@ module Heddle
       #
       # @api private
       class NameServers
-        # Aliases that servers leave for us to follow, one message each.
+        # Maximum number of aliases that need another message each.
         MAX_ALIASES = 8
         # If only one of the two record types was found, its records are kept no longer than this.
         PARTIAL_TTL = 30
@@ -43,7 +43,8 @@ module Heddle
 
         private
 
-        # An absent name is absent for all types; and if there are addresses, the rest is not worth another wait.
+        # Stops early in two cases: an absent name is absent for all types, and if there are addresses, the other type
+        # is not worth another wait.
         def ask(name, types)
           answers = {}
           ask_servers(name, -> { Query.each_type(name, types - answers.keys) }) do |exchange|
@@ -93,7 +94,7 @@ module Heddle
           return absent if absent && answers.each_value.all? { |answer| answer.addresses.empty? }
 
           found, empty = answers.values.partition { |answer| answer.addresses.any? }
-          # An empty answer that may not be kept (no SOA) does not keep the addresses from being kept.
+          # An empty answer without a SOA may not be kept, but the addresses may.
           ttls = found.map(&:ttl) + empty.map(&:ttl).reject { |ttl| ttl.zero? && found.any? }
           ttls << PARTIAL_TTL if answers.size < wanted && found.any?
           Answer.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0)

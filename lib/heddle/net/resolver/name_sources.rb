@@ -5,8 +5,8 @@ module Heddle
     class Resolver
       # Where host names are looked up, in which order: the `hosts` line of nsswitch.conf(5). Frozen.
       #
-      # The hosts file and DNS are ours. Any other source is a library that only libc can call, so a name which that
-      # source may know is libc's from there on; libc then does the rest of the line too.
+      # Heddle reads the hosts file and DNS itself. Any other source is a library that only libc can call. So if such a
+      # source may know the name, libc looks it up from there on, in the rest of the line, too.
       #
       # @api private
       class NameSources

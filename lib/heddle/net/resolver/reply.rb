@@ -14,7 +14,7 @@ module Heddle
         RCODE = 0x000f
         ANSWERED = %i[NOERROR NXDOMAIN].freeze
 
-        # None is believed for longer than a day.
+        # Seconds. A longer TTL counts as a day.
         MAX_TTL = 86_400
 
         # @param bytes [String]
@@ -26,7 +26,7 @@ module Heddle
           id, flags, *counts = bytes.unpack("n6")
           return nil unless id == query.id && flags.anybits?(RESPONSE) && flags.nobits?(OPCODE)
 
-          # A truncated message may end anywhere, and one of a server that failed may have anything in it.
+          # Records are read only of complete messages without an error: others may end anywhere, or have any content.
           complete = flags.nobits?(TRUNCATED) && ANSWERED.include?(DNS::Codes.rcode_name(flags & RCODE))
           counts.fill(0, 1) unless complete
           counts = [counts.first, query.max_answers, 0, 0] if query.max_answers && counts[1] > query.max_answers
@@ -47,7 +47,7 @@ module Heddle
 
         def truncated? = @message.flags.anybits?(TRUNCATED)
 
-        # The server could not answer; another one may.
+        # True if the server could not answer; another server may.
         def failed? = !ANSWERED.include?(@message.rcode)
 
         # Whether the server seems not to know EDNS (RFC 6891, section 7).

@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # No name server gave an answer. As after libc's failure, programs can rescue SocketError or
-      # Socket::ResolutionError, with the error_code EAI_AGAIN.
+      # Raised when no name server gave an answer. As with libc, programs can rescue SocketError or
+      # Socket::ResolutionError; the error_code is EAI_AGAIN.
       class ResolutionError < Socket::ResolutionError
         include Heddle::Error
 

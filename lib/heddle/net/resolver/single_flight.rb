@@ -72,7 +72,8 @@ module Heddle
             taken = true
             baton
           ensure
-            # Woken for the baton but interrupted before taking it: the queue would wake no other fiber for it.
+            # Called for a fiber that was woken for the baton, and interrupted before it took it. The queue itself would
+            # wake no other fiber.
             @baton.push(true) if !taken && @baton.pop(timeout: 0)
           end
         end

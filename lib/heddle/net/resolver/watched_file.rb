@@ -29,14 +29,14 @@ module Heddle
 
         private
 
-        # The stamp is older than the text, so a change in between is seen the next time.
+        # The stamp is taken before the text is read, so that a change in between is noticed the next time.
         def load(stamp)
           @value = @parse.call(text)
           @stamp = stamp
           @loaded = true
         end
 
-        # Inode and size beside the time: a file replaced within one tick of its clock differs in one of them.
+        # Has inode and size beside the time, because a file may be replaced within one tick of its clock.
         def stamp_now
           stat = File.stat(@path)
           [stat.mtime, stat.size, stat.ino, stat.dev]

@@ -17,25 +17,25 @@ module Heddle
         # Seconds.
         LOOK_EVERY = 1.0
         DAY = 86_400
-        # How many seconds before its end a certificate is reported, once a day.
+        # From so many seconds before it expires, a certificate is reported once a day.
         EXPIRY_NOTICE = 14 * DAY
         # Bytes of all certificates and keys that processes share; unused ones take no memory.
         SHARED_LIMIT = 8 << 20
         MINIMA = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
         # The protocols for ALPN, best first (RFC 7301).
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
-        # Seconds after which session tickets have another key. One is good for two hours, and the two keys before the
-        # newest still open it.
+        # Seconds after which session tickets get another key. A ticket is valid for two hours; the two previous keys
+        # still decrypt it.
         TICKET_KEY_LIFE = 3_600
         private_constant :LOOK_EVERY, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT, :MINIMA
 
-        # What {#load} has read, and the stamps of the files.
+        # The result of {#load}, and the stamps of the files.
         Loaded = Data.define(:credentials, :contexts, :stamp) do
           def same?(other) = credentials.dump == other.credentials.dump
         end
         private_constant :Loaded
 
-        # Called now and then by the process that has made the keys, in place of {#context}.
+        # Called now and then, instead of {#context}, by the process that has made the keys.
         # @return [void]
         def self.renew_ticket_keys = TicketKeys.renew(TICKET_KEY_LIFE)
 

@@ -5,8 +5,8 @@ require "openssl"
 module Heddle
   module Net
     class TLS
-      # Whether a listener's clients show certificates of their own, and which authorities sign those. The file is read
-      # anew when it changes, as {Certificates} reads its own.
+      # Decides whether a listener's clients must send certificates, and which authorities may have signed them. The
+      # file is read anew when it changes, as {Certificates} reads its own.
       class ClientCheck
         MODES = {
           none: OpenSSL::SSL::VERIFY_NONE,
@@ -37,7 +37,7 @@ module Heddle
                        "sign your clients' certificates, in PEM, from \"-----BEGIN CERTIFICATE-----\" on"
         end
 
-        # @return [Object] something else once the file has changed
+        # @return [Object] another value once the file has changed
         def stamp = asks? ? KeyFiles.stamp(@path) : nil
 
         # @param context [OpenSSL::SSL::SSLContext] that is not set up yet
@@ -45,7 +45,7 @@ module Heddle
         # @param names [Array<String>] the host names that the context is for
         # @return [void]
         def apply(context, authorities, names)
-          # A session that began under other rules, or for another name, is not resumed under these.
+          # So a session that began under other rules, or for another name, is not resumed.
           rules = [@mode, authorities.map(&:to_der), names]
           context.session_id_context = OpenSSL::Digest::SHA256.digest(Marshal.dump(rules))
           context.verify_mode = @verify

@@ -23,7 +23,7 @@ module Heddle
         SESSION_KEYS = SideTable.new(:heddle_tls_session_keys)
         private_constant :SESSION_KEYS
 
-        # With the system's certificates. One for the process.
+        # The context of this process with the system's certificates.
         # @return [ClientContext]
         def self.default = @default ||= new
 
@@ -116,7 +116,7 @@ module Heddle
           context
         end
 
-        # A version that is written in another way must not be taken for an older one.
+        # Raises for any other spelling, so that it is not taken for an older version.
         def version(text)
           case text&.to_s
           when nil, "1.2" then OpenSSL::SSL::TLS1_2_VERSION

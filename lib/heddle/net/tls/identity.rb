@@ -6,7 +6,7 @@ require "openssl"
 module Heddle
   module Net
     class TLS
-      # Whether a certificate is for the host that was asked for, by RFC 9525: a name must be among its names (dNSName),
+      # Checks that a certificate is for the requested host (RFC 9525). A host name must be among its names (dNSName),
       # an address among its addresses (iPAddress). Its subject (CN) does not count.
       module Identity
         # Tags of GeneralName (RFC 5280, 4.2.1.6).

@@ -7,7 +7,7 @@ module Heddle
   module Net
     class TLS
       # A certificate for development: its own authority, for this machine's own names. It is kept in the user's folder,
-      # so that a browser has to accept it once; where that can't be written, in memory.
+      # so that a browser has to accept it only once. If the folder can't be written to, it is kept in memory.
       class SelfSigned
         # Files of localhost.rb, and those that `mkcert localhost` makes in the folder of an application.
         GEM = %w[localhost.rb/localhost.crt localhost.rb/localhost.key].freeze
