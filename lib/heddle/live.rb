@@ -2,6 +2,7 @@
 
 require "heddle/pubsub"
 require "heddle/web_socket"
+require "ipaddr"
 require "json"
 require "openssl"
 require "rack/utils"
@@ -93,7 +94,7 @@ module Heddle
     # @api private
     # @param session [Session]
     # @param client [WebSocket::ServerSocket] the disconnected client
-    # @param owner [String] its user or address
+    # @param owner [String] its user or network
     # @param for_good [Boolean] whether it has left on purpose
     # @return [void]
     def leave(session, client, owner, for_good)
@@ -118,8 +119,17 @@ module Heddle
 
     def connect(env)
       user = user_of(env)
-      connection = Connection.new(self, user, user || env["REMOTE_ADDR"])
-      @fallback.call(env, user) { connection } || WebSocket.upgrade(env, connection)
+      owner = user || network_of(env["REMOTE_ADDR"])
+      connection = Connection.new(self, user, owner)
+      @fallback.call(env, user, owner) { connection } || WebSocket.upgrade(env, connection)
+    end
+
+    # One client has an address, or a /64 of IPv6.
+    def network_of(address)
+      ip = IPAddr.new(address).native
+      ip.ipv6? ? ip.mask(64).to_s : ip.to_s
+    rescue IPAddr::Error
+      address.to_s # "unix", or what a proxy calls its client
     end
 
     def user_of(env) = @user.call(env)&.to_s

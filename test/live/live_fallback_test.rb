@@ -217,21 +217,39 @@ class LiveFallbackTest < Minitest::Test
     Heddle::WebSocket::TokenBucket.stub(:new, make, &)
   end
 
-  def test_messages_have_a_size_and_a_rate
+  def stream_keys(count)
     Heddle::PubSub::History.open(1 << 20, 100, 300)
-    send = lambda do |key, message|
-      post = { "REQUEST_METHOD" => "POST", "PATH_INFO" => "/live", "HTTP_X_STREAM_KEY" => key }
-      live.call({ **post, "rack.input" => StringIO.new(message) }).first
-    end
     open = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/live", "HTTP_ACCEPT" => "text/event-stream" }
-    keys = Array.new(2) { live.call(open).last.instance_variable_get(:@key) }
+    Array.new(count) { live.call(open).last.instance_variable_get(:@key) }
+  end
+
+  # => the status
+  def post_message(key, message, address = "192.0.2.1")
+    post = { "REQUEST_METHOD" => "POST", "PATH_INFO" => "/live", "HTTP_X_STREAM_KEY" => key, "REMOTE_ADDR" => address }
+    live.call({ **post, "rack.input" => StringIO.new(message) }).first
+  end
+
+  def test_messages_have_a_size_and_a_rate
+    keys = stream_keys(2)
 
     without_time do
-      assert_equal [204, 413], [send.call(keys[0], "x" * 16_384), send.call(keys[0], "x" * 16_385)]
-      codes = Array.new(198) { send.call(keys[0], "1") }
+      assert_equal [204, 413], [post_message(keys[0], "x" * 16_384), post_message(keys[0], "x" * 16_385)]
+      codes = Array.new(198) { post_message(keys[0], "1") }
 
       assert_equal [204] * 198, codes
-      assert_equal [429, 204], [send.call(keys[0], "1"), send.call(keys[1], "1")], "another stream has its own"
+      assert_equal [429, 204], [post_message(keys[0], "1"), post_message(keys[1], "1")], "another stream has its own"
+    end
+  end
+
+  # A message of 16,000 bytes counts 16 of 2,000.
+  def test_streams_of_an_owner_have_a_rate_together
+    keys = stream_keys(2)
+
+    without_time do
+      codes = Array.new(126) { |i| post_message(keys[i % 2], "x" * 16_000, "2001:db8::#{i}") }
+
+      assert_equal [[204] * 125, [429]], codes.each_slice(125).to_a
+      assert_equal 204, post_message(keys[0], "1", "2001:db8:0:1::")
     end
   end
 

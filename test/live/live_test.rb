@@ -127,6 +127,26 @@ class LiveTest < Minitest::Test
     assert_equal pages.first.values_at(0, 3), pages.last
   end
 
+  def test_addresses_of_a_network_are_one_owner_of_kept_pages
+    kept = live.instance_variable_get(:@kept)
+    app = lambda do |env|
+      env["REMOTE_ADDR"] = env["HTTP_COOKIE"] if env["HTTP_COOKIE"]
+      live.call(env)
+    end
+    pages = Constants.replace(Heddle::Live, :KEPT, 2) do
+      serving_page(app) do
+        %w[192.0.2.1 2001:db8::1 2001:db8::2 2001:db8::3].map do |cookie|
+          client, first = open_page(cookie:)
+          client.io.close
+          until_statistics { kept.keys.map(&:id).include?(first["id"]) }
+          first["id"]
+        end
+      end
+    end
+
+    assert_equal pages.values_at(0, 3), kept.keys.map(&:id)
+  end
+
   def test_a_page_can_be_mounted_below_a_path
     serving_page(Rack::URLMap.new("/clicks" => live)) do
       page = get("/clicks?title=A").body

@@ -15,7 +15,7 @@ module Heddle
 
       # @param live [Live]
       # @param user [String, nil] the user of the request for the socket
-      # @param owner [String] the user or the client's address
+      # @param owner [String] the user or the client's network
       def initialize(live, user, owner)
         @live = live
         @user = user

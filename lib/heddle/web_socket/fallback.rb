@@ -11,12 +11,16 @@ module Heddle
     #
     # @api private
     class Fallback
-      # Messages a second of a client, and those that may come at once, in a process. Those that confirm a patch count.
+      # Messages a second of a stream, and those that may come at once, in a process. Those that confirm a patch count.
       RATE = 100
       BURST = 200
-      # The clients whose messages are counted.
-      CLIENTS = 1_000
-      private_constant :RATE, :BURST, :CLIENTS
+      # KiB of all messages of an owner, each 1 KiB more than it has. A stream costs little, and its key is valid after
+      # its end, so the rates of streams alone would not limit what one client publishes.
+      OWNER_RATE = 1_000
+      OWNER_BURST = 2_000
+      # The streams and owners whose messages are counted. One that is dropped gets a new bucket, which is full.
+      COUNTED = 2_000
+      private_constant :RATE, :BURST, :OWNER_RATE, :OWNER_BURST, :COUNTED
 
       # @param tokens [#make, #read] sign the key of a stream for its user
       # @param size [Integer] bytes that a message may have
@@ -28,13 +32,14 @@ module Heddle
 
       # @param env [Hash]
       # @param user [String, nil] the user of the request
+      # @param owner [String] the user, or the network of the client
       # @yieldreturn [#on_message, #on_close] the handler of a new client, whose socket is a {FallbackSocket}
       # @return [Array, nil] a Rack response; nil: it asks for something else
-      def call(env, user)
+      def call(env, user, owner)
         posts = env["REQUEST_METHOD"] == "POST"
         return unless posts || env["HTTP_ACCEPT"]&.include?("text/event-stream")
         return [403, {}, []] unless own_origin?(env)
-        return receive(env, user) if posts
+        return receive(env, user, owner) if posts
 
         key = SecureRandom.urlsafe_base64
         [200, EventStream::FIELDS.dup, FallbackSocket.new(topic_of(key), @tokens.make(key, user), yield)]
@@ -48,21 +53,24 @@ module Heddle
         origin.nil? || origin.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}")
       end
 
-      def receive(env, user)
+      def receive(env, user, owner)
         key = @tokens.read(env["HTTP_X_STREAM_KEY"], user) or return [403, {}, []]
-        return [429, {}, []] unless bucket_of(key).take?
+        return [429, {}, []] unless bucket_of([:stream, key], RATE, BURST).take?
 
         message = env["rack.input"]&.read(@size + 1).to_s
         return [413, {}, []] if message.bytesize > @size
+
+        bucket = bucket_of([:owner, owner], OWNER_RATE, OWNER_BURST)
+        return [429, {}, []] unless bucket.take?(1 + (message.bytesize / 1_024))
 
         PubSub.publish(topic_of(key), message)
         [204, {}, []]
       end
 
-      # Drops the client that was silent longest.
-      def bucket_of(key)
-        bucket = @buckets.delete(key) || TokenBucket.new(RATE, BURST)
-        @buckets.shift if @buckets.size >= CLIENTS
+      # Drops the one that was silent longest.
+      def bucket_of(key, rate, burst)
+        bucket = @buckets.delete(key) || TokenBucket.new(rate, burst)
+        @buckets.shift if @buckets.size >= COUNTED
         @buckets[key] = bucket
       end
 

@@ -19,14 +19,15 @@ module Heddle
         @counted = now
       end
 
+      # @param cost [Numeric] how much the message counts
       # @return [Boolean] whether a message may come now; then it is counted
-      def take?
+      def take?(cost = 1)
         time = now
         @left = [@left + ((time - @counted) * @rate), @burst].min
         @counted = time
-        return false if @left < 1
+        return false if @left < cost
 
-        @left -= 1
+        @left -= cost
         true
       end
     end
