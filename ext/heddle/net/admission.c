@@ -16,13 +16,15 @@ static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
            (sockets->gate.closed && heddle_rounds_list_of(sockets, work) == &sockets->ready);
 }
 
-/* The items of one address may fill half of the queue. */
-static bool is_queue_full(heddle_sockets *sockets, const heddle_connection *connection)
+bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting)
 {
     size_t limit = sockets->admission.queue_limit;
-    const heddle_address_share *share = heddle_address_share_of(connection);
-    return heddle_rounds_count_waiting(sockets) - sockets->probes.count >= limit ||
-           (share && share->waiting >= limit - limit / 2);
+    const heddle_address_share *share = heddle_address_share_of(work->connection);
+    if (waiting < limit && !(share && share->waiting >= limit - limit / 2))
+        return false;
+    sockets->admission.rejected_full++;
+    work->operations->reject(work, HEDDLE_QUEUE_FULL);
+    return true;
 }
 
 void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work)
@@ -36,19 +38,14 @@ void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work)
 
 heddle_fate heddle_admission_admit(heddle_sockets *sockets, heddle_work *work)
 {
-    heddle_admission *admission = &sockets->admission;
     if (work->list || (work->probe ? !sockets->leaving : !has_to_wait(sockets, work)))
         return HEDDLE_ALIVE;
     if (work->probe) {
         work->operations->reject(work, HEDDLE_QUEUE_ENDS);
         return HEDDLE_GONE;
     }
-    if (is_queue_full(sockets, work->connection)) {
-        admission->rejected_full++;
-        work->operations->reject(work, HEDDLE_QUEUE_FULL);
-        return HEDDLE_GONE;
-    }
-    return HEDDLE_ALIVE;
+    size_t waiting = heddle_rounds_count_waiting(sockets) - sockets->probes.count;
+    return heddle_admission_reject_full(sockets, work, waiting) ? HEDDLE_GONE : HEDDLE_ALIVE;
 }
 
 void heddle_admission_reject_late(heddle_sockets *sockets, heddle_work *work)

@@ -7,12 +7,8 @@ bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
     heddle_reserve *reserve = &sockets->reserve;
     if (!heddle_balance_blocks_a_worker(sockets, work))
         return false;
-    if (reserve->deferred.count >= sockets->admission.queue_limit) {
-        sockets->admission.rejected_full++;
-        work->operations->reject(work, HEDDLE_QUEUE_FULL);
-        return true;
-    }
-    heddle_ready_list_add(&reserve->deferred, work, false);
+    if (!heddle_admission_reject_full(sockets, work, reserve->deferred.count))
+        heddle_ready_list_add(&reserve->deferred, work, false);
     return true;
 }
 

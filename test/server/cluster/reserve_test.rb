@@ -100,6 +100,20 @@ class ClusterReserveTest < Minitest::Test
     [@held, File.open(path("go"), "r+")].each { |io| nil while io.read_nonblock(100, exception: false).is_a?(String) }
   end
 
+  def test_an_address_has_half_of_the_requests_that_a_reserve_defers
+    serve_app("--queue-limit", "4", "--trusted-proxies", "none")
+    held = hold_up(4)
+    wait_until("not both are deferred") { metrics["heddle_reserve_deferred_requests"].values == [2] }
+    refused = ask("/burn")
+
+    assert_equal "HTTP/1.1 503 Service Unavailable\r\n", refused.gets
+    other = TCPSocket.new(served.uri.host, served.uri.port, "127.0.0.66")
+    other.write(format(GET, "/burn"))
+    wait_until("another address is refused") { metrics["heddle_reserve_deferred_requests"].values == [3] }
+    go
+    held.each { |socket| hear(socket) }
+  end
+
   def test_idle_connections_are_taken_and_given_back
     serve_app
     reserve = reserve_pid
