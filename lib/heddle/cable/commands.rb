@@ -12,6 +12,9 @@ module Heddle
       REPLAY_BURST = 100
       # Subscriptions of one connection.
       SUBSCRIPTIONS = 500
+      # Bytes of the identifier of a subscription, which the connection keeps together with what was parsed of it. A
+      # message may have a hundred times as many.
+      IDENTIFIER = 8_192
       # Characters of a client's mistake that are logged.
       SHOWN = 200
       ERRORS = [(::ActionCable::Connection::Subscriptions::Error if

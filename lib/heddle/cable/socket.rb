@@ -212,7 +212,11 @@ module Heddle
 
       def handle(command)
         return @connection.handle_incoming(command) unless command["command"] == "subscribe"
-        return reject_subscription(command) if subscriptions.size >= Commands::SUBSCRIPTIONS
+        return reject_subscription(command, "it has #{Commands::SUBSCRIPTIONS}") if
+          subscriptions.size >= Commands::SUBSCRIPTIONS
+        return reject_subscription(command, "its identifier has more than #{Commands::IDENTIFIER} bytes") if
+          command["identifier"].to_s.bytesize > Commands::IDENTIFIER
+
         return @connection.handle_incoming(command) unless topics
 
         topics.hold(history_of(command)) { @connection.handle_incoming(command) }
@@ -220,8 +224,8 @@ module Heddle
 
       def subscriptions = @connection.subscriptions.__send__(:subscriptions)
 
-      def reject_subscription(command)
-        logger.warn("A client's subscription is rejected: it has #{Commands::SUBSCRIPTIONS}")
+      def reject_subscription(command, reason)
+        logger.warn("A client's subscription is rejected: #{reason}")
         transmit({ type: ::ActionCable::INTERNAL[:message_types][:rejection], identifier: command["identifier"] })
       end
 

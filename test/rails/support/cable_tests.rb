@@ -202,6 +202,13 @@ module CableTests
     assert_equal 1008, one.socket.close_code
   end
 
+  def test_a_subscription_with_a_long_identifier_is_rejected
+    one = client
+    rooms = [8_000, 8_192].map { |size| CableSocket.identifier("RoomChannel", room: 7, pad: "x" * size) }
+
+    assert_equal %w[confirm_subscription reject_subscription], rooms.map { |room| one.subscribe(room)["type"] }
+  end
+
   def test_a_client_that_asks_for_histories_too_often_gets_none
     room = CableSocket.identifier("RoomChannel", room: rand(1_000_000_000))
     one = subscribed(room, extended: true)
