@@ -77,6 +77,30 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  # Whoever forges the addresses of datagrams is many clients.
+  def test_queries_over_udp_leave_a_quarter_of_those_under_way_to_tcp
+    gate = Thread::Queue.new
+    serving(->(query) { query.answer(gate.pop) }, queries: 4, rate_exempt: []) do |dns|
+      clients = [66, 67, 68, 69].map { |number| UDPSocket.new.tap { |one| one.bind("127.0.0.#{number}", 0) } }
+      clients.each do |socket|
+        socket.connect("127.0.0.1", dns.port)
+        socket.send(DNS::Message.query("a.test", :A).encode, 0)
+      end
+      response = DNS::Message.parse(clients.last.recv(512))
+
+      assert_predicate response, :truncated?
+      assert_equal [:NOERROR, 3, 1], [response.rcode, dns.server.under_way, dns.server.statistics[:truncated]]
+      dns.tcp do |socket|
+        query = DNS::Message.query("a.test", :A).encode
+        socket.write([query.bytesize].pack("n") << query)
+        wait_until("a query over TCP") { dns.server.under_way == 4 }
+      end
+    ensure
+      gate.close
+      clients&.each(&:close)
+    end
+  end
+
   def test_an_error_of_the_program_is_servfail_and_is_reported
     errors = Thread::Queue.new
     program = ->(query) { query.type == :A ? raise("planned") : query.answer("no address") }

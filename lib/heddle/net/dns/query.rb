@@ -177,6 +177,14 @@ module Heddle
         end
 
         # @api private
+        # Sends a response without records that makes the client ask again over TCP.
+        def redirect_to_tcp
+          self.fail(:NOERROR)
+          @response.flags |= Message::FLAGS[:truncated]
+          respond
+        end
+
+        # @api private
         # @return [Boolean] is the response on its way?
         def sent? = @sent
 

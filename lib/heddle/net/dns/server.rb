@@ -28,20 +28,22 @@ module Heddle
 
         # @return [Hash{Symbol => Integer}] what has happened so far: `queries`, `ignored` (no query), `errors`
         #   (answered without the program), `refused` (too many under way), `late` (over the deadline), `dropped` and
-        #   `truncated` (by the rate limit), `unsent`, `rejected_connections`
+        #   `truncated` (by the rate limit, or because UDP has its share of `queries`), `unsent`,
+        #   `rejected_connections`
         attr_reader :statistics
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free one
         # @param deadline [Numeric] seconds that the program has for an answer
-        # @param queries [Integer] maximum number of running queries; one client may have half of them; others get
-        #   REFUSED
+        # @param queries [Integer] maximum number of running queries; one client may have half of them, further ones get
+        #   REFUSED. Those over UDP, whose addresses may be forged, have three quarters together. Further ones get a
+        #   truncated response, so that clients ask again over TCP
         # @param tcp_idle [Numeric] seconds that a connection stays open without a query
         # @param tcp_connections [Integer] connections at most
         # @param tcp_per_client [Integer] connections of one client at most
         # @param rate [Integer, nil] responses over UDP that a network (/24 of IPv4, /56 of IPv6) gets in a second;
         #   beyond it every second one is truncated, so that clients use TCP, and the others are not sent. nil: no limit
-        # @param rate_exempt [Array<String>] networks without that limit, whose clients may have all of `queries`; see
-        #   {Networks}
+        # @param rate_exempt [Array<String>] networks without that limit, whose clients may have all of `queries`, also
+        #   over UDP; see {Networks}
         # @param allow [Array<String>] networks whose queries may be forwarded
         # @param on_error [#call, nil] called with an error that the program raised, and the query; nil: it is reported
         #   on $stderr
@@ -63,6 +65,7 @@ module Heddle
           @deadline = deadline
           @in_flight = {}.compare_by_identity # query => its alarm
           @clients = Hash.new(0) # source key => queries under way
+          @datagrams = 0 # queries under way that came over UDP
           @reception = Reception.new(self)
           @statistics = Hash.new(0)
           @networks = {}
@@ -94,6 +97,7 @@ module Heddle
           @in_flight.each_value { |alarm| @clock.remove(alarm) }
           @in_flight.clear
           @clients.clear
+          @datagrams = 0
           @ports.each(&:close)
           @ports.clear
           @ended&.close
@@ -191,9 +195,14 @@ module Heddle
             count(:refused)
             return query.respond(:REFUSED)
           end
+          if datagrams_full?(query)
+            count(:truncated)
+            return query.redirect_to_tcp
+          end
           task = @scope.async(name: "DNS query") { serve(query) }
           @in_flight[query] = @clock.add(@deadline, -> { expire(query, task) }, :call)
           @clients[query.source_key] += 1
+          @datagrams += 1 if query.transport == :udp
         end
 
         # One client may have at most half of all running queries.
@@ -201,9 +210,15 @@ module Heddle
           under_way >= @queries || (@clients[query.source_key] >= (@queries + 1) / 2 && !query.from?(@exempt))
         end
 
+        # Anybody can forge the addresses of datagrams, and so be many clients.
+        def datagrams_full?(query)
+          query.transport == :udp && @datagrams >= [@queries * 3 / 4, 1].max && !query.from?(@exempt)
+        end
+
         # @return [Object, nil] its alarm; nil: the query was not under way
         def remove(query)
           alarm = @in_flight.delete(query) or return
+          @datagrams -= 1 if query.transport == :udp
           key = query.source_key
           @clients.delete(key) if (@clients[key] -= 1) == 0
           alarm
