@@ -50,8 +50,8 @@ module Heddle
         all.find(&:path) or raise UsageError, "commands need a unix socket: name it with --control unix:path"
       end
 
-      # A file with mistakes does not keep the command from asking a running server, which has read an earlier version.
-      # But it may be the reason that the server isn't found.
+      # A mistake in the file does not end the command, because a running server has read an earlier version. But the
+      # mistake may be the reason that the server isn't found.
       # @return [Array<String>, nil] the addresses in the configuration file of this folder
       def configured
         Server::Configuration.load.control if own_file?
@@ -61,7 +61,8 @@ module Heddle
         nil
       end
 
-      # The file is a program: a command that root gives in a user's folder must not run it.
+      # Reads the file only if it belongs to this user. The file is a program, which a command that root gives in a
+      # user's folder must not run.
       def own_file?
         path = ENV.fetch("HEDDLE_CONFIG", nil) || Server::Configuration::File.find(Dir.pwd)
         stat = File.stat(path) if path && File.file?(path)

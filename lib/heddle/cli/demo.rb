@@ -11,7 +11,7 @@ module Heddle
     class Demo
       Autoloads.add(self, "heddle/cli/demo")
 
-      # A parameter in the query is not one of those that the demo accepts. The client gets 400.
+      # Raised for a parameter that the demo does not accept. The client gets 400.
       class BadParameterError < StandardError
         include Heddle::Error
       end
@@ -141,8 +141,8 @@ module Heddle
         end)
       end
 
-      # Where the page's own requests go: the server's first TCP address. The Host header does not choose it, or a
-      # client could have requests sent to any port of this machine.
+      # The server's first TCP address, to which the page's own requests go. The Host header is not used, because a
+      # client could make the demo send requests to any port of this machine.
       def own_address
         url = (@server&.urls || @urls.call).find { |one| one.start_with?("http://", "https://") } or
           raise BadParameterError, "This panel works where `heddle demo` listens on a TCP address."
@@ -173,7 +173,7 @@ module Heddle
         "<fieldset class=\"choice\"><legend>#{legend}</legend><div class=\"segments\">#{buttons.join}</div></fieldset>"
       end
 
-      # HTML with the source of methods, which a visitor can unfold.
+      # HTML with the source of these methods, which a visitor can unfold.
       def sources(*methods)
         codes = methods.map do |method|
           "<pre tabindex=\"0\"><code>#{ERB::Util.html_escape(Demo.source_of(method))}</code></pre>"

@@ -4,8 +4,7 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # Checks the machine, and an application that was loaded, for things that matter once Heddle serves it. Each finding
-    # says what to do.
+    # Checks the machine and a loaded application for likely problems under Heddle. Each finding says what to do.
     class Doctor
       Autoloads.add(self, "heddle/cli/doctor")
 

@@ -19,7 +19,7 @@ module Heddle
 
       def accept(rest) = accept_file(rest)
 
-      # Fails where something would answer wrongly.
+      # Fails if a finding would cause wrong responses.
       def act
         broken = [configure, load(@file)].compact
         findings = broken + Doctor.new(@configuration, loaded: @loaded).findings
@@ -40,7 +40,7 @@ module Heddle
                             advice: "heddle check validates the configuration alone")
       end
 
-      # Without an application there is still the machine. Rails gets the same environment as when it is served.
+      # Without an application, only the machine is checked. Rails gets the same environment as when it is served.
       def load(path)
         if path.nil? && !File.exist?(DEFAULT)
           return Doctor::Finding.new(level: :note, subject: "application", text: "there is no #{DEFAULT} here",

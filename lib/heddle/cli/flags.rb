@@ -22,7 +22,7 @@ module Heddle
       # @return [Boolean] whether a server has this flag
       def self.known?(word) = NAMES.key?(word[/\A(?:--[^=]+|-.)/])
 
-      # @return [Hash{Symbol => String, Boolean, Array<String>}] what was given, as it was written
+      # @return [Hash{Symbol => String, Boolean, Array<String>}] the values as the user has written them
       attr_reader :values
       # @return [Array<String>] arguments that are not flags
       attr_reader :rest

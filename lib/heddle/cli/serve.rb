@@ -4,7 +4,8 @@ require "heddle/platform"
 
 module Heddle
   module CLI
-    # The base of the serving commands: flags, sockets, the line with the address, and mistakes in one message.
+    # The base of the serving commands: reads the flags, opens the sockets, prints the address, and reports all mistakes
+    # in one message.
     class Serve
       # @param arguments [Array<String>] what follows the command's name
       # @param output [IO]
@@ -41,7 +42,7 @@ module Heddle
 
       private
 
-      # Printed through the log's buffer: a new master must not wait if nobody reads the standard error any more.
+      # Prints through the log's buffer, because a new master must not wait when no program reads the standard error.
       def warn(text) = @errors.puts(text)
 
       # This command's own defaults, in place of the defaults of {Options}.
@@ -110,7 +111,8 @@ module Heddle
         inheritance = @inheritance
         load = method(:load)
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
-          # Not earlier: the pidfile is the old master's, which continues if this one fails to serve.
+          # Written only now: until this master serves, the pidfile belongs to the old one, which continues if this one
+          # fails.
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, succeeding: true)

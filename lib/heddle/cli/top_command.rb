@@ -14,7 +14,7 @@ module Heddle
       CLEAR_REST = "\e[J"
       # Rows and columns of a terminal that does not report its size.
       SIZE = [24, 80].freeze
-      # A key that quits: not the first byte of another key's, such as an arrow's.
+      # Matches a key that quits, but not the first byte of another key, such as an arrow.
       QUIT = /q|\e(?![\[O])/i
       private_constant :ENTER, :LEAVE, :HOME, :CLEAR_LINE, :CLEAR_REST, :SIZE, :QUIT
 

@@ -7,7 +7,7 @@ module Heddle
   # A point at which a fixed number of tasks of one loop wait for each other: all continue when the last one has
   # arrived. Then it can be used again.
   class Barrier
-    # @return [Integer] how many have to come
+    # @return [Integer] how many tasks must arrive
     attr_reader :parties
 
     def initialize(parties)
@@ -22,7 +22,7 @@ module Heddle
     # @return [Integer] how many wait for the others
     def waiting = @waiting.size
 
-    # Waits until all have arrived. A task that is cancelled, or whose time is over, does not count as arrived.
+    # Waits until all have arrived. A task that is cancelled or times out does not count as arrived.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
     # @return [Integer] the order of arrival: 0 is the first, `parties - 1` the last

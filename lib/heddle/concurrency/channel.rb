@@ -4,8 +4,8 @@ require "heddle/concurrency"
 require "heddle/scheduler"
 
 module Heddle
-  # Passes items from task to task in one loop, in order. It has the methods of Ruby's `Thread::Queue`, which is the one
-  # to use between threads.
+  # Passes items from task to task in one loop, in order. It has the methods of Ruby's `Thread::Queue`. Between threads,
+  # use `Thread::Queue` itself.
   #
   #     jobs = Heddle::Channel.new(100)
   #     Heddle.async { jobs.each { |job| work(job) } }
@@ -44,9 +44,8 @@ module Heddle
     #   @param timeout [Numeric, nil] seconds to wait at most
     #   @return [Object, nil] nil when it is closed and empty, or the time is over
 
-    # @!method close
-    #   No item can be pushed any more; those that are in it can still be popped. A waiting {#pop} returns nil, a
-    #   waiting {#push} raises ClosedQueueError.
+    # @!method close From now on no item can be pushed; the remaining items can still be popped. A waiting {#pop}
+    #   returns nil, a waiting {#push} raises ClosedQueueError.
     #
     #   @return [self]
 

@@ -41,7 +41,7 @@ module Heddle
           @scheduler.park(rest) if rest.positive?
         end
       rescue Cancelled
-        retry # a loop that is shut down cancels every fiber, but the deadlines of the clean-up still count
+        retry # a loop that is shut down cancels every fiber, but the clean-up still needs its time limits
       ensure
         @fiber = nil
       end

@@ -24,7 +24,7 @@ module Heddle
       # @return [Integer] tasks that wait for something from a {Pool}
       attr_accessor :pool_waiting
 
-      # @return [#call, nil] called when one more waits for something from a pool of another library
+      # @return [#call, nil] called when one more task waits for something from a pool of another library
       attr_accessor :on_pool_wait
 
       def initialize(scheduler)
@@ -44,7 +44,7 @@ module Heddle
         job.is_a?(TaskFrame) ? job : @implicit_tasks[@scheduler.current_fiber]
       end
 
-      # The same, but a fiber that is not a task becomes one while it has a scope open.
+      # The running task. A fiber that is not a task becomes an implicit task while it has a scope open.
       def task!
         task || begin
           fiber = @scheduler.current_fiber or raise NoLoopError, Concurrency.no_loop("a scope")
@@ -92,13 +92,13 @@ module Heddle
         e
       end
 
-      # The tasks that no scope owns: started from plain fibers after, or without, a Heddle.run.
+      # Holds the tasks without a scope: plain fibers have started them outside of Heddle.run.
       def detached_tasks
         @detached_tasks ||= DetachedTasks.new(@scheduler)
       end
 
       # Passes a signal that was raised in a task to the loop as well, which stops everything; a second signal stops it
-      # at once. Does so only once, though the signal is raised in every scope on its way up.
+      # at once. Passes each signal only once, although every scope on its way up raises it.
       def pass_on(signal)
         return if @passed_on.equal?(signal) || @scheduler.forked?
 
@@ -106,7 +106,7 @@ module Heddle
         @scheduler.spawn(-> { raise signal, cause: signal.cause })
       end
 
-      # Scheduled fibers of the program: all but this layer's own.
+      # Yields the scheduled fibers, except those of this layer.
       def each_fiber
         @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@clock) }
       end

@@ -32,7 +32,7 @@ module Heddle
         @expired = cancel
       end
 
-      # @return [Boolean] is its time over, and was it cancelled for that?
+      # @return [Boolean] was it cancelled because its time is over?
       def expired? = @expired
 
       def to_s = "the time limit of #{@seconds} s in #{task}"

@@ -4,8 +4,8 @@ require "heddle/concurrency/task_frame"
 
 module Heddle
   module Concurrency
-    # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. They have no scope
-    # in which their failure could be raised, so it leaves the fiber and is raised in the loop, as any fiber's error.
+    # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. No scope could
+    # raise their failure. So the error leaves the fiber and is raised in the loop, like any fiber's error.
     class DetachedTasks < ScopeFrame
       attr_reader :scheduler
 

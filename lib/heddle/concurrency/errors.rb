@@ -3,17 +3,17 @@
 require "heddle/error"
 
 module Heddle
-  # Something that needs a loop was called where none runs.
+  # Raised by a method that needs a loop when none runs.
   class NoLoopError < RuntimeError
     include Heddle::Error
   end
 
-  # A task was to be started in a scope that has ended.
+  # Raised when a task is started in a scope that has ended.
   class ScopeEndedError < RuntimeError
     include Heddle::Error
   end
 
-  # The value of a cancelled task was asked for.
+  # Raised when the value of a cancelled task is requested.
   class TaskCancelledError < StandardError
     include Heddle::Error
   end

@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The ticks of {Heddle.every}: multiples of the interval since the start, so that they don't drift. One that came
-    # while the block still ran is skipped.
+    # The ticks of {Heddle.every}: multiples of the interval since the start, so that they don't drift. A tick that
+    # comes while the block still runs is skipped.
     class Every
       include MonotonicClock
 

@@ -5,7 +5,7 @@ require "heddle/concurrency"
 
 module Heddle
   module Concurrency
-    # A stretch of one task's code that is cancelled as a whole: the task itself, or a block inside it (a scope, a time
+    # A part of a task's code that is cancelled as a whole: the task itself, or a block inside it (a scope, a time
     # limit). The frames of a task form a stack; the task is the outermost one.
     #
     # Cancelling a frame also cancels every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
@@ -20,10 +20,10 @@ module Heddle
       # @return [Frame, nil] the frame around this one in the same task
       attr_accessor :outer
 
-      # @return [Frame, nil] the frame whose cancelling has cancelled this one; nil: it is not cancelled
+      # @return [Frame, nil] the frame whose cancellation has reached this one; nil: this one is not cancelled
       attr_reader :origin
 
-      # @return [Boolean] has this been cancelled, itself or with something around it?
+      # @return [Boolean] has this frame, or a frame around it, been cancelled?
       def cancelled? = !@origin.nil?
 
       # Cancels this and everything inside it. Returns at once; the tasks concerned clean up meanwhile.
@@ -65,8 +65,8 @@ module Heddle
         @origin = origin
       end
 
-      # Raises Cancelled in the body: once, and not if the body has ended (then only children are left, and they are
-      # cancelled).
+      # Raises Cancelled in the body, once. Does nothing if the body has ended: then only children are left, which are
+      # cancelled, too.
       def deliver
         interrupt unless @over || @sent
       end
@@ -96,8 +96,8 @@ module Heddle
         frame.outer = @outer if frame
       end
 
-      # The outermost frame inside this one that must not be interrupted: it is cancelled already and being unwound, or
-      # it is a {Shield}.
+      # Returns the outermost frame inside this one that must not be interrupted, because it is cancelled already and
+      # unwinds, or because it is a {Shield}.
       def deferring_inside(frame)
         found = nil
         until frame.equal?(self)
@@ -116,7 +116,8 @@ module Heddle
         end
       end
 
-      # The body ended without a wait at which Cancelled could be raised. It must not be raised later, outside.
+      # Called when the body has ended without a wait, at which Cancelled would have been raised. It must not be raised
+      # later, outside of the body.
       def withdraw(owner, surfaced)
         Context.of(owner.scheduler).clock.remove(@sent)
         @sent = nil

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Extends the error that ended a scope in which other tasks failed, too: before they could be cancelled, or while they
-  # cleaned up. So no failure is lost.
+  # Extends the error that has ended a scope, so that no failure is lost: other tasks may have failed before they could
+  # be cancelled, or while they cleaned up.
   module FurtherFailures
     # @return [Array<Exception>] the errors of the other tasks, the earliest first
     def further_failures = @further_failures || []

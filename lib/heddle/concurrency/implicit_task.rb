@@ -14,7 +14,7 @@ module Heddle
         @state = :running
       end
 
-      # The last frame was left: the fiber is a plain one again.
+      # When the last frame is left, the fiber is a plain fiber again.
       def innermost=(frame)
         super
         @context.forget_implicit(self) if frame.equal?(self)

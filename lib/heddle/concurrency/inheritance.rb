@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The state that a task gets from the code that starts it, by `inherit:` of {Heddle.async}. The task gets copies, so
-    # that neither it nor that code sees the other's later changes. Every task inherits fiber storage.
+    # The state that a task gets from the code that starts it, with `inherit:` of {Heddle.async}. The task gets copies,
+    # so later changes on one side do not affect the other. Every task inherits fiber storage.
     module Inheritance
       # What can be inherited.
       KINDS = %i[tags current trace].freeze

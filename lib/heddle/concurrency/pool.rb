@@ -11,7 +11,7 @@ module Heddle
   #     database = Heddle::Pool.new { PG.connect(url) }
   #     database.with { |pg| pg.exec("SELECT 1") }
   class Pool
-    # Maximum number of resources of a pool with `max: :auto`.
+    # Default maximum number of resources of a pool with `max: :auto`.
     DEFAULT_MAX_AUTO = 100
     # Seconds after which an idle resource is closed.
     DEFAULT_IDLE_TIMEOUT = 60
@@ -21,13 +21,13 @@ module Heddle
     DEFAULT_CHECK_AFTER = 1
     # Seconds until the next attempt when another resource could not be made.
     DEFAULT_RETRY_AFTER = 1
-    # The part of its age by which a resource may be replaced earlier, so that not all are replaced at once.
+    # A resource may be replaced earlier by up to this part of max_age, so that not all are replaced at once.
     JITTER = 0.1
-    # The fractional parts of its multiples spread any number of resources evenly over the jitter.
+    # The fractional parts of multiples of this number spread any number of resources evenly over the jitter.
     GOLDEN = 0.6180339887498949
     private_constant :JITTER, :GOLDEN
 
-    # A task waits that can never be served: the tasks around it hold all resources of the pool.
+    # Raised when a waiting task can never be served, because the tasks around it hold all resources of the pool.
     class NestedCheckoutError < StandardError
       include Heddle::Error
     end
@@ -98,8 +98,8 @@ module Heddle
     # @return [Integer] number of tasks that wait for a resource
     def waiting = @waiters.size
 
-    # @return [Hash{Symbol => Object}] its name, sizes, and counts; seconds. With `max_total`: that and `size_total`,
-    #   the number of resources of all workers.
+    # @return [Hash{Symbol => Object}] its name, sizes, counts, and times in seconds. With `max_total` also that limit,
+    #   and `size_total`, the number of resources of all workers.
     def statistics
       total = { max_total: @total, size_total: @share ? @share.taken : size } if @total
       { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
@@ -110,7 +110,7 @@ module Heddle
     # checked. A connection of the gem pg is kept when the server confirms that it has cancelled the abandoned query;
     # see {Databases}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for a resource; nil: forever @return what the block returns
+    # @param timeout [Numeric, nil] seconds to wait for a resource; nil: forever
     # @raise (see #acquire)
     def with(timeout: @timeout)
       slot = take(timeout, caller_locations(1, 1).first)
@@ -176,7 +176,8 @@ module Heddle
       dispose(slot, :broken)
     end
 
-    # Closes the idle resources, and each of the others when it is released. Waiting tasks get a ClosedQueueError.
+    # Closes the idle resources at once, and every other resource when it is released. Waiting tasks get a
+    # ClosedQueueError.
     #
     # @return [nil]
     def close
@@ -248,7 +249,7 @@ module Heddle
     def begin_empty
       @process = Process.pid
       @share = Registry.sharing&.open(@name, @total) if @total
-      @idle = [] # a stack: the one used last is taken first, so that the others stay idle, and the pool shrinks
+      @idle = [] # a stack: the last used resource is taken first, so that others stay idle and the pool shrinks
       @busy = {}.compare_by_identity
       @holders = Holders.new
       @waiters = []

@@ -10,7 +10,7 @@ module Heddle
   #     Thread.new { answer.resolve(compute) }
   #     answer.value
   class Promise
-    # It was settled before.
+    # Raised when a promise is settled a second time.
     class AlreadySettledError < ThreadError
       include Heddle::Error
     end

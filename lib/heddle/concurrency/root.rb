@@ -47,14 +47,15 @@ module Heddle
         @value
       end
 
-      # After a fork, the code that follows Heddle.run continues in both processes; {run_loop} raises its failure.
+      # True: after a fork, the code that follows Heddle.run runs in the child, too; {run_loop} raises the task's
+      # failure.
       #
       # @api private
       def end_in_child = true
 
       private
 
-      # Fibers outside the tree must not block the error that ends the program.
+      # Does not wait for fibers outside of the tree if an error ends the program.
       def settle
         super
         Context.of(scheduler).cancel_strangers if failed?

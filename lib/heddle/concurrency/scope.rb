@@ -12,7 +12,8 @@ module Heddle
       @frame = frame
     end
 
-    # @return [Task, nil] the task whose code this is; nil: the loop's own, of tasks that were started outside of tasks
+    # @return [Task, nil] the task whose code this is; nil: the scope belongs to the loop, for tasks that were started
+    #   outside of all tasks
     def task = @frame.task.handle
 
     # Starts a task that ends before this scope does. It begins in a later tick of the loop, not at once.
@@ -34,10 +35,10 @@ module Heddle
     # @raise [ThreadError] when called from another thread than the loop's
     def cancel = @frame.cancel
 
-    # @return [Boolean] has this been cancelled, itself or with something around it?
+    # @return [Boolean] has this scope, or a frame around it, been cancelled?
     def cancelled? = @frame.cancelled?
 
-    # @return [Boolean] has it ended, all its tasks included?
+    # @return [Boolean] has the scope ended, with all its tasks?
     def ended? = @frame.ended?
 
     # @return [Array<Task>] the tasks of this scope that have not ended

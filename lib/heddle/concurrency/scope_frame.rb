@@ -64,7 +64,7 @@ module Heddle
       def own_children = @children ? @children.keys : []
       alias children own_children
 
-      # @return [Boolean] has it ended, all its tasks included?
+      # @return [Boolean] has the scope ended, with all its tasks?
       def ended? = @over == :ended
 
       # Runs the block in this scope; returns its value when every task in it has ended.
@@ -124,7 +124,7 @@ module Heddle
 
       private
 
-      # Raised by the body, or while the scope waits for the children.
+      # Records an error that the body has raised, or that was raised while the scope waited for the children.
       def absorb(error)
         if !error.is_a?(Cancelled)
           failed(error)

@@ -4,7 +4,7 @@ require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # Limits how many tasks of one loop do something at the same time, first come first served.
+  # Limits how many tasks of one loop run a piece of code at the same time, first come first served.
   #
   #     limit = Heddle::Semaphore.new(10)
   #     limit.acquire { Net::HTTP.get(uri) }

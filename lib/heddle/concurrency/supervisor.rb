@@ -4,8 +4,8 @@ require "heddle/concurrency/task_frame"
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.supervise}: a task that fails in it cancels no other. An exception that is not a
-    # StandardError (exit, a signal, NoMemoryError) ends it all the same.
+    # The scope of {Heddle.supervise}: a task that fails in it cancels no other. But an exception that is not a
+    # StandardError (exit, a signal, NoMemoryError) ends the scope.
     class Supervisor < ScopeFrame
       # @param on_failure [#call, nil] called with the task and its error; nil: the error is reported on $stderr, like
       #   a thread's error, unless a task waits for the one that failed

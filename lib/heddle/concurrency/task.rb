@@ -39,7 +39,7 @@ module Heddle
     # (see Scope#cancelled?)
     def cancelled? = @frame.cancelled?
 
-    # @return [Boolean] has it ended, all the tasks that it started included?
+    # @return [Boolean] has it ended, with all the tasks that it has started?
     def ended? = @frame.ended?
 
     # @return [Boolean] has it ended with an error?

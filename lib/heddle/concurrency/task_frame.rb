@@ -60,8 +60,8 @@ module Heddle
         settle
       end
 
-      # Called by the scheduler when its fiber got no stack: the task fails with that error. Or when the fiber was
-      # killed: the task is cancelled.
+      # Called by the scheduler when the fiber got no stack, or was killed before it began. In the first case the task
+      # fails with the error, in the second case it is cancelled.
       def unstarted(error)
         if error.is_a?(Cancelled) then absorb(error)
         else (@failures ||= []) << error

@@ -10,7 +10,7 @@ module Heddle
       # Seconds that a test may take by default.
       TIME_LIMIT = 10
 
-      # A test is over, and left tasks or fibers.
+      # Raised when a test has ended and has left tasks or fibers.
       class LeakError < StandardError
         include Heddle::Error
       end
@@ -26,7 +26,7 @@ module Heddle
 
       # Runs the block, which is expected to rescue what the test raises.
       #
-      # @return [Exception, nil] a failure beside the test's own: a failed task, a leak, or the time limit
+      # @return [Exception, nil] a failure other than the test's own: a failed task, a leak, or the time limit
       def run(&)
         Heddle.run(name: @name) { watch(&) }
         raise TimeoutError, "the test was not done within #{@time_limit} s" if @expired

@@ -3,8 +3,8 @@
 require "timeout"
 
 module Heddle
-  # The time that was given to {Heddle.timeout} is over. A `Timeout::Error`, so that code which handles Ruby's own
-  # (`rescue Timeout::Error`, the retries of HTTP clients) handles this one.
+  # Raised when the time limit of {Heddle.timeout} has passed. It is a `Timeout::Error`, so code that handles Ruby's
+  # time limits (`rescue Timeout::Error`, retries of HTTP clients) also handles this one.
   class TimeoutError < ::Timeout::Error
     include Heddle::Error
   end

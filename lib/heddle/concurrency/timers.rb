@@ -16,7 +16,7 @@ module Heddle
         @task = nil
       end
 
-      # Posts the timer to the receiver at an interval; ticks that come while one is pending are skipped.
+      # Posts the timer to the receiver at an interval. A tick that comes while another one is pending is skipped.
       # @param interval [Numeric]
       # @param receiver [#post] calls the timer, now or later; must not wait
       # @return [Timer]
@@ -43,7 +43,7 @@ module Heddle
 
       private
 
-      # In one step: other fibers see the old or the new state.
+      # Changes the state in one step, so that other fibers see the old or the new state.
       def add(timer, time)
         @scheduler.without_preemption do
           timer.alarm = @alarms.add(time, timer, :ring)

@@ -5,8 +5,8 @@ require "heddle/concurrency/task_tree"
 module Heddle
   module Concurrency
     # Prints the task tree when the user asks for it with a key: Ctrl-T where the system has SIGINFO, else Ctrl-\
-    # (SIGQUIT). Only while a loop runs on the main thread of a program in a terminal, and only if no other code handles
-    # the signal; the previous handler is restored afterwards.
+    # (SIGQUIT). It does so only while a loop runs on the main thread of a program in a terminal, and only if no other
+    # code handles the signal. The previous handler is restored afterwards.
     module TreeSignal
       NAME = Signal.list.key?("INFO") ? "INFO" : "QUIT"
 

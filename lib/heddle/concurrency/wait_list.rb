@@ -6,7 +6,7 @@ module Heddle
   module Concurrency
     # Fibers of one loop that wait to be woken, first come first served: the waiting tasks of semaphores, promises and
     # so on. The caller that wakes a fiber removes it from the list. So a fiber that stops waiting for another reason
-    # knows by the list whether it was woken.
+    # can see in the list whether it was woken.
     class WaitList
       def initialize
         @scheduler = nil
@@ -24,7 +24,7 @@ module Heddle
       # Waits to be woken.
       #
       # @param timeout [Numeric, nil] seconds
-      # @return [Boolean] false: the time is over and no other fiber woke us
+      # @return [Boolean] false: the time limit has passed, and no other fiber woke this one
       # @yield when an exception or Fiber#kill interrupts this fiber after it was woken: passes the wake-up on
       def wait(timeout = nil)
         scheduler = enter

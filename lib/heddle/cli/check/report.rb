@@ -38,7 +38,7 @@ module Heddle
           found | [*@configuration.idle_port]
         end
 
-        # Variables that are set and count only together with another option's value.
+        # Variables that are set, but have an effect only together with another option's value.
         def idle_variables(option)
           option.conditions.filter_map do |variable, wanted|
             next if ENV[variable].to_s.empty? || wanted.all? { |name, value| @configuration[name] == value }

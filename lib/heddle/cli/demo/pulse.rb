@@ -5,13 +5,13 @@ require "json"
 module Heddle
   module CLI
     class Demo
-      # A body that continues for as long as its reader reads: several times a second a line of JSON with the server's
-      # counts since the line before, and its state now. Times are in seconds.
+      # An endless body. Several times a second it sends a line of JSON, with the server's counts since the last line,
+      # and its state now. Times are in seconds.
       class Pulse
         # Seconds between two lines.
         INTERVAL = 0.25
 
-        # @param server [Server, nil] nil: one that counts nothing
+        # @param server [Server, nil] nil: all counts are 0
         # @param interval [Float] seconds between two lines
         def initialize(server, interval: INTERVAL)
           @server = server

@@ -9,7 +9,7 @@ module Heddle
         Known = Data.define(:name, :versions, :level, :text, :advice) do
           def concerns?(spec) = name == spec.name && Gem::Requirement.new(*versions).satisfied_by?(spec.version)
 
-          # State that only fibers of one thread share is harmless in other modes.
+          # State by thread is harmless in modes other than fiber.
           def finding(spec, mode)
             later = level == :problem && mode != :fiber
             Finding.new(level: later ? :note : level, subject: "#{spec.name} #{spec.version}",
@@ -97,7 +97,7 @@ module Heddle
           end
         end
 
-        # Found in the gems' source: it may be harmless, but the user should know.
+        # Gems whose source keeps state by thread. It may be harmless, but the user should know.
         def unknown
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|

@@ -8,7 +8,7 @@ module Heddle
     class Doctor
       # Checks the machine, its limits and this Ruby.
       class Machine
-        # Connections are descriptors; fewer than that are soon used up.
+        # Each connection needs a descriptor, so a lower limit is soon reached.
         DESCRIPTORS = 65_536
         # With guard pages a fiber takes two mappings (sysctl vm.max_map_count).
         MAPS_A_FIBER = 2

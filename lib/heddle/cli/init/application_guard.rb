@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # Keeps Puma's file from loading the application while it is run, directly or through a file that it requires: an
-      # application connects to databases, and its initializers may do anything.
+      # Prevents Puma's file from loading the application, directly or through a file that it requires. The application
+      # would connect to databases, and its initializers may do anything.
       module ApplicationGuard
         # Raised instead of running the application's code. Puma's file may rescue a StandardError or LoadError.
         class Refused < Exception

@@ -62,8 +62,8 @@ module Heddle
 
         private
 
-        # Once with the environment as it is, which the file may need. If that sets variables whose values Heddle reads
-        # itself, once more without those: then the file's own defaults are what it has to say.
+        # Once with the environment as it is, which the file may need. If variables are set that Heddle reads itself,
+        # runs it once more without them, to get the file's own defaults.
         def run
           path = File.expand_path(@name)
           @run = @defaults = PumaRun.new(path, @tree)

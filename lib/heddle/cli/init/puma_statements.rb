@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # The statements of a Puma configuration file beside settings: Ruby that Puma runs once when it starts. None of it
-      # is carried over, so that each line is named with what to do about it.
+      # The statements of a Puma configuration file that are not settings: Ruby code that Puma runs once when it starts.
+      # It is not carried over, so each line is reported, with advice.
       class PumaStatements
         # @!attribute line [Integer]
         # @!attribute source [String] its first line

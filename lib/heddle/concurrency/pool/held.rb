@@ -6,7 +6,7 @@ module Heddle
     #
     # @api private
     module Held
-      # The end of a report, where there is no better advice.
+      # The default advice at the end of a report.
       ADVICE = "Return it to the pool before such a wait, so that other fibers can use it"
       # Methods of pg that wait on a quiet connection, for a notification.
       LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
@@ -18,8 +18,8 @@ module Heddle
         # @param slots [Array<Slot>]
         # @param now [Float]
         # @yield [slot] is the connection quiet: does its fiber wait for no answer of the server?
-        # @return [Array<Slot>] those that have been held for long, unused at this check and the one before, and were
-        #   not reported yet
+        # @return [Array<Slot>] the slots that have been held for long, were unused at this check and the last one, and
+        #   were not reported yet
         def find(slots, now)
           slots.select do |slot|
             before = slot.unused
@@ -30,8 +30,8 @@ module Heddle
 
         # @param slots [Array<Slot>]
         # @param scheduler [Scheduler, nil] the loop whose fibers have them
-        # @return [Array<Slot>] those whose fibers wait, and not for a notification. A fiber that computes may have
-        #   given way to others.
+        # @return [Array<Slot>] the slots whose fibers wait, but not for a notification. A preempted fiber does not
+        #   count as waiting.
         def waiting(slots, scheduler)
           return slots if slots.empty? || scheduler.nil?
 
@@ -40,7 +40,7 @@ module Heddle
           slots.select { |slot| states[slot.task_fiber || slot.fiber] == :waiting && !listening?(slot.fiber) }
         end
 
-        # Reports it, once for each pair of places.
+        # Reports the connection, once for each pair of places.
         #
         # @param name [String] of the pool
         # @param seconds [Float]

@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # How many resources of a pool each fiber has. Thousands of tasks may wait for a hundred connections: to find out
-    # whether one is nested in a task that has some, not every connection must be visited.
+    # How many resources of a pool each fiber has. Thousands of tasks may wait for a hundred connections: so whether a
+    # task is nested in a task that has some can be found without visiting every connection.
     #
     # @api private
     class Holders

@@ -8,14 +8,14 @@ module Heddle
     #
     # @api private
     class FixedLimit
-      # @return [Integer] how many there may be now
+      # @return [Integer] how many resources there may be now
       attr_reader :value
 
       def initialize(value)
         @value = value
       end
 
-      # @return [Integer] how many there may ever be
+      # @return [Integer] the maximum number of resources
       def max = @value
 
       # @api private
@@ -29,8 +29,8 @@ module Heddle
     end
 
     # A limit that adapts: it grows by a quarter as long as tasks wait and the resource answers as fast as it ever did,
-    # and shrinks by a quarter when the resource answers slower. While the limit is 1, no other task slows one down: the
-    # time measured then is the new best time, even if a better one was measured before.
+    # and shrinks by a quarter when the resource answers slower. While the limit is 1, tasks don't slow each other down.
+    # The time measured then is the new best time, even if an earlier one was better.
     #
     # @api private
     class FoundLimit
@@ -42,10 +42,10 @@ module Heddle
       NOISE = 0.001
       private_constant :TOLERANCE, :NOISE
 
-      # @return [Integer] how many there may be now
+      # @return [Integer] how many resources there may be now
       attr_reader :value
 
-      # @return [Integer] how many there may ever be
+      # @return [Integer] the maximum number of resources
       attr_reader :max
 
       def initialize(max)
@@ -56,13 +56,13 @@ module Heddle
         @looked = nil
       end
 
-      # A resource came back.
+      # Called when a resource was released.
       # @param held [Float] seconds for which it was used
       def returned(held) = @times << held
 
       # Called while tasks wait.
       # @param now [Float]
-      # @return [Boolean] whether there may be more than before
+      # @return [Boolean] whether the limit has risen
       def look(now)
         @looked ||= now
         return false if now - @looked < POLL_INTERVAL * 0.9
@@ -73,7 +73,7 @@ module Heddle
         @value > before
       end
 
-      # Another resource could not be made.
+      # Called when another resource could not be made.
       # @param size [Integer] how many there are
       def refused(size) = @value = size.clamp(1, @max)
 

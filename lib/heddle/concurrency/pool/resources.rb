@@ -7,8 +7,8 @@ module Heddle
 
     private
 
-    # The number of resources made at once is at most the pool's size. So the pool at most doubles, and waiting tasks
-    # get the resources that are released meanwhile.
+    # Limits the number of resources made at once to the pool's size. So the pool at most doubles, and waiting tasks can
+    # get resources that are released meanwhile.
     def grow?
       return false if size + @creating >= limit
 
@@ -84,13 +84,13 @@ module Heddle
       held = time - slot.since
       @statistics.held_seconds += held
       @came_back = true
-      @limit.returned(held) unless @waiters.empty? # else no waiter looks, and forgets it again
+      @limit.returned(held) unless @waiters.empty? # without waiting tasks, no check would remove it again
     end
 
     # Is the connection still open on the database's side?
     def alive?(resource) = @driver.nil? || @driver.alive?(resource)
 
-    # Connections of databases may come back in a transaction, or with a query under way.
+    # Database connections may be released in a transaction, or while a query runs.
     def ready?(resource) = @driver.nil? || @driver.clean(resource)
 
     def reset?(resource)

@@ -3,7 +3,7 @@
 module Heddle
   # A limit over all workers: each resource of the pool needs a share of it.
   class Pool
-    # The pools of this process, or Ractor, and what gives them shares.
+    # The pools of this process or Ractor, and the object that gives them shares.
     #
     # @api private
     module Registry
@@ -14,8 +14,8 @@ module Heddle
         # @return [ObjectSpace::WeakMap] by pool
         def pools = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
 
-        # Where pools with a limit over all workers get their shares: `open(name, total)` returns their counter, or nil.
-        # The server sets it in each worker; without it, a process has the whole limit.
+        # The object from which pools with a limit over all workers get their shares: `open(name, total)` returns a
+        # counter, or nil. The server sets it in each worker; without it, a process has the whole limit.
         def sharing = Ractor.current[:heddle_pool_sharing]
 
         def sharing=(place)

@@ -55,7 +55,7 @@ module Heddle
         self
       end
 
-      # Records that a fiber has it of which nothing else is known.
+      # Records that this fiber has it, and nothing else about the fiber.
       #
       # @param fiber [Fiber]
       # @return [self]
@@ -64,10 +64,10 @@ module Heddle
         self
       end
 
-      # Outside of the task tree.
+      # Short, because resources may be large.
       def inspect = "#<#{self.class} #{@resource.class}>"
 
-      # Records that no fiber has it.
+      # Records that no fiber has the resource any more.
       def vacate(now)
         @since = now
         @fiber = @task_fiber = @frame = @place = nil

@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # The upkeep of a pool: a task of the loop that runs while the pool has resources. It closes idle and old ones,
-    # keeps the minimum, and reports those that are held by fibers that wait for something else.
+    # The upkeep of a pool: a task of the loop that runs while the pool has resources. It closes idle and old resources,
+    # keeps the minimum, and reports resources whose fibers wait for something else.
     #
     # @api private
     class Upkeep
@@ -45,7 +45,7 @@ module Heddle
 
       private
 
-      # It must outlive the first task that uses the pool.
+      # Starts the task outside of all scopes, because it must outlive the first task that uses the pool.
       def start(scheduler)
         root = Concurrency::Context.of(scheduler).root if scheduler.is_a?(Scheduler)
         return if root.nil? || root.ended? || root.cancelled?

@@ -6,7 +6,7 @@ module Heddle
     #
     # @api private
     class Waiter
-      # @return [Slot, Object, nil] what it was given
+      # @return [Slot, Object, nil] the slot, or the permission, that it got
       attr_reader :item
 
       # @return [Fiber]
@@ -15,7 +15,7 @@ module Heddle
       # @return [Thread::Backtrace::Location, nil] the line that asked
       attr_reader :place
 
-      # @return [Exception, nil] why it gets nothing
+      # @return [Exception, nil] the error with which its wait ends
       attr_reader :error
 
       # @return [Concurrency::Context] of its loop
@@ -41,26 +41,26 @@ module Heddle
       # @return [Boolean] was it given something?
       def given? = @given
 
-      # Ends its waiting.
+      # Ends the wait: the task gets this item.
       def give(item)
         @given = true
         @item = item
         @scheduler.unpark(@fiber)
       end
 
-      # Ends its waiting: it gets nothing.
+      # Ends the wait: the task gets nothing.
       def refuse
         @refused = true
         @scheduler.unpark(@fiber)
       end
 
-      # Ends its waiting with an error.
+      # Ends the wait with an error.
       def fail(error)
         @error = error
         refuse
       end
 
-      # Ends its waiting, which is another library's, with an error.
+      # Ends a wait in another library's pool with an error.
       def interrupt(error)
         @error = error
         @scheduler.interrupt(@fiber, error)
