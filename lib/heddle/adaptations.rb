@@ -16,7 +16,7 @@ module Heddle
     # @!attribute gem [String]
     # @!attribute constant [String] a constant that the gem defines when it is loaded
     # @!attribute tried [Array<String>] the versions that are changed
-    # @!attribute needed [Array<String>] the versions that need the change; others work without
+    # @!attribute needed [Array<String>] the versions that need the change; other versions work without it
     # @!attribute fibers [Boolean] whether only mode fiber needs it
     # @!attribute variable [String, nil] the thread variable that the option `isolate` has to name for it
     # @!attribute changes [String]
@@ -47,7 +47,8 @@ module Heddle
 
       private
 
-      # Without RubyGems, as in a standalone bundle, or of Ruby's own library in a bundle without the gem.
+      # Reads the version from the library itself: there is no RubyGems in a standalone bundle, and the gem of a default
+      # library may be missing in a bundle.
       def own_version
         spaces = constant.split("::").each_with_object([]) { |name, all| all << (all.last || Object).const_get(name) }
         owner = spaces.reverse.find { |one| one.name != "Rack" && one.const_defined?(:VERSION, false) } or return
@@ -91,7 +92,7 @@ module Heddle
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
-    # Not changed once the server runs: the change would take connections or state away from running requests.
+    # Not changed after the server has started, because running requests would lose connections or state.
     AT_START = BY_NAME.values_at(:newrelic_rpm, :activesupport, :sequel).freeze
     private_constant :BY_NAME, :AT_START
 
@@ -103,7 +104,7 @@ module Heddle
       # @return [Array<Symbol>] the rows that the operator does not want
       attr_reader :except
 
-      # Makes the changes that no other part of Heddle makes. Idempotent.
+      # Makes all changes that the other parts of Heddle don't make themselves. Idempotent.
       # @param configuration [Server::Configuration]
       # @return [void]
       def start(configuration)
@@ -146,8 +147,8 @@ module Heddle
         Isolation.start(names)
       end
 
-      # Whether to change a gem. Warns once about a gem whose version was not tried. The main Ractor decides for all,
-      # because RubyGems works only there.
+      # Whether to change a gem. Warns once about a gem whose version was not tried. The main Ractor decides for all
+      # Ractors, because RubyGems works only there.
       # @param name [Symbol]
       # @return [Boolean] whether the gem is loaded, and to be changed
       def make?(name)

@@ -12,7 +12,7 @@ require "heddle/async/task_calls"
 
 module Heddle
   # Runs programs that use the async gem on Heddle's loop. The gem's own tasks, tree and primitives stay. Only their
-  # calls of `Fiber.scheduler` go to Heddle's scheduler, where the thread has one. Reactors of other threads are not
+  # calls of `Fiber.scheduler` go to Heddle's scheduler, if the thread has one. Reactors of other threads are not
   # touched.
   #
   # Loaded by `require "heddle/async"`, and by {Heddle.run} and the server when the program has loaded async.
@@ -27,7 +27,7 @@ module Heddle
 
     class << self
       # @api private
-      # Only prints a warning where the installed async has another core than this code was written for.
+      # Only prints a warning if the core of the installed async differs from the one that this code was written for.
       # @return [void]
       def install
         missing = NEEDED.reject { |name| ::Async::Task.private_method_defined?(name) }

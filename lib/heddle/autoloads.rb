@@ -23,7 +23,7 @@ module Heddle
       # @return [void]
       def load(folder) = all(folder).each { |file| require "#{folder}/#{file}" }
 
-      # Loads what has not been used yet.
+      # Loads the constants that have not been used yet.
       # @param namespaces [Array<Module>]
       # @param except [Array<Symbol>] constants
       # @return [void]

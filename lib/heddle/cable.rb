@@ -10,7 +10,7 @@ module Heddle
   module Cable
     Autoloads.add(self, "heddle/cable")
 
-    # The server of this application's Action Cable can't be replaced.
+    # Raised when the server of this application's Action Cable can't be replaced.
     class UnsupportedError < StandardError
       include Heddle::Error
     end

@@ -57,7 +57,7 @@ module Heddle
       @recent = []
 
       class << self
-        # Where this platform does not support it, {status} says why.
+        # If this platform does not support it, {status} has the reason.
         # @return [void]
         def enable
           @reason = unavailable
@@ -90,7 +90,7 @@ module Heddle
           @recent.dup
         end
 
-        # @return [Array<Wait>] what is not yet reported
+        # @return [Array<Wait>] the waits that were not reported yet
         def take
           found = Native.take_callbacks.map { |fields| Wait.new(*fields) }
           @recent = (@recent + found).last(RECENT)

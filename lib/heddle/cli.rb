@@ -14,7 +14,7 @@ module Heddle
   module CLI
     Autoloads.add(self, "heddle/cli")
 
-    # The command line is wrong; the message names the wrong part, and the correct form.
+    # Raised for a wrong command line. The message names the wrong part, and the correct form.
     class UsageError < StandardError
       include Heddle::Error
     end

@@ -49,8 +49,8 @@ module Heddle
       # @return [Float] seconds of the monotonic clock
       def now = MonotonicClock.now
 
-      # Runs the block, or +killed+ where Fiber#kill is ending the calling fiber, which then can't wait any more. The
-      # only sign of a kill is a switch that does not return.
+      # Runs the block. If Fiber#kill is ending the calling fiber, which then can't wait any more, calls +killed+
+      # instead. The only sign of a kill is a switch that does not return.
       #
       # @param killed [#call]
       # @raise [FiberError] at the first call in a thread without a loop, when there is no stack for the probe
@@ -69,7 +69,7 @@ module Heddle
         killed.call if ending
       end
 
-      # Gets the stack that {unless_killed} needs in this thread, while there are stacks.
+      # Gets the stack that {unless_killed} needs in this thread in advance, because later there may be no stack left.
       #
       # @param scheduler [Scheduler] of this thread
       # @return [void]
@@ -103,9 +103,9 @@ module Heddle
 
       private
 
-      # A fiber to switch to. It is kept, because a healthy fiber would get an error where there are too many fibers for
-      # a new one. It is blocking, so that it is not preempted. It references the fiber that it last switched back to:
-      # Ruby 3.4.10 and 4.0.5 read the record of that fiber at the next switch, collected or not (Ruby's bug 22196).
+      # A fiber for the test switch. It is kept, because a new fiber would fail when there are too many fibers. It is
+      # blocking, so that it is not preempted. It references the fiber that it last switched back to: Ruby 3.4.10 and
+      # 4.0.5 read the record of that fiber at the next switch, collected or not (Ruby's bug 22196).
       #
       # @return [Fiber] of this thread
       def kill_probe

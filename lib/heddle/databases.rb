@@ -5,9 +5,9 @@ require "heddle/side_table"
 require "timeout"
 
 module Heddle
-  # Settles abandoned queries: of a task that was cancelled, met its time limit, or whose client left. The server stops
-  # computing, and no fiber gets the connection before that is certain. {install} prepares the drivers and pools that
-  # are loaded; Heddle.run, the server and {Pool} call it.
+  # Settles the queries that a task has abandoned, because it was cancelled, its time limit has passed, or its client
+  # has left. The database server stops computing, and no fiber gets the connection before that is certain. {install}
+  # prepares the drivers and pools that are loaded; Heddle.run, the server and {Pool} call it.
   #
   # PostgreSQL cancels the query and keeps the connection. The protocol of MySQL and MariaDB has no such message: the
   # connection is closed, and a second one kills it on the server.
@@ -69,7 +69,7 @@ module Heddle
       end
 
       # @param connection [Object, nil] a connection of a driver
-      # @return [Boolean] whether it is open and waits for no answer; false also where that is not known
+      # @return [Boolean] whether it is open and waits for no answer; false if that is not known
       def quiet?(connection)
         driver = connection && driver(connection)
         !driver.nil? && driver.open?(connection) && driver.quiet?(connection)
@@ -81,7 +81,7 @@ module Heddle
       # Runs the block with a time limit, in a loop or in a thread without one.
       #
       # @param seconds [Numeric]
-      # @return [Boolean] true: the block has ended; false: the time was over, or the driver raised an error
+      # @return [Boolean] true if the block has ended; false if the time limit has passed, or the driver raised an error
       def within(seconds, &block)
         if Fiber.current_scheduler.is_a?(Scheduler)
           Heddle.timeout(seconds, &block)

@@ -90,21 +90,21 @@ module Heddle
         @reporter = before
       end
 
-      # A protection that the program switches on itself stays on.
+      # Marks a protection that the program has switched on itself, which stays on.
       def keep(name) = @lock.synchronize { @theirs -= [name] }
 
       # @return [Array<Symbol>] the protections that are on; loads no files
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
 
-      # @param why [Hash{Symbol => String}] why these were left out
+      # @param why [Hash{Symbol => String}] the reasons why these protections are off
       # @return [String] the protections that are on, and those that are off with the reason, for a person: see {Table}
       def summary(why = {}) = Table.new(why).to_s
     end
   end
 
   class << self
-    # Switches protections on, for every loop of Heddle in this process, now and later. Other schedulers and threads
-    # without a scheduler notice nothing. If it is on already, only the options change.
+    # Switches protections on, for every loop of Heddle in this process, now and later. Other schedulers, and threads
+    # without a scheduler, are not affected. If a protection is on already, only its options change.
     #
     #     Heddle.enable :offload
     #
@@ -122,7 +122,7 @@ module Heddle
       enabled
     end
 
-    # Switches protections off again; without names all. Calls that are under way end as they began.
+    # Switches protections off again; without names all. Running calls end as they have begun.
     #
     # @param names [Array<Symbol>]
     # @return [Array<Symbol>] the protections that are still on

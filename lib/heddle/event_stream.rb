@@ -18,9 +18,9 @@ module Heddle
   class EventStream
     include MonotonicClock
 
-    # Fields that every event stream needs; the application's own come before them. `no-transform` keeps proxies and
-    # Rack::Deflater, which can't compress a streaming body and would end the stream, from compressing the events.
-    # `x-accel-buffering` tells nginx not to gather them.
+    # Fields that every event stream needs; the application's own come before them. `no-transform` keeps proxies from
+    # compressing the events, and Rack::Deflater, which would end the stream. `x-accel-buffering` keeps nginx from
+    # buffering them.
     FIELDS = {
       "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-accel-buffering" => "no"
     }.freeze
@@ -33,7 +33,8 @@ module Heddle
     POLL_INTERVAL = 1
     # Clients reconnect within this many seconds when the server stops.
     RETURN = 3.0
-    # The largest size of a topic, and of an event's type: checked early, while the response can still be an error.
+    # The largest size of a topic, and of an event's type. They are checked early, while the response can still be an
+    # error.
     TOPIC_LIMIT = 1_024
     EVENT_LIMIT = 500
     private_constant :COMMENT, :RETURN, :TOPIC_LIMIT, :EVENT_LIMIT
@@ -59,8 +60,8 @@ module Heddle
     #   decides
     # @param slow [Symbol] what to do when a client is 1 MiB behind: `:close` it, so that it resumes; `:coalesce`, which
     #   skips to the newest message; `:drop` messages until it has caught up
-    # @param handoff [Boolean] whether the stream may go to another worker when this one is replaced; false: its client
-    #   comes back with a new request, which may be refused
+    # @param handoff [Boolean] whether the stream may move to another worker when this one is replaced; false: its
+    #   client sends a new request, which may be rejected
     # @raise [ArgumentError]
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
       @topic = topic.to_s
@@ -79,7 +80,7 @@ module Heddle
 
       @slow = slow
       @handoff = handoff
-      @lines = event ? "event: #{event}\n".b : "" # as the data, which may be any bytes
+      @lines = event ? "event: #{event}\n".b : "" # binary, like the data
       @beginning = retry_after ? "retry: #{(retry_after * 1000).round}\n\n" : ""
     end
 
@@ -102,7 +103,7 @@ module Heddle
       stream.close
     end
 
-    # Writes events in this fiber. In a loop.
+    # Writes events in this fiber. Must be called in a loop.
     # @param stream [IO]
     # @param every [Numeric] the interval of the block's calls, in seconds
     # @yieldreturn [Boolean] whether the stream has to end

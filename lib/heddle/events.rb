@@ -23,7 +23,7 @@ module Heddle
       # @return [void]
       def report(name, **fields)
         log = Ractor.current[KEY]
-        # Not warn: -W0 must not hide it.
+        # Does not use warn, which -W0 would silence.
         log ? log.event(name, **fields) : $stderr.write("heddle: #{Visible.lines(TABLE.fetch(name).text(fields))}\n")
       end
 

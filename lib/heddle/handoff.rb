@@ -37,7 +37,7 @@ module Heddle
       # @return [Boolean]
       def enabled? = !Watch.handoff.nil?
 
-      # @return [Hash] `after`: {enable}'s; `reason`: why nothing is handed off now, if so
+      # @return [Hash] `after`: the argument of {enable}; `reason`: why nothing can be handed off now, or nil
       def status = { after: Watch.handoff, reason: (reason if enabled?) }
 
       private

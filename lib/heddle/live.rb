@@ -23,11 +23,11 @@ module Heddle
     %i[NotFoundError Page Raw].each { |name| autoload name, "heddle/live/page" }
 
     SCRIPT = File.read(File.join(__dir__, "live/live.js"), encoding: "UTF-8").freeze
-    # A script of another version has another address.
+    # The address of the script has its version.
     SCRIPT_PATH = "/live-#{OpenSSL::Digest::SHA256.hexdigest(SCRIPT)[0, 12]}.js".freeze
     # @api private
     SOCKET_PATH = "/live"
-    # Seconds for which a page waits for its client to come back, and how many pages do.
+    # Seconds for which a page waits for its client to reconnect, and the maximum number of waiting pages.
     RECONNECT_TIMEOUT = 30
     KEPT = 1_000
     # Header fields of the page: other sites must not frame it, and inline scripts are forbidden.

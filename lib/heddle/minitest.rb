@@ -32,7 +32,7 @@ module Heddle
 
     private
 
-    # Adds the error; that the test was cancelled for it is not worth a failure of its own, but tells the line.
+    # Adds the error. The cancellation of the test is no failure of its own, but shows the line.
     def report_loop_failure(result, error)
       cancelled = result.failures.find do |failure|
         failure.is_a?(::Minitest::UnexpectedError) && failure.error.is_a?(Cancelled)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The clock for time limits: no one sets it.
+  # The clock for time limits, which can't be set.
   # @api private
   module MonotonicClock
     module_function

@@ -16,7 +16,7 @@ module Heddle
   #
   # @api private
   module Native
-    # There is no build for this Ruby. The message says what to do.
+    # Raised when there is no build for this Ruby. The message says what to do.
     class NotBuiltError < LoadError
       include Heddle::Error
     end
@@ -29,7 +29,7 @@ module Heddle
 
     class << self
       # @param variant [String, nil] `nil` for the ordinary build
-      # @return [String] what tells one build from another, such as `3.4.0-x86_64-linux`
+      # @return [String] the name of a build, such as `3.4.0-x86_64-linux`
       def key(variant = ENV.fetch("HEDDLE_NATIVE", nil))
         abi = "#{RbConfig::CONFIG["ruby_version"]}-#{RbConfig::CONFIG["arch"]}"
         variant.to_s.empty? ? abi : "#{abi}+#{variant}"
@@ -42,7 +42,7 @@ module Heddle
       end
 
       # Loads the extension: the checkout's build for this Ruby, else the installed gem's.
-      # @raise [LoadError] if there is neither, or it does not fit this Ruby
+      # @raise [LoadError] if there is neither, or the build does not fit this Ruby
       def load
         built = path
         return require(built) if File.exist?(built)

@@ -3,7 +3,7 @@
 require "heddle/native"
 
 module Heddle
-  # Native libraries by whether another fiber may run during their callbacks.
+  # Lists the native libraries during whose callbacks other fibers may run, or must not run.
   #
   # While a C function calls a block or a method, it may keep state by thread, as libxml2 keeps its error handler. All
   # requests of a loop share a thread, so another request must not run meanwhile. Therefore Heddle does not preempt a
@@ -13,11 +13,11 @@ module Heddle
   # A library is named by the end of its file's path without the extension: "nokogiri/nokogiri", "ffi_c". A
   # precompiled gem's folder for the version of Ruby is left out.
   module NativeLibraries
-    # Extensions that come with Ruby and keep nothing by their thread while they call back, and bootsnap: its static
-    # variables are settings, and all of a call is in its locals.
+    # Extensions of Ruby that keep no state by thread during a callback. Also bootsnap, whose static variables are only
+    # settings.
     REENTRANT = %w[monitor stringio date_core io/console json/ext/generator bootsnap/bootsnap].freeze
-    # Libraries that are known to keep something by thread: an error handler (nokogiri), a list of calls (ffi and
-    # wasmtime), a lock that its owner may take again (mini_racer).
+    # Libraries that are known to keep state by thread: an error handler (nokogiri), a list of calls (ffi and wasmtime),
+    # a re-entrant lock (mini_racer).
     NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c wasmtime_rb mini_racer_extension].freeze
 
     @reentrant = REENTRANT

@@ -17,7 +17,7 @@ module Heddle
     autoload :TLSTimeoutError, "heddle/net/connector"
 
     # Opens a connection to a server. It belongs to no loop and no thread: in a loop only the calling fiber waits, in a
-    # plain thread the thread does; one fiber or thread at a time may use it. A forked child has no part in it.
+    # plain thread the thread waits. One fiber or thread at a time may use it. A forked child can't use it.
     #
     # Tries all addresses of the name, one every 250 ms, IPv6 and IPv4 alternately; the first that accepts is used
     # (Happy Eyeballs, RFC 8305).
@@ -29,8 +29,8 @@ module Heddle
     # @param endpoint [String] `host:port`, `[::1]:port`, or `unix:/path`
     # @param tls [Boolean, Hash, TLS::ClientContext] true: with the system's certificates; a Hash: see
     #   {TLS::ClientContext#initialize}
-    # @param timeout [Numeric, nil] seconds for the name and the connection, and again for the TLS handshake
-    # @param allow [#call, nil] given each numeric address before it is tried; false: it is refused
+    # @param timeout [Numeric, nil] seconds for resolving the name and connecting, and as many for the TLS handshake
+    # @param allow [#call, nil] called with each numeric address before it is tried; false: the address is not used
     # @return [OutboundConnection]
     # @raise [SystemCallError, Socket::ResolutionError, ConnectTimeoutError, TLSTimeoutError, OpenSSL::SSL::SSLError]
     def self.connect(endpoint, tls: false, timeout: 10, allow: nil)

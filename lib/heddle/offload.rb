@@ -7,7 +7,7 @@ require "heddle/offload/known_good"
 require "heddle/offload/starting"
 
 module Heddle
-  # Native calls that release Ruby's lock block their own fiber only: the protection `:offload`.
+  # The protection `:offload`: a native call that releases Ruby's lock blocks only its own fiber.
   #
   # A native call blocks its thread, and with it every fiber of the loop. Here another thread runs it while the loop
   # continues: Heddle intercepts the calls to Ruby's +rb_nogvl+ and similar functions, by the import tables of the
@@ -40,7 +40,7 @@ module Heddle
     autoload :ThreadLimit, "heddle/offload/thread_limit"
     autoload :InPlace, "heddle/offload/in_place"
 
-    # Before a library in a list of allowed ones: its waits in libc are offloaded, and nothing else.
+    # The prefix of a library in the list of allowed ones of which only the waits in libc are offloaded.
     WAITS = "libc:"
 
     private_constant :DENIED, :QUICK, :LIBC, :NEVER_LIBC, :LOADING, :NOT_TRIED, :WAITS
@@ -83,7 +83,8 @@ module Heddle
           limit_threads(@thread_limit = threads)
         end
 
-        # @param workers [Integer] processes that share the container's limit of tasks; a limit that was set is kept
+        # @param workers [Integer] processes that share the container's limit of tasks; does not change a limit that was
+        #   set
         def share_threads(workers)
           @share = ThreadLimit.default(workers:)
           limit_threads(@thread_limit || @share)
@@ -103,7 +104,7 @@ module Heddle
           apply_names if enabled?
         end
 
-        # Calls that come from now on are as Ruby made them; those under way end as they began.
+        # Calls from now on run as in plain Ruby. Running calls end as they have begun.
         def disable = switch(false)
 
         # @see Offload.status
@@ -113,7 +114,7 @@ module Heddle
             **Offload.threads }
         end
 
-        # @return [Array<InPlace>] the functions that have blocked a loop in place since this was last asked, each once
+        # @return [Array<InPlace>] the functions that have blocked a loop in place since the last call, each once
         def take_in_place = take_blocking.map { |function, seconds| InPlace.new(function:, seconds:) }
 
         # Native calls inside the block stay on the loop's thread.

@@ -5,9 +5,9 @@ require "rbconfig"
 
 module Heddle
   # @api private
-  # Heddle's own Ruby code expects switches only where it waits. So before an interruption that may come anywhere (a
-  # preemption, Ctrl-C), Heddle checks whose code runs. Ruby's library counts as its caller's code, and a signal's
-  # handler as the code that it has interrupted.
+  # Recognizes Heddle's own Ruby code, which expects switches only where it waits. Before an interruption that may come
+  # anywhere (a preemption, Ctrl-C), Heddle checks whose code runs. Ruby's library counts as its caller's code, and a
+  # signal's handler as the code that it has interrupted.
   module OwnCode
     @added = []
     class << self
@@ -28,7 +28,7 @@ module Heddle
 
       private
 
-      # Debian keeps RubyGems, whose `require` loads what Heddle loads late, beside the library's folder.
+      # The folders of Ruby's library. On Debian, RubyGems, whose `require` Heddle's code calls, has a separate folder.
       def libraries
         rubygems = "#{Gem::RUBYGEMS_DIR}/rubygems" if defined?(Gem::RUBYGEMS_DIR)
         ["#{RbConfig::CONFIG["rubylibdir"]}/", *rubygems]

@@ -3,7 +3,7 @@
 require "rbconfig"
 
 module Heddle
-  # The platforms on which the tests of every protection have been run: those that docs/platforms.md calls "run".
+  # The platforms on which the tests of every protection have been run (the word "run" in docs/platforms.md).
   #
   # @api private
   module Platform

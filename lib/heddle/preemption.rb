@@ -33,7 +33,7 @@ module Heddle
       def status = { slice: Watch.slice }
 
       # @api private
-      # Before an application is loaded for which it will be enabled: see {SignalHandlers}.
+      # Called before an application is loaded for which preemption will be enabled: see {SignalHandlers}.
       def prepare = SignalHandlers.install
 
       # @api private

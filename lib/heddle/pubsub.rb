@@ -19,7 +19,7 @@ module Heddle
     # @!attribute data [String, nil] in UTF-8, or in BINARY if it is not UTF-8; nil for a reset
     # @!attribute position [String] "epoch:offset": continue after it with `since:`
     Message = Data.define(:topic, :data, :position) do
-      # @return [Boolean] whether messages before this one are lost: things that were made of them are out of date
+      # @return [Boolean] whether messages before this one are lost, so that the subscriber's state is out of date
       def reset? = data.nil?
     end
 
@@ -43,7 +43,8 @@ module Heddle
       end
     end
 
-    # No server or backend takes the message, or this process has no topics; the message says why.
+    # Raised when no server or backend accepts the message, or when this process has no topics. The error's message has
+    # the reason.
     class UnreachableError < StandardError
       include Heddle::Error
     end
@@ -87,7 +88,8 @@ module Heddle
       end
 
       # Calls the block for each message of the topic, one at a time and in order, in a task of its own. The task ends
-      # when it is cancelled, when the block fails, and with the scope it was started in, which does not wait for it.
+      # when it is cancelled, when the block fails, or with the scope that it was started in. The scope does not wait
+      # for it.
       #
       # @param topic [String, Symbol]
       # @param since [String, nil] a position, after which it continues; nil: from now on

@@ -4,7 +4,7 @@ require "heddle/autoloads"
 require "heddle/http"
 
 module Heddle
-  # A request becomes an env, a response becomes bytes (the Rack specification, 3.2). The gem `rack` is not needed
+  # Makes the env of a request, and the bytes of a response (the Rack specification, 3.2). The gem `rack` is not needed
   # here: the specification is about plain Ruby objects.
   #
   # @api private
@@ -13,9 +13,9 @@ module Heddle
   end
 end
 
-# Not by autoload: a Ractor of Ruby 3.3 can load nothing.
+# Loaded now and not by autoload, because a Ractor of Ruby 3.3 can't load files.
 require "heddle/web_socket"
-# Not by autoload: a TLS client may come when there is no descriptor left to load code with.
+# Loaded now and not by autoload, because a TLS client may come when there is no descriptor left to load code with.
 require "heddle/rack/client_certificate"
 # Not by autoload: the extension has defined the class.
 require "heddle/rack/stream"

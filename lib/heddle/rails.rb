@@ -44,7 +44,7 @@ module Heddle
       #
       # @param fibers [Boolean] whether requests are fibers of one thread
       # @return [void]
-      # @raise [Server::BootError] when they are, and the application can't be served by them
+      # @raise [Server::BootError] if requests are fibers, and the application can't be served by fibers
       def start(fibers: true)
         if fibers
           raise Server::BootError, @refusal if @refusal
@@ -74,8 +74,8 @@ module Heddle
         end
       end
 
-      # Tells the clients of Action Cable to connect anew, and has their channels end in order (`unsubscribed`), before
-      # this process ends. Their connections are Action Cable's own.
+      # Before this process ends, makes the clients of Action Cable reconnect, and ends their channels in order
+      # (`unsubscribed`). Only for connections of Action Cable itself.
       # @param log [#event]
       # @return [Boolean] whether there were any
       def close_cables(log)
@@ -121,7 +121,7 @@ module Heddle
         interlock.instance_variable_set(:@lock, ReloadLock.new)
       end
 
-      # The request got no connection from the pool in time: the server is busy, not broken.
+      # If a request gets no connection from the pool in time, the server is busy, not broken.
       def answer_503_without_connection
         return unless defined?(::ActionDispatch::ExceptionWrapper)
 

@@ -9,8 +9,8 @@ module Heddle
   # it changes nothing. Loaded by `require "heddle"` in a Rails application; {Rails.start} does the rest when a server
   # starts.
   class Railtie < ::Rails::Railtie
-    # Rails' state of a request is kept by fiber; under a server that gives each request a thread it is the same. Before
-    # the application is loaded: a connection that an initializer leases would else stay with its thread.
+    # Keeps Rails' state of a request by fiber. Under a server with a thread for each request this makes no difference.
+    # Set before the application is loaded, because a connection that an initializer leases would stay with its thread.
     config.active_support.isolation_level = :fiber if Rails.serving?
 
     config.heddle = ActiveSupport::OrderedOptions.new
@@ -22,7 +22,7 @@ module Heddle
       Rails.refusal = e.message # raised only when serving: a console and a migration need no cable
     end
 
-    # For system tests, which take Puma unless another server is registered.
+    # System tests use Puma unless another server is registered.
     initializer "heddle.capybara" do
       require "heddle/capybara" if ::Rails.env.test? && Gem.loaded_specs.key?("capybara")
     end

@@ -6,8 +6,8 @@ require "heddle/account"
 require "heddle/concurrency"
 require "heddle/enable"
 require "heddle/events"
-# The extension's classes exist, but not whole, as soon as it is loaded: no autoload can stand for them. The same
-# is true of heddle/http and heddle/rack, which the server loads.
+# Loaded now: the extension defines only a part of these classes, which an autoload can't complete. The same is true of
+# heddle/http and heddle/rack, which the server loads.
 require "heddle/net/scheduler_resolver"
 require "heddle/pubsub"
 require "heddle/net"
@@ -37,7 +37,7 @@ module Heddle
     ])
   end
 
-  # Objects that layers get from those above them. Ractors may call both methods.
+  # Objects that upper layers register for lower ones. Ractors may call both methods.
   Concurrency.drivers = Ractor.make_shareable(-> { Databases })
   PubSub::Route.publisher = Ractor.make_shareable(
     ->(socket, topic, data) { Server::Control::Publisher.publish(socket, topic, data) }
@@ -121,7 +121,7 @@ module Heddle
 
     # Limits the time of the block, and of the tasks that are started in it. The limit takes effect at waits; code that
     # computes is not interrupted. It cancels the block: {Cancelled} is raised inside, which no `rescue =>` catches, and
-    # the clean-up may wait. The call whose time is over raises TimeoutError; limits nest.
+    # the clean-up may wait. Then this call raises TimeoutError. Limits may be nested.
     #
     # @param seconds [Numeric, nil] nil: no limit. 0 or less: the first wait raises.
     # @yield [Scope]
@@ -159,7 +159,7 @@ module Heddle
     # Calls the block for every item, concurrently, and returns the results in the order of the items. The first failure
     # cancels the others and is raised.
     #
-    # @param enum [#each] may be lazy or endless if a limit is given: it is asked for no more than can run
+    # @param enum [#each] may be lazy or endless if a limit is given: then items are taken only when they can run
     # @param limit [Integer, nil] how many run at once at most; nil: all
     # @return [Array]
     def map(enum, limit: nil, &block)
@@ -173,9 +173,9 @@ module Heddle
     #
     #     Heddle.race(mirrors, ignore: [SocketError]) { |mirror| fetch(mirror) }
     #
-    # @param contenders [Enumerable] given to the block one each; without a block they are called
-    # @param ignore [Array<Class>] errors with which a contender drops out instead of deciding; only the last one's end
-    #   the race, with the first one's error and the others attached. `[StandardError]`: the first success wins.
+    # @param contenders [Enumerable] each is passed to the block; without a block, each is called
+    # @param ignore [Array<Class>] a contender that fails with one of these errors drops out. If all drop out, the first
+    #   error is raised, with the others attached. `[StandardError]`: the first success wins.
     # @return what the winner's block returned
     def race(contenders, ignore: [], &block)
       race = nil
@@ -219,7 +219,7 @@ module Heddle
       scheduler.is_a?(Scheduler) ? scheduler.offload_threads.run(&block) : yield
     end
 
-    # Runs the block with native calls as Ruby makes them: on this very thread, blocking it and so the loop. For native
+    # Runs the block with native calls as in plain Ruby: they run on this thread, and block it and the loop. For native
     # code that must not leave its thread, and for calls that are known to be quick.
     #
     # @return what the block returns
@@ -275,8 +275,8 @@ module Heddle
 
     private
 
-    # In a thread that is not the main one, such as Puma's, a loop may live for a request: a ring costs more there than
-    # it saves (CPU of an empty `Heddle.run { }`: 186 µs with io_uring, 57 with epoll).
+    # In a thread other than the main one, such as Puma's, a loop may exist only for a request. There a ring costs more
+    # than it saves (CPU of an empty `Heddle.run { }`: 186 µs with io_uring, 57 with epoll).
     def selector_of_thread
       return Selector.best if Thread.current == Thread.main || ENV.key?(Selector::VARIABLE)
 

@@ -40,7 +40,7 @@ module Heddle
     end
   end
 
-  # Raised out of the loop when every fiber waits for another and nothing can wake them.
+  # Raised by the loop when every fiber waits for another one, and nothing can wake them.
   class DeadlockError < StandardError
     include Heddle::Error
   end
@@ -59,7 +59,7 @@ module Heddle
   #
   # @api private except what sig/ declares
   class Scheduler
-    # How many frames {#sleeps_for_ever?} looks at: the hook's, some of those who wrap it, and Kernel#sleep's.
+    # How many frames {#sleeps_for_ever?} examines: the frames of the hook, of some wrappers, and of Kernel#sleep.
     HOOK_FRAMES = 12
     private_constant :HOOK_FRAMES
 
@@ -103,7 +103,7 @@ module Heddle
       begin
         return if @given_up
 
-        # The program is exiting: its fibers are cancelled, not waited for.
+        # If the program exits, its fibers are cancelled, not waited for.
         cancel_all if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run_fibers
       ensure
@@ -112,14 +112,15 @@ module Heddle
       end
     end
 
-    # The same, called by the program: raises the same exceptions as {#run}.
+    # Closes the scheduler. Raises the same exceptions as {#run}.
     def close
       scheduler_close
       raise_failure
     end
 
     # The resolver: an object with +addresses(name) -> Array<String>+.
-    # @return [#addresses, nil] what resolves names without a thread; nil: Ruby's own resolver runs on another thread
+    # @return [#addresses, nil] the object that resolves names without a thread; nil: Ruby's own resolver runs on
+    #   another thread
     def resolver
       @resolver ||= (load_resolver if respond_to?(:load_resolver, true)) # see heddle/net/scheduler_resolver
     end
@@ -144,7 +145,7 @@ module Heddle
       resolve_name(arguments.first)
     end
 
-    # Threads that run what would block the loop.
+    # The threads that run work which would block the loop.
     # @return [OffloadThreads]
     def offload_threads
       @offload_threads = OffloadThreads.new unless @offload_threads&.of_this_process?
@@ -158,8 +159,8 @@ module Heddle
 
     class << self
       # With Socket.tcp_fast_fallback (Ruby >= 3.4) TCPSocket.new resolves names past the scheduler and so stalls the
-      # loop. A user's choice can't be told from the default, so the first scheduler switches it off; a program that
-      # wants it sets it after that.
+      # loop. A user's choice can't be distinguished from the default, so the first scheduler switches it off. A program
+      # can switch it on again afterwards.
       def quiet_fast_fallback
         return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
 
@@ -208,7 +209,7 @@ module Heddle
       []
     end
 
-    # As {#run}, without raising the exceptions of fibers: these were printed.
+    # Runs the loop like {#run}, but does not raise the exceptions of fibers, which were printed.
     def run_fibers
       claim # before the ensure clause: a failed claim ends nothing
       SignalGuard.during(self) { run_to_the_end }
@@ -231,7 +232,7 @@ module Heddle
       stop(nil) unless ended # the thread was killed, without an exception
     end
 
-    # Ends every fiber, in order, for this reason. An exception meanwhile (a second Ctrl-C) ends the wait for them.
+    # Ends every fiber in order, for this reason. Another exception, such as a second Ctrl-C, ends the wait for them.
     def stop(reason)
       cancel_all
       run_ticks
@@ -250,7 +251,7 @@ module Heddle
     def run_job(job) = job.call
 
     # Called from C in a forked child when the fiber that has forked ends.
-    # @return [Boolean] whether what follows the loop continues
+    # @return [Boolean] whether the code after the loop runs in the child
     # @raise the exception that ends the process
     def child_ends(job) = job.respond_to?(:end_in_child) && job.end_in_child
 
@@ -282,7 +283,7 @@ module Heddle
     # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for a wake-up. Between the hook and
     # Kernel#sleep are the frames of modules that are prepended to this class, and of its subclasses.
     def sleeps_for_ever?(fiber)
-      # A fiber that runs the loop itself has the frames of this method above those.
+      # In a fiber that runs the loop itself, the frames of this method come first.
       frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, HOOK_FRAMES)
       labels = frames&.map { |location| location.label[/[^#.]+\z/] }&.drop_while { |label| label != "kernel_sleep" }
       sleeping = labels&.first(HOOK_FRAMES)&.index("sleep")

@@ -17,7 +17,7 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that no request needs: those for starting a server, of a single mode, or for the application to load.
+    # Constants that no request needs: they are for starting a server, for a single mode, or for the application.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING
@@ -40,7 +40,7 @@ module Heddle
     # @param log [Log]
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param scoreboard_slot [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
-    # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is none
+    # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is not a reserve
     # @param protect [Boolean, String, nil] true: every protection that is available here; a String: none, for this
     #   reason; nil: as the option `protect` says
     # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
@@ -84,7 +84,7 @@ module Heddle
     # @return [Array<Net::TLS::Certificates>] of its addresses
     def certificates = @listeners.filter_map { |listener| listener.tls&.certificates }.uniq
 
-    # @return [String, nil] why it has no protection; nil: it has those that are available here
+    # @return [String, nil] why it has no protections; nil: it has all that are available here
     attr_reader :unprotected
 
     # Switches the protections for calls that come from now on. From any thread.
@@ -96,7 +96,7 @@ module Heddle
       @protections.change(names_of_protections(all: true))
     end
 
-    # Forbids patches of Ruby where the process has no protections. Before the first loop of the process.
+    # Forbids patches of Ruby if the process has no protections. Must be called before the first loop of the process.
     # @return [void]
     def prepare_patches
       if @unprotected then Scheduler::Patches.forbid(@unprotected)
@@ -212,7 +212,7 @@ module Heddle
       name_libraries if @configuration.possible_protections.include?(:offload)
     end
 
-    # In development a line says what to do about a stall, too.
+    # In development, the line about a stall also has advice.
     def protected(&)
       advise = development?
       report = lambda do |found|
@@ -229,7 +229,7 @@ module Heddle
       raise BootError, "#{Options::BY_NAME.fetch(:offload_allow).flag}: #{e.message}"
     end
 
-    # Runs the services that a process has once, in every mode; in the loop that was started first.
+    # Runs the services that each process has once. Called in the first loop.
     def attended(signals, &)
       @log.start
       watch = Signals.new(self, @log, @last_resort).watch if signals
@@ -260,7 +260,7 @@ module Heddle
       @log.event(:garbage_collection_off)
     end
 
-    # @return [Boolean] whether this process logs what is true of all workers: worker 0 alone does
+    # @return [Boolean] whether this process logs facts about all workers; only worker 0 does
     def first? = @scoreboard_slot.nil? || @scoreboard_slot.last == 0
 
     def development? = @configuration.environment == "development"

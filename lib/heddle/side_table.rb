@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # What Heddle records about objects of other libraries, beside them: for as long as the object lives, and for each
-  # Ractor apart. A value must not refer to its object, or neither would ever be collected.
+  # Heddle's records about objects of other libraries, separate for each Ractor. A record exists as long as its object.
+  # It must not refer to the object, because neither would ever be collected.
   #
   # @api private
   class SideTable

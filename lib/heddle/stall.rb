@@ -23,13 +23,13 @@ module Heddle
     # @return [String, nil] method and path of the request that was served, such as "GET /users/1"
     attr_reader :request
     # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first; where the fiber was during the
-    #   stall or, when it held Ruby's lock in native code, just after. Empty if it was not sampled.
+    #   stall, or just after it, if native code held Ruby's lock. Empty if it was not sampled.
     attr_reader :backtrace
     # @return [String, nil] the file of the library that has called back the code which waited in place, as no other
     #   fiber may enter the library meanwhile ({NativeLibraries})
     attr_reader :library
 
-    # @return [Integer] how many stalls of the same endpoint got no line of their own since its last one
+    # @return [Integer] how many stalls of the same endpoint were not logged since its last log line
     attr_accessor :unreported
 
     # @param found [Array] what the extension has noted

@@ -9,13 +9,13 @@ module Heddle
   # Reports stalls of a loop. `Heddle.enable :stall_report` switches it on. Each stall is reported in a line, at
   # most one in {INTERVAL} for one endpoint, and counted by cause and by endpoint.
   module Stalls
-    # Seconds after which something is a stall.
+    # Seconds after which a tick counts as a stall.
     THRESHOLD = 0.05
-    # Seconds in which one endpoint gets one line, and so does one place outside of requests.
+    # Seconds in which an endpoint, or a place outside of requests, gets at most one log line.
     INTERVAL = 60
     # Stalls that {recent} keeps.
     RECENT = 100
-    # Endpoints that are counted each by itself; further ones are counted together.
+    # Maximum number of endpoints that are counted separately; further ones are counted together.
     ENDPOINTS = 200
     OTHERS = "(others)"
     # Endpoints and places whose lines are counted.
@@ -45,12 +45,12 @@ module Heddle
     # @api private
     module Switch
       class << self
-        # @return [#call, nil] gets each stall that gets a line
+        # @return [#call, nil] called with each stall that is logged
         attr_accessor :observer
         # @return [Float] stalls that began before this time are neither counted nor reported
         attr_accessor :since
 
-        # @param thread [Thread] of Heddle's own, which computes beside the loops and may delay them
+        # @param thread [Thread] a thread of Heddle that computes beside the loops, and may delay them
         attr_writer :own_thread
         # @param time [Float] when the last such thread ended
         attr_writer :own_work_until
@@ -110,7 +110,7 @@ module Heddle
 
       private
 
-      # Called from C, on the fiber of the loop, when there are some.
+      # Called from C, on the fiber of the loop, when there are new stalls.
       def noted(scheduler)
         return if @coming
 

@@ -3,8 +3,8 @@
 require "etc"
 
 module Heddle
-  # The folder for temporary files, found as Dir.tmpdir does. That raises or warns where there is none, and on Ruby 3.3
-  # returns one of a file system that is read-only.
+  # Finds the folder for temporary files, like Dir.tmpdir. But Dir.tmpdir raises or warns if there is none, and on Ruby
+  # 3.3 may return a folder of a read-only file system.
   #
   # @api private
   module TemporaryFolder

@@ -34,7 +34,7 @@ module Heddle
 
       private
 
-      # EAGAIN is pthread_create's only: nothing else here can have it.
+      # Only pthread_create can fail with EAGAIN here.
       def change(name, value)
         seconds = @seconds.merge(name => value)
         Native.watch(*seconds.values)

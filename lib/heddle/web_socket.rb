@@ -25,7 +25,7 @@ module Heddle
     # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] has some of these methods, which are
     #   called with a {ServerSocket}; on_message with the message, too
     # @param headers [Hash{String => String}] fields of the response, such as `sec-websocket-protocol`
-    # @return [Array] what the application has to return: 101, or 426 where the client asks for no WebSocket
+    # @return [Array] the response for the application to return: 101, or 426 if the client asks for no WebSocket
     def self.upgrade(env, handler, headers = {})
       unless env["rack.upgrade?"] == :websocket
         return [426, REQUIRED.dup, ["This address speaks WebSocket: ask for an upgrade.\n"]]
@@ -66,8 +66,8 @@ module Heddle
     # @param tls [Hash, nil] see Net::TLS::ClientContext; nil: the system's certificates
     # @yieldparam socket [ClientSocket] is closed when the block ends
     # @return [ClientSocket, Object] with a block, its value
-    # @raise [HandshakeError] the server has answered something else
-    # @raise [HTTP::Client::Error] there is no connection
+    # @raise [HandshakeError] if the server has not accepted the WebSocket
+    # @raise [HTTP::Client::Error] if the connection fails
     # @raise [ArgumentError]
     def self.connect(url, protocols: [], headers: {}, timeout: 10, write_timeout: 10, ping: 25, message_limit: 262_144,
                      deny_private: false, tls: nil)

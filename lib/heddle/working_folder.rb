@@ -7,7 +7,7 @@ module Heddle
   # @api private
   class WorkingFolder
     class << self
-      # The kernel's name of a process's folder has no links, the shell's has.
+      # Uses PWD: the kernel's name of the folder has no links, the shell's name has.
       # @param environment [Hash{String => String}]
       # @return [String] the name of the current folder
       def current(environment = ENV)

@@ -5,11 +5,11 @@ require "heddle/scheduler"
 module Heddle
   module Preemption
     # @api private
-    # A signal's handler ends before anything else in its thread continues, and its author relies on that. Ruby does not
-    # tell whether a handler runs. So handlers that are set from now on are called by an object that records it. `trap`
-    # returns the block that was set.
+    # A signal's handler must not be preempted: its author relies on it that nothing else in its thread continues before
+    # its end. Ruby does not report whether a handler runs. So handlers that are set from now on are called by an object
+    # that records this. `trap` returns the block that was set.
     module SignalHandlers
-      # The block that Ruby calls instead of it.
+      # The object that Ruby calls instead of the handler.
       class Handler
         # @return [#call] what was set
         attr_reader :given
@@ -49,7 +49,7 @@ module Heddle
           [::Kernel, ::Signal].each { |set| set.singleton_class.prepend(Setting) }
         end
 
-        # Words that Ruby knows, and code in a String, are left as they are.
+        # Commands such as "IGNORE", and code in a String, are not changed.
         def wrapped(handler) = handler.respond_to?(:call) && !handler.is_a?(Handler) ? Handler.new(handler) : handler
 
         def given(handler) = handler.is_a?(Handler) ? handler.given : handler

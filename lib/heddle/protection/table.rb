@@ -4,7 +4,8 @@ require "heddle/enable"
 
 module Heddle
   module Protection
-    # The protections that this process has now, and why not the others: for the line at boot and `heddle doctor`.
+    # The protections that this process has now, and the reasons why others are off, for the line at boot and `heddle
+    # doctor`.
     class Table
       # @!attribute name [String]
       # @!attribute on [Boolean]
@@ -35,7 +36,7 @@ module Heddle
 
       private
 
-      # Protections that are off for the same reason stand together.
+      # Joins protections that are off for the same reason.
       def together(rows)
         rows.group_by(&:text).map do |text, same|
           names = same.map(&:name).join(", ")

@@ -13,12 +13,12 @@ module Heddle
     class Backend
       Autoloads.add(self, "heddle/pubsub/backend")
 
-      # The connection has failed; a new one may work.
+      # Raised when the connection has failed; a new one may work.
       class LostError < StandardError
         include Heddle::Error
       end
 
-      # The backend has begun another epoch.
+      # Raised when the backend has begun another epoch.
       class EpochChangedError < StandardError
         include Heddle::Error
       end
@@ -30,7 +30,7 @@ module Heddle
       # @!attribute oldest [Integer] the offset of the oldest message of this epoch that it still has
       State = Data.define(:epoch, :count, :oldest)
 
-      # A message that it has.
+      # A message of the backend.
       Stored = Data.define(:epoch, :offset, :topic, :data)
 
       # By the scheme of the address: the connection's class and the gem that it needs.
@@ -47,7 +47,7 @@ module Heddle
       # The form of all epochs.
       EPOCH = /\A[a-z2-7]{12}\z/
 
-      # @return [String] one that no server has used
+      # @return [String] an epoch that no server has used
       def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join
 
       # @return [String] the address without its password
@@ -111,7 +111,7 @@ module Heddle
       # Lets the history of this process, and of those that share it, follow the backend from now on.
       # @param patience [Numeric] seconds to wait for the first answer, counted from the first call
       # @param report [#call] is called with events
-      # @return [Boolean] whether the history has what the backend has
+      # @return [Boolean] whether the history has all messages of the backend
       def follow(patience = 5, report: Events.method(:report))
         History.open
         @lock.synchronize { @follower ||= Follower.new(self, report) }

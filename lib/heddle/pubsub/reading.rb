@@ -4,7 +4,8 @@ require "heddle/concurrency/task_frame"
 
 module Heddle
   module PubSub
-    # The task that calls a subscriber's block. Its subscription ends with it, though it was cancelled before it began.
+    # The task that calls a subscriber's block. Its subscription ends with it, even if the task was cancelled before it
+    # began.
     #
     # @api private
     class Reading < Concurrency::TaskFrame

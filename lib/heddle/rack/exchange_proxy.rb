@@ -23,7 +23,7 @@ module Heddle
       AHEAD = 65_536
       # Seconds after which the loop sends a head although the thread has written no content.
       HEAD_DELAY = 0.02
-      # Work to be done in the loop, and the queue on which a thread waits for its result; nil: none waits.
+      # Work for the loop, and the queue on which a thread waits for the result; nil: no thread waits.
       Call = Data.define(:work, :answers)
       private_constant :AHEAD, :HEAD_DELAY, :Call
 
@@ -104,7 +104,7 @@ module Heddle
       end
 
       # Queues the block for the loop, and continues; the next call raises its error.
-      # @param size [Integer] bytes that are kept until it is done
+      # @param size [Integer] bytes that the work holds until it is done
       # @return [void]
       # @raise [EndedError]
       def tell(size = 0, &work)
@@ -118,7 +118,7 @@ module Heddle
         end
       end
 
-      # Has the loop send the head of the response by itself, unless the thread sends or withdraws it soon.
+      # Makes the loop send the head of the response, unless the thread sends or withdraws it soon.
       # @return [void]
       def flush_head_later = tell { @head_due = now + HEAD_DELAY }
 

@@ -58,7 +58,8 @@ module Heddle
 
       def socket_callbacks(log) = SocketCallbacks.new(log, @context)
 
-      # A proxy that does not know 103 (nginx before 1.29) takes it for the response.
+      # Early hints are not sent through proxies by default: a proxy that does not know 103 (nginx before 1.29) takes it
+      # for the response.
       # @param sender [HTTP::Exchange, ExchangeProxy] by which the hints are sent
       def add_hints(env, exchange, sender)
         return unless exchange.interim? && (@early_hints == :always || !exchange.proxied?)
@@ -85,7 +86,7 @@ module Heddle
         env["rack.input"] = StreamedInput.new(reader.body)
       end
 
-      # Not after a plain response: it has no body to close, and C has sent it as it is.
+      # Not called after a plain response, which C has sent, and which has no body to close.
       def end_response(exchange, answer)
         close_body(exchange, answer) if answer
         report_violation(exchange) if exchange.response?
@@ -97,7 +98,7 @@ module Heddle
       end
 
       def respond(exchange, input, answer, finished, env)
-        # The response after a hijack is ignored.
+        # After a hijack the application's response is ignored.
         return if exchange.hijacked?
 
         check_open(exchange)
@@ -153,7 +154,7 @@ module Heddle
 
       def reject(exchange, status, reason)
         return if exchange.hijacked?
-        # A status that was sent can't be changed, but the response can end as incomplete.
+        # A sent status can't be changed, so the response ends as an incomplete one.
         return exchange.response.abort if exchange.started? && !exchange.response.withdraw
 
         exchange.reject(status, reason)

@@ -27,7 +27,7 @@ module Heddle
 
       # @param length [Integer] bytes
       # @param offset [Integer] where they are
-      # @return [String] them; the position stays
+      # @return [String] these bytes; the position does not change
       # @raise [EOFError] beyond the end
       def pread(length, offset, buffer = nil)
         check_open
@@ -100,7 +100,7 @@ module Heddle
       end
       alias length size
 
-      # The body is not needed any more.
+      # Called when the body is no longer needed.
       # @return [nil]
       def close
         @content = nil
@@ -133,7 +133,7 @@ module Heddle
         ending ? ending + separator.bytesize : piece.bytesize
       end
 
-      # Where a separator of several bytes is, from here on.
+      # The index of the next separator of several bytes.
       def index(separator)
         return @content.byteindex(separator, @pos) if @content.is_a?(String)
 

@@ -23,7 +23,7 @@ module Heddle
       # @param buffer [String, nil] filled and returned in place of a new string
       # @return [String, nil] binary; at the end nil when a length was given, else empty
       # @raise [IOError] when it is closed, or the request is over
-      # @raise [ClientGoneError] when a body that still comes ended too early, which is never taken for its end
+      # @raise [ClientGoneError] when a body that was still being received ended too early
       # @raise [HTTP::BadRequestError] when such a body is malformed, too large or too slow
       def read(length = nil, buffer = nil)
         check_open
@@ -131,7 +131,7 @@ module Heddle
         self
       end
 
-      # @return [Encoding, nil] as a byte order mark says, which is skipped
+      # @return [Encoding, nil] the encoding of the byte order mark, which is skipped
       def set_encoding_by_bom
         mark = read(MARK.bytesize)
         return @encoding = Encoding::UTF_8 if mark == MARK

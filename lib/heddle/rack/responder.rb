@@ -7,7 +7,7 @@ module Heddle
       class << self
         # @param body [#each, #call]
         # @param headers [Hash{String => Object}]
-        # @return [File, nil] what the body is, if that can be sent as a file
+        # @return [File, nil] the file of the body, if the body can be sent as a file
         def file_of(body, headers)
           return unless body.respond_to?(:to_path) && (path = body.to_path)
 
@@ -23,7 +23,7 @@ module Heddle
 
         private
 
-        # A body that is a part of a file has to send itself.
+        # A body that is only a part of a file can't be sent as a file.
         def fits?(headers, size)
           headers.none? do |name, value|
             name = name.downcase
@@ -34,7 +34,7 @@ module Heddle
 
       # @param exchange [HTTP::Exchange]
       # @param input [Input, NoInput] the request's body; not from the env, where the application may have replaced it
-      # @param wait [Boolean] whether the caller wants to know how the sending of the response ends
+      # @param wait [Boolean] whether to return only after the client has received the response
       def initialize(exchange, input, wait: false)
         @exchange = exchange
         @response = exchange.response

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # Calls the handlers of WebSockets, and handles their errors. In a runner of the loop.
+    # Calls the handlers of WebSockets in a runner of the loop, and handles their errors.
     class SocketCallbacks
       # The state of a socket, once it has ended. `remote` is the client, `proxy` the trusted proxy in front of it, or
       # nil.

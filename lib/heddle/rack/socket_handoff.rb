@@ -2,15 +2,15 @@
 
 module Heddle
   module Rack
-    # Hands WebSockets of a worker that is replaced off to another one, if their handler allows it: `dump` returns its
-    # state as a String, and `load`, a method of its class, makes a handler of that. Topics go with the socket, each
-    # with its position.
+    # When a worker is replaced, hands its WebSockets off to another worker, if their handlers allow it. A handler's
+    # `dump` returns its state as a String. `load`, a method of its class, makes a handler of that String. Topics go
+    # with the socket, each with its position.
     class SocketHandoff
       include MonotonicClock
 
       # Seconds in which `dump` must return, because nothing else is handed off meanwhile.
       DUMP_LIMIT = 1
-      # The same for `load`, which may be the first in its process to ask a database.
+      # Seconds in which `load` must return. It may be the first code in its process that uses a database.
       LOAD_LIMIT = 5
       # Seconds for which a class's `load` is not called after a call that took too long: thousands of sockets may
       # follow.
@@ -70,7 +70,7 @@ module Heddle
         [nil, @callbacks]
       end
 
-      # An event stream is closed, of which the description can't be read.
+      # Logs that an event stream is closed, because its description can't be read.
       # @return [void]
       def refuse_stream = @log.event(:handoff_version_unknown, connection: "an event stream")
 

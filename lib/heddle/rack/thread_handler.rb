@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # Responds to requests with what an application returns that runs in a thread. The thread uses an {ExchangeProxy}.
+    # Responds to requests with the result of an application that runs in a thread. The thread uses an {ExchangeProxy}.
     class ThreadHandler < Handler
       NONE = [].freeze
       private_constant :NONE
@@ -53,7 +53,7 @@ module Heddle
         end
         fail_with(proxy, failure) if failure
       rescue Exception => e
-        # The exception was not raised by the request itself.
+        # The exception did not come from the request itself.
         last = -> { raise e }
       ensure
         close_body(proxy, answer) if answer
@@ -82,7 +82,7 @@ module Heddle
         end
       end
 
-      # The loop alone sends a complete response, and the thread is free for another request.
+      # The loop sends a complete response without the thread, which is free for another request.
       # @return [Proc, nil]
       def last_for(proxy, answer)
         return if proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3

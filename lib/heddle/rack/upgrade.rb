@@ -52,7 +52,7 @@ module Heddle
         exchange.response.upgrade(handler, @callbacks, :events)
       end
 
-      # Over HTTP/2 (RFC 8441, section 5) there is no key, and the stream is what is upgraded.
+      # Over HTTP/2 (RFC 8441, section 5) there is no key, and the stream is upgraded.
       def start(response, env, fields)
         return response.start(200, fields) if extended_connect?(env)
 
@@ -89,7 +89,7 @@ module Heddle
         [403, {}, "pages of the origin #{origin[0, 200].inspect} may not open a WebSocket here (allowed_origins)"]
       end
 
-      # Other programs than browsers send no Origin, and browsers don't let pages forge it.
+      # Pages can't forge Origin in a browser. Programs other than browsers send none.
       def allowed?(origin, env)
         return @allowed_origins.include?(origin) || @allowed_origins.include?("*") if @allowed_origins
 

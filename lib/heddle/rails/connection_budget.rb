@@ -7,7 +7,7 @@ module Heddle
                   "trilogy" => "SELECT @@max_connections", "mysql2" => "SELECT @@max_connections" }.freeze
     private_constant :QUESTIONS
 
-    # How many database connections the application may open, beside how many the database server has.
+    # Compares the number of database connections that the application may open with the limit of the database server.
     #
     # @!attribute name [String, nil] of the database; nil: there is only one
     # @!attribute pool [Integer] connections a worker
@@ -42,7 +42,7 @@ module Heddle
       # @return [Integer] how many connections the workers may open
       def all = [pool * (workers + reserves), max_total].compact.min
 
-      # @return [Integer] the same while a reload replaces them, which is the most
+      # @return [Integer] how many connections the workers may open while a reload replaces them, which is the maximum
       def peak = reloads ? [all * 2, max_total].compact.min : all
 
       # @return [Boolean] whether the application may need more than four fifths of the server's connections: consoles,

@@ -4,8 +4,9 @@ require "rbconfig"
 
 module Heddle
   module Rails
-    # `rails server` where workers are wanted: before the application is loaded, this process becomes `heddle serve`,
-    # whose master loads nothing of the application and so can replace it. In front of Rails::Server#start.
+    # Makes `rails server` start workers if they are wanted. Before the application is loaded, this process becomes
+    # `heddle serve`, whose master loads nothing of the application and so can replace it. In front of
+    # Rails::Server#start.
     module WorkerStart
       COMMAND = File.expand_path("../../../exe/heddle", __dir__)
       private_constant :COMMAND

@@ -5,8 +5,8 @@ module Heddle
     # Calls that Ruby >= 3.4 hands to the scheduler because it might block: operations without the GVL. Ruby 3.4 hands
     # over a Proc, Ruby >= 4.0 an opaque object, which runs itself where the hook returns without having called it.
     #
-    # Handing it to a thread costs some 20 µs, more than most of these calls. The quick ones that can never wait for
-    # another fiber run inline, the others on a thread, known by the method that asked.
+    # Handing it to a thread costs some 20 µs, more than most of these calls. Quick calls that never wait for another
+    # fiber run inline, all others on a thread. The calling method decides.
     #
     # @api private
     module BlockingOperations
@@ -38,7 +38,7 @@ module Heddle
         # @param scheduler [Scheduler]
         # @param work [#call]
         def run(scheduler, work)
-          # Beside the main Ractor, Ruby 3.4 crashes when the fiber that has asked is switched away from.
+          # Outside of the main Ractor, Ruby 3.4 crashes when the calling fiber is switched away.
           return run_in_place(work) unless Ractor.current.equal?(Ractor.main)
 
           # 0: this method; 1: the hook; 2: the method that asked.
@@ -66,7 +66,7 @@ module Heddle
           true
         end
 
-        # Ruby runs an operation of its own in place when it was not called.
+        # If Ruby's own operation is not called, Ruby runs it in place.
         def run_in_place(work)
           Fiber.blocking { work.call } unless Offload::Switch.operation?(work)
         end

@@ -15,8 +15,8 @@ module Heddle
       # @see Process.daemon
       def daemon(...) = Forks.keep_loop { super }
 
-      # The fiber is blocking before the fork as it will be in the child, so that the end of the block makes it
-      # non-blocking in both.
+      # Makes the fiber blocking before the fork, as Ruby does in the child. So the end of the block makes it
+      # non-blocking in both processes.
       def self.keep_loop(&)
         scheduler = Fiber.scheduler
         return yield unless scheduler.is_a?(Scheduler)

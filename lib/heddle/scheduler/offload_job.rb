@@ -3,7 +3,7 @@
 module Heddle
   class Scheduler
     class OffloadThreads
-      # One piece of work, between the fiber that asks and the thread that runs it.
+      # A piece of work that a thread runs for a fiber.
       class Job
         # Raised in the thread when the fiber wants the work to end. Internal.
         class Stop < Exception; end
@@ -34,7 +34,7 @@ module Heddle
           end
         end
 
-        # Waits for the work, and then raises an exception that came meanwhile.
+        # Waits for the work. Then raises the exception that came for the fiber meanwhile.
         def value
           raised = nil
           begin
@@ -95,7 +95,7 @@ module Heddle
           end
         end
 
-        # A Stop that came after the end of the work must not be raised in the next one.
+        # Drops a Stop that came after the end of the work: it must not be raised in the next work.
         def drain
           Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
         rescue Stop

@@ -33,7 +33,7 @@ module Heddle
           Scheduler.guard_pages
         end
 
-        # Does what the environment and the platform say.
+        # Allows or forbids the changes, depending on the environment and the platform.
         # @param environment [Hash{String => String}]
         # @return [void]
         def reset(environment = ENV)

@@ -13,7 +13,7 @@ module Heddle
     #
     # @api private
     class SignalGuard
-      # The default of each is an exception in the main thread, see Ruby's doc/signals.rdoc.
+      # Signals that by default raise an exception in the main thread, see Ruby's doc/signals.rdoc.
       NAMES = %w[INT TERM HUP].freeze
       private_constant :NAMES
 
@@ -49,7 +49,7 @@ module Heddle
         raise signal
       end
 
-      # Does nothing: when the loop cancels all fibers, the one that raises the signal goes on.
+      # Does nothing: when the loop cancels all fibers, the fiber that raises the signal continues.
       #
       # @api private
       def cancel; end

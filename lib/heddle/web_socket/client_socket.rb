@@ -11,7 +11,7 @@ module Heddle
       include Heddle::Error
     end
 
-    # The server has responded, but has not accepted the WebSocket.
+    # Raised when the server has responded, but has not accepted the WebSocket.
     class HandshakeError < Error
       # @return [Integer, nil] the status of its response
       attr_reader :status
@@ -197,7 +197,7 @@ module Heddle
         finish(1006)
       end
 
-      # A second silence, after the ping, ends the socket.
+      # Sends a ping after the first silence. A second silence ends the socket.
       def break_silence
         return finish(1006) if @pinged
 

@@ -110,7 +110,7 @@ module Heddle
       # @return [Boolean] whether it can be written to
       def open? = !@messages.closed?
 
-      # Messages that were written before leave first.
+      # Messages that were written before are sent first.
       # @return [void]
       def close(_code = 1000, _reason = "") = @messages.close
 
@@ -135,7 +135,7 @@ module Heddle
       def receive(message)
         return close if message.reset?
 
-        # A callback ends though its client leaves, as it does on a WebSocket.
+        # A callback runs to its end even if its client leaves, as on a WebSocket.
         Heddle.shield { @handler.on_message(self, String.new(message.data, encoding: Encoding::UTF_8)) }
       rescue ApplicationFailure => e
         close

@@ -2,7 +2,7 @@
 
 module Heddle
   module WebSocket
-    # Messages one after the other, by the `read` that both sides of a socket have.
+    # Iterates over messages with the method `read`, which both sides of a socket have.
     #
     # @api private
     module Messages

@@ -11,14 +11,14 @@ module Heddle
       class Follower
         include MonotonicClock
 
-        # Messages of a read, and the bytes that their data should have.
+        # Maximum number of messages in a read, and the intended size of their data in bytes.
         MOST = 500
         BYTES = 8 << 20
         # Messages that are read from before the start.
         RECENT = 10_000
         # Seconds that a read waits; then the epoch is checked, too.
         WAIT = 5
-        # … where the backend has counted messages that the last read did not bring.
+        # Seconds that a read waits if the backend has counted messages that the last read did not return.
         MOMENT = 0.01
         # Seconds between attempts to connect: the first pause, and the longest.
         PAUSE = 0.05
@@ -45,7 +45,7 @@ module Heddle
         end
 
         # @param patience [Numeric] seconds since it began: after that, an unreachable backend delays no process
-        # @return [Boolean] whether the history has what the backend had when this began
+        # @return [Boolean] whether the history has all messages that the backend had when this began
         def wait(patience)
           deadline = @began + patience
           @mutex.synchronize do
@@ -103,7 +103,7 @@ module Heddle
           be_ready if @offset >= @goal
         end
 
-        # A read has brought nothing: messages that the backend had counted before it are gone.
+        # Called when a read has returned nothing: messages that the backend had counted before are lost.
         def compare(state)
           if state.epoch != @epoch || state.oldest - 1 > @offset || state.count < @offset
             begin_at(state)

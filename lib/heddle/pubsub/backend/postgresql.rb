@@ -7,8 +7,8 @@ module Heddle
     class Backend
       # A connection to PostgreSQL (12 or newer). All messages are rows of one table. A second table has one row, with
       # the epoch and the count; the row's lock makes offsets rise in the order of commits. One channel wakes all
-      # readers. Every role of a database may listen and notify there, so a notification has no content and proves
-      # nothing: messages are read from the table, whose permissions hold.
+      # readers. Every role of a database may listen and notify there, so notifications have no content and are not
+      # trusted: messages are read from the table, which has permissions.
       #
       # A failover, a restore or, without fsync, a restart may lose messages, and their offsets are then given again. So
       # a new epoch begins.
@@ -27,7 +27,7 @@ module Heddle
         class << self
           attr_reader :open
 
-          # In a forked process libpq would end the session of both processes.
+          # Called in a forked process, where libpq would end the session of both processes.
           # @return [void]
           def abandon
             @open.each_key { |pg| IO.for_fd(pg.socket, autoclose: false).reopen(File::NULL, "r+") }

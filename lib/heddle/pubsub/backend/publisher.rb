@@ -3,9 +3,9 @@
 module Heddle
   module PubSub
     class Backend
-      # Publishes what the fibers and threads of this process want to publish. It has one connection, in a thread of its
-      # own, so that no cancelled task leaves half a command on it, and never inside an application's transaction.
-      # Messages that come while a batch is on its way are the next batch.
+      # Publishes the messages of all fibers and threads of this process. It has one connection, in a thread of its own,
+      # so that no cancelled task leaves half a command on it, and never inside an application's transaction. Messages
+      # that come while a batch is on its way are the next batch.
       #
       # A batch has a number, by which the backend recognizes it: if its answer was lost, it is sent once more, and not
       # published twice.

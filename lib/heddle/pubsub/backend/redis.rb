@@ -157,8 +157,8 @@ module Heddle
 
         def run(script, keys, arguments) = @redis.call("EVAL", script, keys.size, *keys, *arguments)
 
-        # A value that changes when this server's data may have gone back: the process, or that its disk has all it
-        # confirmed.
+        # A value that changes when this server's data may have gone back: the server's process; a fixed value if it
+        # writes each command to disk before it answers.
         def identity
           return "durable" if durable?
 
