@@ -13,7 +13,7 @@ module Heddle
       STORE = :heddle_thread_variables
       private_constant :STORE
 
-      # The copies of one request, and the thread that they belong to: storage is inherited by threads too.
+      # The copies of one request, and the thread that they belong to, because threads inherit storage, too.
       Copies = Struct.new(:thread, :values)
       private_constant :Copies
 
@@ -23,7 +23,7 @@ module Heddle
         # @return [Hash{Symbol, String => Symbol}] the chosen variables
         attr_reader :names
 
-        # From now on, in the whole process.
+        # Isolates the variables from now on, in the whole process.
         #
         # @param names [Array<String, Symbol>] the chosen variables
         # @return [void]
@@ -35,7 +35,7 @@ module Heddle
 
         # @param thread [Thread]
         # @return [Hash{Symbol => Object}, nil] the variables that the current request has set; nil where the thread's
-        #   own count
+        #   own variables count
         def values(thread)
           return unless thread.equal?(Thread.current)
 

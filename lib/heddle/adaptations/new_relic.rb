@@ -22,7 +22,7 @@ module Heddle
         end
       end
 
-      # The gem may not be activated yet: without Bundler, requiring it does that.
+      # The gem need not be activated yet: without Bundler, `require` activates it.
       def self.wanted?(configuration)
         row = BY_NAME.fetch(:newrelic_rpm)
         return false unless configuration.adapt.include?(row.name)

@@ -12,7 +12,7 @@ module Heddle
       # @return [void]
       def self.install = (::OpenTelemetry::SDK::Trace::Span.prepend(self) if Adaptations.make?(:opentelemetry_sdk))
 
-      # Of a request's spans, only its own has the kind server.
+      # Only the span of the request itself has the kind server.
       def finish(...)
         account = Account.current if kind == :server && recording?
         add_attributes(account.slice(*ATTRIBUTES.keys).transform_keys(ATTRIBUTES)) if account

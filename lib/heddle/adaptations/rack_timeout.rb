@@ -6,7 +6,7 @@ module Heddle
     # loop, and its exceptions are raised in the request's fiber: at a wait, and with preemption also while it computes.
     # States, observers and `term_on_timeout` are the gem's own code.
     module RackTimeout
-      # The exception of a limit, made when its time is over. The gem takes it for the thread in which it raises.
+      # Makes the exception when a limit has passed. The gem treats this object as the thread in which it raises.
       module Expiry
         # @param action [#call] of the gem: gets the thread to raise in
         def initialize(action)

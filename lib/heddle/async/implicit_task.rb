@@ -28,7 +28,7 @@ module Heddle
         fiber.async_task = self
       end
 
-      # Has its fiber ended, or begun to serve something else?
+      # Has its fiber ended, or begun to serve another request?
       def over? = @fiber.nil? || !@fiber.alive? || !@fiber.async_task.equal?(self)
 
       # Leaves the tree; its children stay in it. Idempotent.

@@ -3,7 +3,7 @@
 module Heddle
   module Async
     # How busy the loop was lately, for `Async::Idler`: the share of about a second in which it did not sleep. Time in
-    # which the loop waits for a processor counts as busy. Each call measures the time since the call before; the second
+    # which the loop waits for a processor counts as busy. Each call measures the time since the last call. The second
     # before the first call counts as idle.
     class Load
       # Seconds that count.

@@ -16,7 +16,8 @@ module Heddle
       attr_writer :async_root
 
       # @api private
-      # A task that was made before this module was loaded has the scheduler as its parent.
+      # A task that was made before this module was loaded has the scheduler as its parent, so the scheduler acts as a
+      # parent, too.
       def add_child(node) = async_root.send(:add_child, node)
 
       # (see Root#async)
@@ -46,7 +47,7 @@ module Heddle
       # @param seconds [Numeric, nil] nil: until it is cancelled
       def sleep(...) = Kernel.sleep(...)
 
-      # Waits until {#resume}. It may be woken without that, so the caller checks whether it has what it waits for.
+      # Waits until {#resume}. The wait may end for another reason, so the caller must check its condition.
       def transfer = park
 
       # Makes a fiber ready, or calls `transfer` of another object in a later tick.
@@ -81,11 +82,13 @@ module Heddle
         give_turn
       end
 
-      # Two methods of one name: async's, without arguments, asks the loop to check for events, which it does anyway.
+      # Two methods have this name. The one of async, without arguments, asks the loop to check for events, which the
+      # loop does anyway.
       def interrupt(*arguments) = arguments.empty? ? nil : super
 
       # @api private
-      # Tasks that the block cancels continue later, and the caller at once: it may not be in a fiber, or must not wait.
+      # Tasks that the block cancels continue later, and the caller continues at once, because it may not be able to
+      # wait.
       def without_switch
         before = @stays
         @stays = true

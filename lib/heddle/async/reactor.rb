@@ -45,7 +45,7 @@ module Heddle
       # Runs the loop for one tick, at most until the time is up.
       #
       # @param timeout [Numeric, nil] seconds
-      # @return [Boolean] is there anything left to do?
+      # @return [Boolean] is any task left?
       def run_once(timeout = nil)
         cancel if finished?
         return false unless children?
@@ -64,7 +64,7 @@ module Heddle
       def close = @scheduler.scheduler_close
       alias scheduler_close close
 
-      # A signal that was raised in a task is raised twice here: by the task and by its scope.
+      # True if this signal was raised before: both the task and its scope raise a signal here.
       #
       # @api private
       def raised?(signal) = @signal.equal?(signal)
@@ -128,7 +128,7 @@ module Heddle
 
       # For the scheduler of a reactor: closing it ends its tasks, and does not wait for them.
       module Closing
-        # As {TaskEnd}, for the fibers of `Fiber.schedule`.
+        # Does the same as {TaskEnd} for the fibers of `Fiber.schedule`.
         def fiber(*, **, &block)
           super do
             block.call

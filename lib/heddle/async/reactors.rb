@@ -14,7 +14,7 @@ module Heddle
                          "create the reactor in another thread"
     end
 
-    # For Async::Reactor.
+    # Prepended to the singleton class of Async::Reactor.
     module Reactors
       def initialize(...)
         Async.refuse_reactor

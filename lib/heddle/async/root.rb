@@ -4,8 +4,8 @@ require "heddle/async/load"
 
 module Heddle
   module Async
-    # The root of async's tree of tasks in one loop of Heddle's; `Async::Task#reactor` returns it there. To programs
-    # it is a reactor. It uses only the part of a reactor's code that concerns the tree.
+    # The root of async's tree of tasks in one loop of Heddle's; `Async::Task#reactor` returns it there. To programs it
+    # is a reactor. Of a reactor's code, it uses only the part about the tree.
     class Root < ::Async::Reactor
       # @return [Scheduler]
       attr_reader :scheduler
@@ -25,7 +25,7 @@ module Heddle
         ::Async::Task.new(::Async::Task.current? || self, **options, &block).tap { |task| task.run(*arguments) }
       end
 
-      # Starts a task. The loop runs already, so this does not wait for it.
+      # Starts a task. Does not wait for the task, because the loop runs already.
       # @return [Async::Task, nil]
       def run(...) = block_given? ? async(...) : nil
 

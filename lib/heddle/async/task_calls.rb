@@ -4,7 +4,7 @@ require "heddle/async/job"
 
 module Heddle
   module Async
-    # Changes of `Async::Task` where Heddle's loop runs: its fiber is one of the loop's.
+    # Changes `Async::Task` where Heddle's loop runs: the fiber of the task belongs to the loop.
     module TaskCalls
       # @api private
       # @return [Job, nil] while it runs in a loop of Heddle's

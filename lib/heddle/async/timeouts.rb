@@ -31,8 +31,8 @@ module Heddle
         take_back(fiber, error) if error
       end
 
-      # The limit passed while the fiber computed, and there was no wait at which to raise. It must not be raised
-      # outside of the block.
+      # Called when the limit has passed while the fiber computed, without a wait at which to raise. The error must not
+      # be raised outside of the block.
       def take_back(fiber, error)
         pending = uninterrupt(fiber) or return
         interrupt(fiber, pending) unless pending.equal?(error)

@@ -2,12 +2,12 @@
 
 module Heddle
   module Cable
-    # What one client may send: how many commands and replays, and in which form.
+    # Checks the commands of one client: their form, and the numbers of commands and replays.
     class Commands
       # Commands a second, and commands at once: a page with many streams sends many.
       RATE = 50
       BURST = 1_000
-      # The same for commands that ask for a history: an answer may be a thousand times as long.
+      # The same limit for commands that ask for a history, because such an answer may be a thousand times as long.
       REPLAY_RATE = 5
       REPLAY_BURST = 100
       # Subscriptions of one connection.

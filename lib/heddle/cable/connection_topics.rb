@@ -6,7 +6,7 @@ module Heddle
     module ConnectionTopics
       def pubsub = heddle_topics || super
 
-      # @return [Topics, nil] nil: broadcasts come by the adapter
+      # @return [Topics, nil] nil: broadcasts come through the adapter
       # @api private
       def heddle_topics = socket.is_a?(Socket) ? socket.topics : nil
     end

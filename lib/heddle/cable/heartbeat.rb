@@ -9,13 +9,13 @@ module Heddle
       include MonotonicClock
 
       INTERVAL = ::ActionCable::Server::Connections::BEAT_INTERVAL
-      # How many sockets get a ping in one step, and the seconds between two steps.
+      # How many sockets get a ping in one step; and the seconds between two steps.
       BATCH_SIZE = 100
       PAUSE = 0.005
       TEXT = 1
       private_constant :INTERVAL, :BATCH_SIZE, :PAUSE, :TEXT
 
-      # In the loop.
+      # Must be called in the loop.
       def initialize
         @scheduler = Fiber.current_scheduler
         @due = {}.compare_by_identity # by socket, the earliest first

@@ -29,14 +29,14 @@ module Heddle
         WebSocket.upgrade(env, Socket.new(self, env, protocol), headers)
       end
 
-      # Runs what adapters and timers post.
+      # The executor that runs the blocks of adapters and timers.
       # @return [Executor]
       def executor = @executor || @mutex.synchronize { @executor ||= Executor.new }
 
       # @return [Worker] runs the application's code for a connection
       def worker = @worker ||= Worker.new
 
-      # Do streams go from the fan-out to the sockets?
+      # Do streams go directly from the fan-out to the sockets?
       def native_streams?
         return @native_streams unless @native_streams.nil?
 
@@ -78,7 +78,7 @@ module Heddle
       # The sockets that are open now.
       def open_sockets = @heartbeats.values.flat_map(&:sockets)
 
-      # A worker that has served may fork others, which must not use its loop and sockets.
+      # Called in a forked process: a worker that has served may fork others, which must not use its loop and sockets.
       def forget_parent
         @pid = Process.pid
         [@heartbeats, @thread_calls, connections_map].each(&:clear)

@@ -26,7 +26,7 @@ module Heddle
       attr_reader :logger
       # @return [ActionCable::Connection::Base]
       attr_reader :connection
-      # @return [Topics, nil] nil: the adapter of cable.yml is another one
+      # @return [Topics, nil] nil: cable.yml names another adapter
       attr_reader :topics
 
       # Continues a connection of another process.
@@ -145,7 +145,7 @@ module Heddle
       # @return [void]
       def end_for_restart = @connection.close(reason: RESTART)
 
-      # @return [String, nil] the state from which {load} makes a socket; nil: it stays
+      # @return [String, nil] the state from which {load} makes a socket; nil: the socket can't move
       def dump
         return unless topics && @strings && (@inbox.nil? || @inbox.empty?)
 

@@ -3,7 +3,7 @@
 module Heddle
   module Cable
     # The state with which another process continues a connection: its identifiers and subscriptions. A connection or
-    # channel that keeps more than that, in an instance variable, a callback or a timer, stays.
+    # channel with further state, in an instance variable, a callback or a timer, can't move.
     class SocketState
       CONNECTION = %i[@server @socket @logger @subscriptions @_internal_subscriptions @started_at
                       @connection_identifier].freeze

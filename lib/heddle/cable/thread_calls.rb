@@ -19,7 +19,7 @@ module Heddle
       # @return [Boolean] whether the calling thread is not the loop's
       def needed? = !Thread.current.equal?(@thread)
 
-      # Has {Socket#perform_work} called in the loop.
+      # Makes the loop call {Socket#perform_work}.
       # @param socket [Socket]
       # @return [void]
       def push(socket, *call)

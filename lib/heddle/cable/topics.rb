@@ -5,13 +5,13 @@ module Heddle
     # The subscriptions of a socket. Streams go from the fan-out to the socket, framed for the identifier of their
     # channel. Other messages wait in one queue with the client's, and are passed to callbacks one at a time.
     class Topics
-      # A stream: equal envelopes are the same String, so that its messages are encoded once for all sockets.
+      # A stream. Equal envelopes are the same String, so that a message is encoded once for all sockets.
       Stream = Struct.new(:topic, :envelope)
       # A stream that begins when its subscription is confirmed.
       Held = Struct.new(:stream, :position)
       # The argument of callbacks.
       Message = Struct.new(:data) do
-        # Of Action Cable's fast path.
+        # Called by Action Cable's fast path.
         def encoded_for(identifier)
           %({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":#{data}})
         end
@@ -30,7 +30,8 @@ module Heddle
         @resumes = false
       end
 
-      # The socket has its subscriptions already: the block assigns them to their channels.
+      # While the block runs, the socket's existing subscriptions are assigned to their channels, instead of new ones
+      # being made.
       # @return [void]
       def resume
         @resumes = true

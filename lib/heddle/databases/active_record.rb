@@ -8,8 +8,8 @@ module Heddle
       autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
       autoload :Limit, "heddle/databases/active_record/limit"
 
-      # Prepended to the adapter for PostgreSQL: an abandoned query is settled before anything else is sent, a ROLLBACK
-      # above all.
+      # Prepended to the adapter for PostgreSQL: settles an abandoned query before the next statement is sent, such as a
+      # ROLLBACK.
       module PostgresqlAdapter
         # A connection that had to be closed is opened again at its next use.
         #
@@ -22,7 +22,7 @@ module Heddle
           disconnect! unless settled && Postgresql.leave_pipeline(raw)
         end
 
-        # Gives the driver's connection to another fiber, which ends the query that is under way and closes it. Active
+        # Gives the driver's connection to another fiber, which ends the running query and closes the connection. Active
         # Record connects again at the next use.
         #
         # @api private
@@ -60,7 +60,7 @@ module Heddle
         def retryable_query_error?(...) = !@raw_connection&.finished? && super
       end
 
-      # Prepended to the adapter above all others: what the driver waits for counts as a query.
+      # Prepended to the common adapter class: waits of the driver count as queries.
       module Adapter
         private
 
@@ -141,12 +141,13 @@ module Heddle
         # @api private
         def heddle_size = @connections.to_a.size
 
-        # Is it about to close all connections? It visits them one after the other, so none may disappear.
+        # Does the pool close all its connections now? It visits them one after the other, so none may disappear
+        # meanwhile.
         #
         # @api private
         def heddle_closing? = @connections.nil? || @threads_blocking_new_connections.positive?
 
-        # May it open another connection, by its own limit?
+        # Does the pool's own limit allow another connection?
         #
         # @api private
         def heddle_grows? = !heddle_closing? && (size.nil? || @connections.size + @now_connecting < size)
@@ -178,7 +179,7 @@ module Heddle
         end
       end
 
-      # In a program outside of the server.
+      # Called in a program outside of the server.
       # @return [void]
       def self.check_isolation
         return if @shared || ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber
@@ -189,7 +190,7 @@ module Heddle
 
       # @return [void]
       def self.install
-        # Not by autoload, which would load files while the lock of Active Record's pool is held.
+        # Loaded now and not by autoload, which would load files while the lock of Active Record's pool is held.
         require "heddle/databases/active_record/checkouts"
         require "heddle/databases/active_record/limit"
         require "heddle/databases/held_connections"

@@ -47,8 +47,8 @@ module Heddle
           ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         end
 
-        # @return [Boolean] whether this fiber's asynchronous queries can be tasks. As with threads, only within a
-        #   request or a job: they end with it.
+        # @return [Boolean] whether this fiber's asynchronous queries can be tasks. As with threads, this is possible
+        #   only within a request or a job, with which the tasks end.
         def possible?
           ::ActiveRecord.async_query_executor.nil? && Fiber.current_scheduler.is_a?(Scheduler) &&
             ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber && session?

@@ -40,7 +40,7 @@ module Heddle
       private_constant :Look, :POLL_INTERVAL, :State, :Slot, :STATES, :SLOTS
 
       class << self
-        # @param connection [Object] one that was returned to its pool, or closed
+        # @param connection [Object] a connection that was returned to its pool, or closed
         # @return [void]
         def forget(connection) = SLOTS[connection]&.vacate(nil)
 
@@ -137,7 +137,7 @@ module Heddle
           may_hold?(scheduler.current_fiber || Fiber.current, server)
       end
 
-      # Asked by a fiber that waits, with the pool's lock.
+      # Called by a fiber that waits, with the pool's lock.
       #
       # @return [Boolean] has this fiber a connection, or can another be opened?
       def may_hold?(fiber, server)
@@ -186,7 +186,7 @@ module Heddle
         nil
       end
 
-      # The wait has ended by itself before the error was raised.
+      # Takes the error back, because the wait has ended before it was raised.
       def take_back(scheduler, waiter)
         pending = scheduler.uninterrupt(waiter.fiber)
         scheduler.interrupt(waiter.fiber, pending) unless pending.nil? || pending.equal?(waiter.error)

@@ -54,7 +54,7 @@ module Heddle
         # @return [Boolean] whether no fiber waits for an answer
         def quiet?(connection) = !connection.heddle_asking?
 
-        # Ends the connection, here and on the server, without waiting: another fiber kills it.
+        # Closes the connection, and lets another fiber kill it on the server. Does not wait.
         #
         # @param connection [::Mysql2::Client, ::Trilogy]
         # @return [void]
@@ -62,13 +62,13 @@ module Heddle
           connection.__send__(:heddle_abandon) unless connection.closed?
         end
 
-        # @return [Boolean] false: after an interruption it is unknown what it was in the middle of
+        # @return [Boolean] false: after an interruption, the connection's state is unknown
         def recover(_connection) = false
       end
 
       # Prepended to the driver's connection class.
       module Guard
-        # The second connection, which kills, is not killed itself.
+        # Marks the second connection, which kills others, so that it is not killed itself.
         # @api private
         def heddle_unlink
           link = @heddle_link

@@ -13,7 +13,7 @@ module Heddle
       # Whole seconds; the driver takes no fractions.
       TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze
       # The driver protects a query from Timeout.timeout, because a connection with an unread answer can't be used.
-      # Heddle closes such a connection, so a fiber's time limit may be raised.
+      # Heddle closes such a connection, so a time limit may interrupt the query.
       INTERRUPTIBLE = { ::Mysql2::Util::TIMEOUT_ERROR_CLASS => :immediate }.freeze
       private_constant :EXPECTED, :TIMES, :INTERRUPTIBLE
 
@@ -117,7 +117,7 @@ module Heddle
         # Checks the socket without asking the server, and lets no other fiber run meanwhile.
         #
         # @param connection [::Mysql2::Client] an idle one
-        # @return [Boolean] false where the server has closed it, or is about to; or has more to send
+        # @return [Boolean] false if the server has closed it, is about to close it, or has sent something
         def alive?(connection)
           return false if streaming?(connection)
 

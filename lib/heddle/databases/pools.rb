@@ -53,7 +53,8 @@ module Heddle
           end
         end
 
-        # Pools of one name would share a series. A name may be no UTF-8, which JSON and metrics have to be.
+        # Pools of one name would share a series. A name that is not UTF-8 is converted, because JSON and metrics must
+        # be UTF-8.
         def unique(pools)
           seen = Hash.new(0)
           pools.each do |one|

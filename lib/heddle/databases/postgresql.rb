@@ -55,8 +55,8 @@ module Heddle
         # in time, the connection is closed.
         #
         # @param connection [PG::Connection]
-        # @yield [connection] instead, where Fiber#kill is ending the calling fiber: that fiber can't wait, and this
-        #   method does not return. Without a block another fiber does all of it.
+        # @yield [connection] instead of waiting, if Fiber#kill is ending the calling fiber, which can't wait; then this
+        #   method does not return. Without a block, another fiber settles the connection.
         # @return [Boolean] whether the connection can be used; it may be in a transaction
         def settle(connection)
           SETTLEMENTS[connection]&.pop # another fiber settles it already
@@ -92,8 +92,8 @@ module Heddle
         # @return [Boolean] does a fiber that {abandon} has started use it?
         def settling?(connection) = !SETTLEMENTS[connection].nil?
 
-        # Leaves the pipeline mode of the last user: the next one could send no query. While results are still to come
-        # libpq refuses that, and the connection is closed.
+        # Leaves the pipeline mode of the last user, in which the next one could send no query. libpq refuses that while
+        # results are still to come; then the connection is closed.
         #
         # @param connection [PG::Connection] a settled one
         # @return [Boolean] whether the connection can be used

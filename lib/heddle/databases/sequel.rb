@@ -61,8 +61,8 @@ module Heddle
       end
 
       # Prepended to Sequel's own method: its one mutex guards the list of open transactions, among others. The fiber
-      # does not switch meanwhile. Were it interrupted there, its connection would go back to the pool with the
-      # transaction still in the list, and the next transaction with that connection would send no BEGIN.
+      # does not switch while it holds the mutex. If it were interrupted there, its connection would return to the pool
+      # with the transaction still in the list. The next transaction with that connection would send no BEGIN.
       module DataMutex
         def synchronize(&) = Fiber.blocking { super }
       end
@@ -126,7 +126,8 @@ module Heddle
         end
 
         # A statement was interrupted before its result. After a PREPARE or DEALLOCATE it is unknown whether the server
-        # knows the name, and Sequel would repeat it and fail each time. So no other fiber gets the connection.
+        # knows the name, and Sequel would repeat it and fail each time. So the connection is closed, and no other fiber
+        # gets it.
         #
         # @param sql [String]
         # @param connection [Object]

@@ -12,7 +12,7 @@ module Heddle
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server's answer.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze
-      # How many descriptors may have been opened by others meanwhile.
+      # How many descriptors other threads may have opened meanwhile.
       NEAR = 16
       private_constant :EXPECTED, :METHODS, :NEAR
 
@@ -26,7 +26,7 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] has the server neither closed the socket nor sent what no query has asked for?
+        # @return [Boolean] true unless the server has closed the socket, or has sent something unexpected
         def heddle_silent?
           return false unless check
           return true unless @heddle_descriptor

@@ -2,8 +2,8 @@
 
 module Heddle
   class Live
-    # The client's messages, checked: first its token, then events, and a 1 for each patch that it has applied. Any
-    # other message closes its socket.
+    # Checks the client's messages: first its token, then events, and a 1 for each patch that it has applied. Any other
+    # message closes its socket.
     #
     # @api private
     class Connection

@@ -4,9 +4,9 @@ require "heddle/live/template"
 
 module Heddle
   class Live
-    # One client's view: its state is in instance variables, its HTML in a template that reads them. After each event,
-    # message and tick the template is rendered, and the changed parts go to the client. A page runs one callback at a
-    # time.
+    # The view of one client. Its state is in instance variables; a template reads them and makes the HTML. After each
+    # event, message and tick the template is rendered, and the changed parts go to the client. A page runs one callback
+    # at a time.
     class Page
       # The allowed types of an event's parameter, and how it is read.
       TYPES = { String => ->(text) { text }, Integer => ->(text) { Integer(text, 10) },
@@ -74,7 +74,7 @@ module Heddle
       # @raise [NotFoundError] there is no such page
       def mount(params) = params
 
-      # Overridden: the page has ended.
+      # Overridden: called when the page has ended.
       # @return [void]
       def unmount = nil
 
@@ -134,7 +134,7 @@ module Heddle
       def html_safe? = true
     end
 
-    # There is no page for these parameters.
+    # Raised when there is no page for these parameters.
     class NotFoundError < StandardError
       include Heddle::Error
     end

@@ -46,7 +46,7 @@ module Heddle
           script.last.is_a?(Integer) ? script[-1] += 1 : script << 1
         end
 
-        # Of the old pieces that the new list has, too.
+        # The places of the old pieces that the new list has, too.
         def places_of(old, new)
           wanted = new.to_h { |piece| [piece, true] }
           old.each_with_index.with_object({}) { |(piece, i), places| places[piece] ||= i if wanted[piece] }

@@ -11,7 +11,7 @@ module Heddle
       INBOX = 1_000
       private_constant :INBOX
 
-      # @return [String] by which its client finds it again
+      # @return [String] with which its client finds it again
       attr_reader :id
 
       # @param page_class [Class]
@@ -43,7 +43,7 @@ module Heddle
       # @return [Boolean] whether a client with this user and token may continue the session in this loop
       def fits?(params, user) = @params == params && @user == user && @scheduler.equal?(Fiber.current_scheduler)
 
-      # The client has connected, for the first time or again: it gets the whole page.
+      # Called when the client has connected, for the first time or again: sends the whole page.
       # @param client [WebSocket::ServerSocket]
       # @return [void]
       def attach(client)
@@ -80,7 +80,7 @@ module Heddle
         end
       end
 
-      # The client has applied what it was sent.
+      # Called when the client has applied the last patch.
       # @return [Boolean] whether that was awaited
       def acknowledge
         return false unless @awaited
@@ -105,7 +105,7 @@ module Heddle
         @task ||= context.root.async(name: "live page", background: true) { drain }
       end
 
-      # The page ends, soon.
+      # Ends the page soon.
       # @return [void]
       def finish = post(-> { end_page })
 

@@ -5,12 +5,12 @@ require "openssl"
 
 module Heddle
   class Live
-    # A page sends this to the server when its socket is open: the parameters that it was made with, signed (HMAC with
-    # SHA-256, RFC 2104), so that no client can make up others.
+    # Signs the parameters of a page (HMAC with SHA-256, RFC 2104). The page sends the token to the server when its
+    # socket is open. So no client can make up other parameters.
     #
     # @api private
     class Token
-      # Seconds for which one is good.
+      # Seconds for which a token is valid.
       AGE = 86_400
       private_constant :AGE
 

@@ -4,7 +4,7 @@ module Heddle
   module Offload
     # A native function that blocked a loop, because nothing shows that another thread may call it.
     #
-    # @!attribute function [Hash] what {Offload.functions} says of it
+    # @!attribute function [Hash] its entry in {Offload.functions}
     # @!attribute seconds [Float] the longest time for which it blocked the loop
     #
     # @api private

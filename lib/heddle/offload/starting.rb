@@ -2,7 +2,7 @@
 
 module Heddle
   module Offload
-    # The part that Ruby's own blocking operations need while the protection is off.
+    # The part of the protection that Ruby's own blocking operations need even while it is off.
     module Switch
       class << self
         private

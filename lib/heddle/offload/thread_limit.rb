@@ -11,7 +11,7 @@ module Heddle
       # Threads of one process.
       DEFAULT = 512
 
-      # @param workers [Integer] processes that share what the container may have
+      # @param workers [Integer] processes that share the container's limit
       # @param root [String] where the system's files are
       # @return [Integer] {DEFAULT}, or each worker's share of the container's tasks if that is less; 1 at least
       def self.default(workers: 1, root: "/")

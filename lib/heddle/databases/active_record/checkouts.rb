@@ -7,8 +7,8 @@ module Heddle
     module ActiveRecord
       # The check-outs of one of Active Record's pools.
       class Checkouts < Databases::Checkouts
-        # A task waits that can never be served. A subclass of the error that Active Record documents for a missing
-        # connection.
+        # Raised when a waiting task can never be served. A subclass of the error that Active Record documents for a
+        # missing connection.
         class NestedCheckoutError < ::ActiveRecord::ConnectionTimeoutError
           include Heddle::Error
         end
@@ -21,12 +21,12 @@ module Heddle
         # @return [String]
         def name = "#{@pool.db_config.name} #{@pool.role}"
 
-        # Without the pool's lock, because the clock calls this, which must not wait.
+        # Does not take the pool's lock, because the clock calls this method, which must not wait.
         #
         # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another one can be opened
         def pairs(_server = nil) = all_connections&.map { |one| [one.owner, one] }
 
-        # The same without the connections: it is called for each task that waits.
+        # Returns only the fibers, because this is called for each task that waits.
         #
         # @return [Array<Fiber>, nil]
         def holders(_server = nil) = all_connections&.map(&:owner)
@@ -73,7 +73,7 @@ module Heddle
 
         def error_class = NestedCheckoutError
 
-        # (see Databases::Checkouts#may_hold?) Without a copy, because it is called for most requests that wait.
+        # (see Databases::Checkouts#may_hold?) Copies nothing, because it is called for most requests that wait.
         def may_hold?(fiber, _server)
           connections = @pool.instance_variable_get(:@connections)
           @pool.size.nil? || connections.nil? || connections.size < @pool.size ||

@@ -26,7 +26,7 @@ module Heddle
         # @api private
         def heddle_needs? = @heddle_waiting.to_i > @queue.size
 
-        # Connections that are closed as soon as they are checked in: nobody is woken for them.
+        # Connections that are closed as soon as they are checked in, so that no fiber is woken for them.
         #
         # @api private
         def heddle_leaving = @heddle_leaving ||= {}.compare_by_identity

@@ -13,7 +13,7 @@ module Heddle
 
         class << self
           # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
-          # @return [Limit, nil] nil: it has none, or this process is no worker
+          # @return [Limit, nil] nil: there is no limit, or this process is not a worker
           # @raise [ArgumentError]
           def of(pool)
             config = pool.db_config
@@ -132,7 +132,7 @@ module Heddle
           @reserved -= 1 # without the lock, for which a killed fiber can't wait
         end
 
-        # Not now if another fiber compares them.
+        # Does nothing while another fiber compares the numbers.
         def return_shares
           locked = @lock.try_lock or return
           (@taken - used).times do
@@ -143,8 +143,8 @@ module Heddle
           @lock.unlock if locked
         end
 
-        # Makes connections for fibers that wait; the driver connects at the first query. An error is one of the pool's
-        # configuration, and other fibers get it.
+        # Makes connections for fibers that wait; the driver connects at the first query. An error is a mistake in the
+        # pool's configuration, so the waiting fibers get it, too.
         def serve
           while (pool = needy.min_by(&:heddle_size)) && (one = pool.heddle_make)
             pool.checkin(one)

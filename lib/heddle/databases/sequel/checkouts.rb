@@ -7,7 +7,8 @@ module Heddle
     module Sequel
       # The check-outs of one of Sequel's pools.
       class Checkouts < Databases::Checkouts
-        # A task waits that can never be served. A subclass of the error that Sequel documents for a missing connection.
+        # Raised when a waiting task can never be served. A subclass of the error that Sequel documents for a missing
+        # connection.
         class NestedCheckoutError < ::Sequel::PoolTimeout
           include Heddle::Error
         end

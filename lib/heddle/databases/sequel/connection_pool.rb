@@ -33,7 +33,8 @@ module Heddle
           end
         end
 
-        # Sequel frees the place only after an exception, and a fiber that Fiber#kill ends runs no rescue.
+        # Frees the place of a connection that could not be made. Sequel does so only after an exception, and Fiber#kill
+        # runs no rescue.
         def preallocated_make_new(*server)
           ended = false
           connection = super
@@ -86,7 +87,7 @@ module Heddle
           end
         end
 
-        # In a thread without a loop, or without a stack for a fiber.
+        # Runs the work in a thread: there is no loop, or no stack for a fiber.
         def heddle_run_apart(&work)
           Fiber.current_scheduler ? Fiber.schedule(&work) : Thread.new(&work)
         rescue FiberError
