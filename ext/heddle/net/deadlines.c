@@ -1,4 +1,4 @@
-/* Time limits: one timer wheel for all records of a Sockets. */
+/* Time limits: one heap of timers for all records of a Sockets. */
 
 #include "net/sockets.h"
 
@@ -8,36 +8,33 @@ enum {
 
 static void set_timer(heddle_sockets *sockets)
 {
-    heddle_timer *timer = &sockets->wheel_timer;
-    int64_t next = heddle_idle_wheel_find_next(&sockets->wheel);
-    if (next == 0)
-        next = heddle_clock_now(); /* the timer expires in the next tick: this tick handles what was due before */
+    heddle_timer *timer = &sockets->deadline_timer;
+    int64_t next = heddle_timer_heap_next(&sockets->deadlines);
     if (next < 0 || (timer->slot && timer->deadline <= next))
         return;
-    if (timer->slot)
-        heddle_timer_heap_remove(&sockets->loop->timers, timer);
-    timer->deadline = next;
+    heddle_timer_heap_remove(&sockets->loop->timers, timer);
+    int64_t now = heddle_clock_now();
+    timer->deadline = next > now ? next : now; /* expires in the next tick: this tick handles what was due before */
     /* Without memory, time limits do not expire until another one is set: then this is tried again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
 void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
 {
+    int64_t deadline = heddle_add_duration(at - at % HEDDLE_DUE_INTERVAL, HEDDLE_DUE_INTERVAL);
     due->at = at;
-    if (at < 0)
-        return; /* the new deadline is later than the slot's time, so the record need not move now */
-    if (heddle_idle_wheel_has(&due->entry)) {
-        if (due->entry.tick <= at / HEDDLE_IDLE_WHEEL_TICK + 1)
-            return; /* the record moves when its present slot comes up */
-        heddle_idle_wheel_remove(&sockets->wheel, &due->entry);
-    }
-    heddle_idle_wheel_add(&sockets->wheel, &due->entry, at);
+    /* A later deadline is set when the earlier one expires: at each request the connection's becomes later. */
+    if (at < 0 || (due->timer.slot && due->timer.deadline <= deadline))
+        return;
+    heddle_due_remove(sockets, due);
+    due->timer.deadline = deadline;
+    (void)heddle_timer_heap_push(&sockets->deadlines, &due->timer); /* without memory there is no limit: as above */
     set_timer(sockets);
 }
 
 void heddle_due_remove(heddle_sockets *sockets, heddle_due *due)
 {
-    heddle_idle_wheel_remove(&sockets->wheel, &due->entry);
+    heddle_timer_heap_remove(&sockets->deadlines, &due->timer);
 }
 
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline)
@@ -62,26 +59,29 @@ void heddle_connection_handle_deadline(heddle_due *due)
         heddle_sockets_close_idle(connection);
 }
 
-static int64_t check_deadline(heddle_idle_entry *entry, void *data)
+static void expire_first(heddle_sockets *sockets, int64_t now)
 {
-    heddle_due *due = HEDDLE_CONTAINER_OF(entry, heddle_due, entry);
-    if (due->at < 0 || due->at > *(int64_t *)data)
-        return due->at;
+    heddle_due *due = HEDDLE_CONTAINER_OF(sockets->deadlines.entries[0], heddle_due, timer);
+    heddle_due_remove(sockets, due);
+    if (due->at < 0 || due->at > now) {
+        heddle_due_set(sockets, due, due->at);
+        return;
+    }
     due->at = -1;
     due->passed(due);
-    return -1; /* the callback may have freed the record, or put it into the wheel again */
 }
 
-static void advance_wheel(heddle_timer *timer)
+static void expire_deadlines(heddle_timer *timer)
 {
-    heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, wheel_timer);
+    heddle_sockets *sockets = HEDDLE_CONTAINER_OF(timer, heddle_sockets, deadline_timer);
+    heddle_timer_heap *deadlines = &sockets->deadlines;
     int64_t now = heddle_clock_now();
-    heddle_idle_wheel_advance(&sockets->wheel, now, DUE_A_TICK, check_deadline, &now);
+    for (int i = 0; i < DUE_A_TICK && deadlines->count && heddle_timer_heap_next(deadlines) <= now; i++)
+        expire_first(sockets, now);
     set_timer(sockets);
 }
 
 void heddle_deadlines_start(heddle_sockets *sockets)
 {
-    sockets->wheel_timer.fn = advance_wheel;
-    heddle_idle_wheel_start(&sockets->wheel, heddle_clock_now());
+    sockets->deadline_timer.fn = expire_deadlines;
 }

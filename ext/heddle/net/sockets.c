@@ -412,7 +412,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
         sockets->set.operations->close(&sockets->set);
     discard_message(sockets);
     remove_timer(sockets, &sockets->back_off);
-    remove_timer(sockets, &sockets->wheel_timer);
+    remove_timer(sockets, &sockets->deadline_timer);
     remove_timer(sockets, &sockets->runners.trim);
     remove_timer(sockets, &sockets->runners.retry);
     heddle_runners_end_idle(sockets);
@@ -421,7 +421,8 @@ void heddle_sockets_close(heddle_sockets *sockets)
 size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
 {
     return sizeof(*sockets) + sockets->connections * connection_size(sockets) +
-           sockets->slot_count * sizeof(heddle_connection_slot) + (sockets->scratch ? HEDDLE_SCRATCH : 0);
+           sockets->slot_count * sizeof(heddle_connection_slot) +
+           sockets->deadlines.size * sizeof(*sockets->deadlines.entries) + (sockets->scratch ? HEDDLE_SCRATCH : 0);
 }
 
 void heddle_sockets_free(heddle_sockets *sockets)
@@ -453,6 +454,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
         sockets->set.operations->abandon(&sockets->set);
     free(sockets->message);
     pthread_mutex_destroy(&sockets->handoff.lock);
+    heddle_timer_heap_free(&sockets->deadlines);
     free(sockets->slots);
     free(sockets->scratch);
     free(sockets);

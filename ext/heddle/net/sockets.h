@@ -84,8 +84,8 @@ struct heddle_sockets {
     heddle_handoff handoff;
     heddle_reserve reserve;
 
-    heddle_idle_wheel wheel;
-    heddle_timer wheel_timer;
+    heddle_timer_heap deadlines; /* of records with a heddle_due */
+    heddle_timer deadline_timer;
     int64_t idle_timeout; /* ns, < 0: none */
 
     heddle_runners runners;

@@ -7,7 +7,7 @@ require_relative "../support/http_case"
 class H1DeadlinesTest < Minitest::Test
   include Heddle::TestHelpers::HTTPCase
 
-  # The wheel's tick and the coarse clock, and what a busy machine adds.
+  # The rounding of deadlines and the coarse clock, and what a busy machine adds.
   LATE = 10.0
 
   # @return [Float] seconds that the block takes
@@ -255,7 +255,7 @@ class H1DeadlinesTest < Minitest::Test
     assert_within(0.2, taken)
   end
 
-  # An earlier deadline takes the place of a later one in the wheel.
+  # An earlier deadline takes the place of a later one.
   def test_a_nearer_deadline_counts_though_a_later_one_was_set_before
     taken = seconds do
       converse(->(_) { flunk }, idle_timeout: 1_000, head_timeout: 0.15) do |conversation|

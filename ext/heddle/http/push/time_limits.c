@@ -47,7 +47,7 @@ static void handle_time_when_open(heddle_push_session *socket)
     bool notified = !((socket->due_callbacks | socket->calling) & HEDDLE_PUSH_ON_SHUTDOWN);
     if (socket->retires && socket->retires_at <= now && !notified && now < all->retire_end) {
         /* so that the messages of on_shutdown are sent first */
-        socket->retires_at = heddle_add_duration(now, HEDDLE_IDLE_WHEEL_TICK);
+        socket->retires_at = heddle_add_duration(now, HEDDLE_DUE_INTERVAL);
     } else if (socket->retires && socket->retires_at <= now) {
         if (socket->handle && !NIL_P(socket->handle->farewell) &&
             !heddle_push_send_frame(socket, socket->handle->farewell, false))
