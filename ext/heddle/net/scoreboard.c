@@ -106,7 +106,6 @@ static void reset_slot(heddle_scoreboard_slot *slot)
     HEDDLE_SCOREBOARD_SET(slot->open, 0);
     HEDDLE_SCOREBOARD_SET(slot->reserve, 0);
     HEDDLE_SCOREBOARD_SET(slot->body_disk, 0);
-    HEDDLE_SCOREBOARD_SET(slot->body_disk_asked, 0);
 }
 
 int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index)
@@ -130,6 +129,7 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
 void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t number)
 {
     heddle_scoreboard_slot *slot = &scoreboard->slots[number];
+    atomic_fetch_sub(&scoreboard->header->body_disk, atomic_load(&slot->body_disk));
     reset_slot(slot);
     atomic_store(&slot->generation, 0);
 }
@@ -231,29 +231,12 @@ bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t la
     return false;
 }
 
-static void add_saturated(uint64_t *sum, uint64_t bytes)
+uint32_t heddle_scoreboard_count_workers(const heddle_scoreboard *scoreboard)
 {
-    *sum = bytes > UINT64_MAX - *sum ? UINT64_MAX : *sum + bytes;
-}
-
-heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
-                                                     const heddle_scoreboard_slot *mine)
-{
-    heddle_scoreboard_bodies bodies = {0};
-    uint32_t used = count_used(scoreboard);
-    for (uint32_t i = 0; i < used; i++) {
-        const heddle_scoreboard_slot *slot = &scoreboard->slots[i];
-        if (slot == mine)
-            continue;
-        /*
-         * Not relaxed: if two workers ask at once, at least one must see the other. `asked` is read first, because a
-         * worker adds to body_disk before it clears body_disk_asked: its bytes may count twice, but are never missed.
-         */
-        add_saturated(slot < mine ? &bodies.asked_before : &bodies.asked_after, atomic_load(&slot->body_disk_asked));
-        add_saturated(&bodies.held, atomic_load(&slot->body_disk));
-        bodies.processes += atomic_load_explicit(&slot->generation, memory_order_relaxed) != 0;
-    }
-    return bodies;
+    uint32_t used = count_used(scoreboard), count = 0;
+    for (uint32_t i = 0; i < used; i++)
+        count += GET(scoreboard->slots[i].generation) != 0;
+    return count;
 }
 
 static bool comes_before(const heddle_scoreboard_slot *slot, uint32_t rank)

@@ -9,7 +9,7 @@
 #include "net/shared_memory.h"
 
 enum {
-    HEDDLE_SCOREBOARD_VERSION = 7,
+    HEDDLE_SCOREBOARD_VERSION = 8,
     HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
     HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* slots: `owners` of pools have 16 bits */
     HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
@@ -32,6 +32,11 @@ typedef struct {
     _Atomic uint32_t used;
     _Atomic uint32_t pool_changes; /* counts returned shares of pools, and workers that began to wait for one */
     _Atomic uint64_t memory; /* bytes that all processes of the server use; written by the master; 0: not known */
+    /*
+     * bytes of request bodies that all workers have on disk. A worker adds to this word first, and then to its slot,
+     * whose bytes the master subtracts when the worker has ended
+     */
+    _Atomic uint64_t body_disk;
 } heddle_scoreboard_header;
 
 typedef struct {
@@ -55,7 +60,6 @@ typedef struct {
     _Atomic uint32_t open;       /* it has listeners, and its program has not paused them */
     _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is not a reserve */
     _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
-    _Atomic uint64_t body_disk_asked; /* bytes that it is about to add to body_disk, if there is room */
 } heddle_scoreboard_slot;
 
 /* A pool with one limit for all workers; the pools follow the slots in memory. See net/pool_shares.h. */
@@ -113,14 +117,8 @@ bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const he
 /* Is there a worker with clearly fewer requests that run or wait? */
 bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* The bytes of request bodies of all other workers. A sum beyond UINT64_MAX is UINT64_MAX. */
-typedef struct {
-    uint64_t held;                       /* on disk */
-    uint64_t asked_before, asked_after; /* about to be added, by workers with a slot before `mine` and after it */
-    uint32_t processes;                 /* how many other workers have a slot now */
-} heddle_scoreboard_bodies;
-heddle_scoreboard_bodies heddle_scoreboard_body_disk(const heddle_scoreboard *scoreboard,
-                                                     const heddle_scoreboard_slot *mine);
+/* How many workers have a slot now? */
+uint32_t heddle_scoreboard_count_workers(const heddle_scoreboard *scoreboard);
 
 /* Does a request with this label block a worker now? Never for label 0. */
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
