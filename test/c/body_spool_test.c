@@ -349,148 +349,6 @@ static void empty_buffer_is_freed(void)
     await_closed(1);
 }
 
-/* Writes a body of `size` bytes. The number of its file's inode. */
-static ino_t write_body(heddle_body_spool *spool, size_t size, char with)
-{
-    struct stat status;
-    fill(spool, size, with);
-    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1 << 30));
-    await_message();
-    CHECK_EQUAL(0, last_error);
-    MUST(fstat(spool->file->fd, &status));
-    return status.st_ino;
-}
-
-static void await_spare(void)
-{
-    while (!heddle_body_files_any_spare())
-        usleep(1000);
-}
-
-static void shorter_body_in_a_reused_file_is_read_only_to_its_own_end(void)
-{
-    heddle_body_spool *spool = new_spool();
-    char memory[1000];
-    ino_t first = write_body(spool, 1000, 'a');
-    heddle_body_spool_release(spool);
-    await_spare();
-    CHECK_EQUAL(0, closes);
-    spool = heddle_body_spool_new(folder, &owner, 0);
-    CHECK_EQUAL(first, write_body(spool, 10, 'b'));
-    CHECK_EQUAL(10, heddle_body_spool_read(spool, 0, memory, sizeof(memory)));
-    CHECK(memory[0] == 'b' && memory[9] == 'b');
-    CHECK_EQUAL(0, heddle_body_spool_read(spool, 10, memory, sizeof(memory)));
-    CHECK_EQUAL(0, heddle_body_spool_read(spool, 500, memory, 1));
-    heddle_body_spool_release(spool);
-    await_closed(1);
-    CHECK(!heddle_body_files_any_spare());
-}
-
-static void kept_file_of_another_folder_is_not_reused(void)
-{
-    char other_folder[] = "/tmp/heddle-spool-XXXXXX";
-    heddle_body_spool *spool = new_spool();
-    CHECK(mkdtemp(other_folder));
-    ino_t first = write_body(spool, 10, 'a');
-    heddle_body_spool_release(spool);
-    await_spare();
-    spool = heddle_body_spool_new(other_folder, &owner, 0);
-    CHECK(first != write_body(spool, 10, 'b'));
-    MUST(rmdir(other_folder));
-    heddle_body_spool_release(spool);
-    await_closed(2);
-}
-
-static void number_and_size_of_kept_files_are_limited(void)
-{
-    enum { BODIES = HEDDLE_BODY_FILES_SPARE + 2 };
-    heddle_body_spool *spools[BODIES];
-    for (int i = 0; i < BODIES; i++) {
-        spools[i] = i ? heddle_body_spool_new(folder, &owner, 0) : new_spool();
-        write_body(spools[i], 10, 'a');
-    }
-    for (int i = 0; i < BODIES; i++)
-        heddle_body_spool_release(spools[i]);
-    while (closes < 2)
-        usleep(1000);
-    await_closed(BODIES);
-    /* One that alone has more bytes than all may have. */
-    heddle_body_spool *large = new_spool();
-    write_body(large, 10, 'a');
-    large->file->size = HEDDLE_BODY_FILES_SPARE_BYTES + 1;
-    heddle_body_spool_release(large);
-    await_closed(BODIES + 1);
-}
-
-/* The blocks of kept files are of the same disk. */
-static void kept_files_are_closed_when_the_disk_is_full(void)
-{
-    heddle_body_spool *spools[3];
-    for (int i = 0; i < 3; i++) {
-        spools[i] = i ? heddle_body_spool_new(folder, &owner, 0) : new_spool();
-        write_body(spools[i], 10, 'a');
-    }
-    for (int i = 0; i < 3; i++)
-        heddle_body_spool_release(spools[i]);
-    CHECK_EQUAL(0, closes);
-    heddle_body_spool *spool = heddle_body_spool_new(folder, &owner, 0);
-    disk_error = ENOSPC;
-    write_body(spool, 10, 'b'); /* takes one of the three, which the writer keeps before it writes */
-    CHECK_EQUAL(2, closes);
-    heddle_body_spool_release(spool);
-    await_closed(3);
-}
-
-static void file_is_not_kept_after_a_failed_write(void)
-{
-    heddle_body_spool *spool = new_spool();
-    write_body(spool, 10, 'a');
-    disk_error = EIO;
-    fill(spool, 10, 'a');
-    CHECK_EQUAL(0, heddle_body_spool_submit(spool, 1000));
-    await_message();
-    CHECK_EQUAL(EIO, last_error);
-    heddle_body_spool_release(spool);
-    await_closed(1);
-    CHECK(!heddle_body_files_any_spare());
-    CHECK_EQUAL(1, closes);
-}
-
-/* A child of the application may read on: its bytes must stay what they are. */
-static void file_that_a_forked_child_shares_is_not_overwritten(void)
-{
-    heddle_body_spool *spool = new_spool();
-    write_body(spool, 10, 'a');
-    spool->kept = true;
-    pid_t child = fork();
-    MUST(child);
-    if (child == 0)
-        _exit(0);
-    int status;
-    MUST(waitpid(child, &status, 0));
-    CHECK(spool->file->shared);
-    heddle_body_spool_release(spool);
-    await_closed(1);
-    CHECK(!heddle_body_files_any_spare());
-}
-
-static void forked_child_has_no_kept_files(void)
-{
-    heddle_body_spool *spool = new_spool();
-    write_body(spool, 10, 'a');
-    int fd = spool->file->fd;
-    heddle_body_spool_release(spool);
-    await_spare();
-    pid_t child = fork();
-    MUST(child);
-    if (child == 0)
-        _exit(fcntl(fd, F_GETFD) >= 0 || heddle_body_files_any_spare());
-    int status;
-    MUST(waitpid(child, &status, 0));
-    CHECK_EQUAL(0, WEXITSTATUS(status));
-    await_closed(1);
-}
-
 static size_t room_for(heddle_body_spool *spool, uint64_t expected)
 {
     size_t room = 0;
@@ -591,7 +449,7 @@ static void forked_child_keeps_only_files_of_the_application_and_starts_its_own_
     fill(other, 10, 'x');
     CHECK_EQUAL(0, heddle_body_spool_submit(other, 1000));
     await_message();
-    int other_fd = other->file->fd;
+    int other_fd = other->fd;
     disk_waits = true;
     fill(other, 10, 'x');
     CHECK_EQUAL(0, heddle_body_spool_submit(other, 1000));
@@ -641,13 +499,6 @@ int main(int count, char **words)
     RUN(body_of_known_large_size_gets_a_larger_buffer);
     RUN(body_of_unknown_length_gets_a_larger_buffer_once_it_is_large);
     RUN(buffers_are_small_when_large_buffers_are_at_their_limit);
-    RUN(shorter_body_in_a_reused_file_is_read_only_to_its_own_end);
-    RUN(kept_file_of_another_folder_is_not_reused);
-    RUN(number_and_size_of_kept_files_are_limited);
-    RUN(kept_files_are_closed_when_the_disk_is_full);
-    RUN(file_is_not_kept_after_a_failed_write);
-    RUN(file_that_a_forked_child_shares_is_not_overwritten);
-    RUN(forked_child_has_no_kept_files);
     RUN(forked_child_keeps_only_files_of_the_application_and_starts_its_own_writer);
     return check_end();
 }

@@ -13,6 +13,7 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
         errno = ENOMEM;
         return NULL;
     }
+    spool->fd = -1;
     spool->awaits_file = true;
     spool->message.open = heddle_body_writer_deliver;
     spool->job.spool = spool;
@@ -113,16 +114,14 @@ int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
 
 static void close_file(heddle_body_spool *spool)
 {
-    heddle_body_file *file = spool->file;
+    int fd = spool->fd;
     heddle_body_disk_count counted = spool->counted;
-    spool->file = NULL;
+    spool->fd = -1;
     spool->counted.bytes = 0;
-    if (spool->inherited) {
-        if (file)
-            heddle_body_file_close(file);
-    } else if (file || counted.bytes) {
-        heddle_body_writer_close(file, counted);
-    }
+    if (!spool->inherited)
+        heddle_body_writer_close(fd, counted);
+    else if (fd >= 0)
+        heddle_body_file_close(fd, counted.address);
 }
 
 void heddle_body_spool_uncount(heddle_body_spool *spool)
@@ -169,10 +168,10 @@ ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, 
     size_t done = 0;
     if (offset >= spool->size)
         return 0;
-    if (size > spool->size - offset) /* an earlier body in this file may have been longer */
+    if (size > spool->size - offset)
         size = (size_t)(spool->size - offset);
     while (done < size) {
-        ssize_t bytes = pread(spool->file->fd, memory + done, size - done, (off_t)(offset + done));
+        ssize_t bytes = pread(spool->fd, memory + done, size - done, (off_t)(offset + done));
         if (bytes == 0)
             break;
         if (bytes < 0 && errno != EINTR)

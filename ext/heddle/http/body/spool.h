@@ -56,7 +56,8 @@ typedef struct heddle_body_job heddle_body_job;
 struct heddle_body_job {
     heddle_body_job *next, *previous;
     heddle_body_spool *spool;
-    heddle_body_file *file;
+    int fd;
+    uint16_t address; /* whose file it is: see files.h */
 };
 
 struct heddle_body_spool {
@@ -68,7 +69,7 @@ struct heddle_body_spool {
     bool kept;                /* the application has the spool, so a forked child keeps its file */
     bool awaits_file;         /* its file was counted (files.h), but is not open yet */
     bool ended;               /* its file is closed, or will be when the last read has ended */
-    heddle_body_file *file;   /* NULL: no file yet */
+    int fd;                   /* of its file; -1: none */
     int error;                /* of the last write, an errno or 0 */
     unsigned holders;         /* references: the exchange, and its Ruby object */
     unsigned readers;         /* threads that read the file now */
@@ -127,7 +128,7 @@ void heddle_body_spool_release(heddle_body_spool *spool);
 /* The file stays open from this call to heddle_body_spool_end_read. */
 static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
 {
-    if (spool->ended || !spool->file)
+    if (spool->ended || spool->fd < 0)
         return false;
     spool->readers++;
     return true;
@@ -161,11 +162,11 @@ int heddle_body_writer_submit(heddle_body_spool *spool);
  */
 bool heddle_body_writer_withdraw(heddle_body_spool *spool);
 /*
- * Queues a file (or NULL) that is no longer needed; the writer closes it, because freeing the blocks of a large file
+ * Queues a file (or -1) that is no longer needed; the writer closes it, because freeing the blocks of a large file
  * takes time. Its `counted` bytes stop counting at once. The writer closes the file before it writes any buffer that is
  * queued later, so the process never has more bytes on disk than it counts.
  */
-void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count counted);
+void heddle_body_writer_close(int fd, heddle_body_disk_count counted);
 /* Called when the loop opens the message of a spool. */
 void heddle_body_writer_deliver(heddle_loop_message *message);
 void heddle_body_spool_free(heddle_body_spool *spool);

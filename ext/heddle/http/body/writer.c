@@ -19,51 +19,33 @@ static struct {
 
 /* -- files; on the writer's thread -------------------------------------------------------------------------------- */
 
-/*
- * Called after a failed write. If the disk or the user's quota is full, closes the kept files, and returns true: then
- * the caller tries again.
- */
-static bool make_room_on_disk(int error)
-{
-    if ((error != ENOSPC && error != EDQUOT) || !heddle_body_files_any_spare())
-        return false;
-    heddle_body_files_close_spares();
-    return true;
-}
-
 /* Returns 0 or an errno. */
 static int write_buffer(heddle_body_spool *spool)
 {
-    if (!spool->file) {
-        int error = heddle_body_file_open(spool->folder, &spool->file);
-        if (error && make_room_on_disk(error))
-            error = heddle_body_file_open(spool->folder, &spool->file);
-        if (error)
-            return error;
-        spool->file->address = spool->counted.address;
-        spool->awaits_file = false; /* the file is counted now */
+    if (spool->fd < 0) {
+        int fd = heddle_body_file_open(spool->folder);
+        if (fd < 0)
+            return -fd;
+        spool->fd = fd;
+        spool->awaits_file = false;
     }
     size_t done = 0;
     while (done < spool->used) {
-        ssize_t bytes = pwrite(spool->file->fd, spool->buffer + done, spool->used - done, (off_t)(spool->size + done));
+        ssize_t bytes = pwrite(spool->fd, spool->buffer + done, spool->used - done, (off_t)(spool->size + done));
         int error = bytes == 0 ? EIO : bytes < 0 ? errno : 0;
-        if (error && error != EINTR && !make_room_on_disk(error)) {
-            spool->file->failed = true;
+        if (error && error != EINTR)
             return error;
-        }
         if (bytes > 0)
             done += (size_t)bytes;
     }
     spool->size += done;
-    if (spool->size > spool->file->size)
-        spool->file->size = spool->size;
     spool->used = 0;
     return 0;
 }
 
 static void close_job_file(heddle_body_job *job)
 {
-    heddle_body_file_release(job->file);
+    heddle_body_file_close(job->fd, job->address);
     free(job);
 }
 
@@ -86,23 +68,6 @@ static void write_spool(heddle_body_spool *spool)
     spool->owner.post(spool->owner.loop, &spool->message);
 }
 
-/* Called with the lock held; releases it while it waits. After a time without jobs it closes the kept files. */
-static void await_work(void)
-{
-    writer.idle = true;
-    if (heddle_body_files_any_spare()) {
-        struct timespec until = heddle_clock_after(HEDDLE_CONDITION_CLOCK, HEDDLE_BODY_FILES_SPARE_TIME);
-        if (pthread_cond_timedwait(&writer.work, &writer.lock, &until) == ETIMEDOUT && !writer.first) {
-            pthread_mutex_unlock(&writer.lock);
-            heddle_body_files_close_spares();
-            pthread_mutex_lock(&writer.lock);
-        }
-    } else {
-        pthread_cond_wait(&writer.work, &writer.lock);
-    }
-    writer.idle = false;
-}
-
 static void *run_writer(void *unused)
 {
 #ifdef __linux__
@@ -112,7 +77,9 @@ static void *run_writer(void *unused)
     for (;;) {
         heddle_body_job *job = writer.first;
         if (!job) {
-            await_work();
+            writer.idle = true;
+            pthread_cond_wait(&writer.work, &writer.lock);
+            writer.idle = false;
             continue;
         }
         HEDDLE_QUEUE_REMOVE(&writer, job);
@@ -166,23 +133,23 @@ int heddle_body_writer_submit(heddle_body_spool *spool)
     return enqueue_job(&spool->job) ? 0 : -EAGAIN;
 }
 
-void heddle_body_writer_close(heddle_body_file *file, heddle_body_disk_count counted)
+void heddle_body_writer_close(int fd, heddle_body_disk_count counted)
 {
     heddle_body_disk_release(counted);
-    if (!file)
+    if (fd < 0)
         return;
     heddle_body_job *job = malloc(sizeof(*job));
     if (job)
-        *job = (heddle_body_job){.file = file};
+        *job = (heddle_body_job){.fd = fd, .address = counted.address};
     if (job && enqueue_job(job))
         return;
     free(job);
-    heddle_body_file_close(file);
+    heddle_body_file_close(fd, counted.address);
 }
 
 bool heddle_body_writer_withdraw(heddle_body_spool *spool)
 {
-    heddle_body_file *file = NULL;
+    int fd = -1;
     heddle_body_disk_count counted = {0};
     pthread_mutex_lock(&writer.lock);
     heddle_spool_state state = spool->state;
@@ -191,16 +158,16 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
         HEDDLE_QUEUE_REMOVE(&writer, &spool->job);
     if (state == HEDDLE_SPOOL_WRITTEN) {
         /* Closes the file here, and not when the loop opens the message, because a loop that has ended opens none. */
-        file = spool->file;
+        fd = spool->fd;
         counted = spool->counted;
-        spool->file = NULL;
+        spool->fd = -1;
         spool->counted.bytes = 0;
     }
     if (!ours)
         spool->state = HEDDLE_SPOOL_ENDING;
     pthread_mutex_unlock(&writer.lock);
     if (state == HEDDLE_SPOOL_WRITTEN)
-        heddle_body_writer_close(file, counted);
+        heddle_body_writer_close(fd, counted);
     return ours;
 }
 
@@ -223,19 +190,12 @@ void heddle_body_writer_deliver(heddle_loop_message *message)
 static void before_fork(void)
 {
     pthread_mutex_lock(&writer.lock);
-    heddle_body_files_before_fork();
     heddle_body_disk_before_fork();
 }
 
-/* The child may read the bodies that the application has, so their files must not be reused for other bodies. */
 static void after_fork_in_parent(void)
 {
-    for (heddle_body_spool *spool = writer.all; spool; spool = spool->next) {
-        if (spool->kept && spool->file)
-            spool->file->shared = true;
-    }
     heddle_body_disk_after_fork(false);
-    heddle_body_files_after_fork(false, 0);
     pthread_mutex_unlock(&writer.lock);
 }
 
@@ -250,21 +210,19 @@ static void after_fork_in_child(void)
         spool->inherited = true;
         spool->awaits_file = false;
         spool->state = HEDDLE_SPOOL_FILLING;
-        spool->counted.bytes = 0;
-        if (!spool->kept && spool->file) {
-            close(spool->file->fd); /* the records leak: a child must not call free here */
-            spool->file = NULL;
+        spool->counted = (heddle_body_disk_count){0};
+        if (!spool->kept && spool->fd >= 0) {
+            close(spool->fd);
+            spool->fd = -1;
         }
-        inherited += spool->file != NULL;
-        if (spool->file)
-            spool->file->address = 0;
+        inherited += spool->fd >= 0;
     }
     for (heddle_body_job *job = writer.first; job; job = job->next) {
         if (!job->spool)
-            close(job->file->fd);
+            close(job->fd); /* the record leaks: a child must not call free here */
     }
     heddle_body_disk_after_fork(true);
-    heddle_body_files_after_fork(true, inherited);
+    heddle_body_files_after_fork(inherited);
     writer.first = writer.last = NULL;
     writer.running = writer.idle = false;
     pthread_mutex_init(&writer.lock, NULL);
