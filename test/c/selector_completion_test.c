@@ -12,12 +12,12 @@ static int submit(noting_waiter *waiter, heddle_operation operation)
 
 static heddle_operation reading(int fd, void *buffer, uint32_t length, int64_t offset)
 {
-    return (heddle_operation){HEDDLE_OPERATION_READ, fd, buffer, length, offset};
+    return (heddle_operation){false, fd, buffer, length, offset};
 }
 
 static heddle_operation writing(int fd, void *buffer, uint32_t length, int64_t offset)
 {
-    return (heddle_operation){HEDDLE_OPERATION_WRITE, fd, buffer, length, offset};
+    return (heddle_operation){true, fd, buffer, length, offset};
 }
 
 static int temporary_file(void)
@@ -190,83 +190,6 @@ static void close_ends_running_operations(void)
     close_both(fds);
 }
 
-/* -- children ---------------------------------------------------------------------------------------------------- */
-
-static heddle_operation waiting_for(pid_t child, siginfo_t *info, int options)
-{
-    return (heddle_operation){HEDDLE_OPERATION_WAITID, child, info, P_PID, options};
-}
-
-static pid_t start_child(int status, int go)
-{
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        char byte;
-        if (go >= 0 && read(go, &byte, 1) != 1)
-            _exit(99);
-        _exit(status);
-    }
-    return child;
-}
-
-static void a_child_is_waited_for(void)
-{
-    int go[2];
-    open_selector();
-    MUST(pipe(go));
-    pid_t child = start_child(7, go[0]);
-    siginfo_t *info = calloc(1, sizeof(*info));
-    noting_waiter waiter = {.base.fn = note};
-    int result = submit(&waiter, waiting_for(child, info, WEXITED | WNOWAIT));
-    if (result == -ENOSYS)
-        SKIP("this kernel has no waitid in io_uring (6.7)");
-    CHECK_EQUAL(0, result);
-    settle();
-    CHECK_EQUAL(0, waiter.calls);
-    put_byte(go[1]);
-    TURN_UNTIL(waiter.calls);
-    CHECK_EQUAL(0, waiter.result);
-    CHECK_EQUAL(child, info->si_pid);
-    CHECK_EQUAL(CLD_EXITED, info->si_code);
-    CHECK_EQUAL(7, info->si_status);
-
-    /* WNOWAIT left it to be reaped. */
-    int status;
-    CHECK_EQUAL(child, waitpid(child, &status, WNOHANG));
-    CHECK_EQUAL(7, WEXITSTATUS(status));
-    CHECK_EQUAL(0, submit(&waiter, waiting_for(child, info, WEXITED | WNOWAIT)));
-    TURN_UNTIL(waiter.calls == 2);
-    CHECK_EQUAL(-ECHILD, waiter.result);
-    free(info);
-    close_both(go);
-    close_selector();
-}
-
-static void waiting_for_a_child_is_cancelled(void)
-{
-    int go[2];
-    open_selector();
-    MUST(pipe(go));
-    pid_t child = start_child(0, go[0]);
-    siginfo_t *info = calloc(1, sizeof(*info));
-    noting_waiter waiter = {.base.fn = note};
-    int result = submit(&waiter, waiting_for(child, info, WEXITED | WNOWAIT));
-    if (result == -ENOSYS)
-        SKIP("this kernel has no waitid in io_uring (6.7)");
-    settle();
-    operations->cancel(selector, &waiter.base);
-    TURN_UNTIL(waiter.calls);
-    CHECK_EQUAL(-ECANCELED, waiter.result);
-    free(info);
-    put_byte(go[1]);
-    CHECK_EQUAL(child, waitpid(child, NULL, 0));
-    settle();
-    CHECK_EQUAL(1, waiter.calls);
-    close_both(go);
-    close_selector();
-}
-
 static const behaviour BEHAVIOURS[] = {
     {"a file is written and read", a_file_is_written_and_read, true},
     {"the file's own position is used and moved", position_of_the_file_is_used_and_moved, true},
@@ -275,8 +198,6 @@ static const behaviour BEHAVIOURS[] = {
     {"second or late cancellation does nothing", second_or_late_cancellation_does_nothing, true},
     {"operation on a closed descriptor fails", operation_on_a_closed_descriptor_fails, true},
     {"close ends running operations", close_ends_running_operations, true},
-    {"a child is waited for", a_child_is_waited_for, true},
-    {"waiting for a child is cancelled", waiting_for_a_child_is_cancelled, true},
 };
 
 int main(int argc, char **argv)

@@ -111,7 +111,7 @@ static void completion_stays_with_the_parent(void)
     MUST(pipe(child_fds));
     child_buffer = calloc(1, 8);
     noting_waiter waiter = {.base.fn = note};
-    heddle_operation operation = {HEDDLE_OPERATION_READ, child_fds[0], child_buffer, 8, -1};
+    heddle_operation operation = {false, child_fds[0], child_buffer, 8, -1};
     CHECK_EQUAL(0, operations->submit(selector, &waiter.base, &operation));
     in_a_child(abandon_with_a_read_under_way);
     settle();

@@ -1,12 +1,8 @@
-/*
- * The hook process_wait. It waits by pidfd, or by io_uring's waitid; it uses no thread, and reaps only the requested
- * child.
- */
+/* The hook process_wait. It waits for one child's end by pidfd, and for others in a thread. */
 
 #include "scheduler/hooks.h"
 #include "scheduler/wait_in_place.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -20,7 +16,6 @@ typedef struct {
     heddle_waiter waiter;
     heddle_loop *loop;
     int pid, flags;
-    siginfo_t info;
 } process_waiting;
 
 /* Reaps the child if it has ended. Returns nil if it has not. */
@@ -44,8 +39,6 @@ static VALUE park_for_child(VALUE data)
     heddle_park_wait(&((process_waiting *)data)->park);
     return Qnil;
 }
-
-/* -- one child's end: a descriptor that becomes readable --------------------------------------------------------- */
 
 static VALUE wait_for_pidfd(VALUE data)
 {
@@ -72,7 +65,7 @@ static bool pidfd_wait(process_waiting *wait)
 {
     int fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
     if (fd < 0)
-        return errno == ESRCH; /* if the child is gone, reap_child reports that; else waits in another way */
+        return errno == ESRCH; /* if the child is gone, reap_child reports that; else a thread waits */
     wait->waiter = (heddle_waiter){.fn = note_change, .fd = fd, .events = HEDDLE_READABLE};
     heddle_park_enter(wait->loop, &wait->park);
     heddle_park_waits_for(&wait->park, HEDDLE_SPENT_PROCESS);
@@ -80,31 +73,9 @@ static bool pidfd_wait(process_waiting *wait)
     return true;
 }
 
-/* -- any child, a group, a stop: waitid in the ring, without reaping ---------------------------------------------- */
-
-static bool waitid_wait(process_waiting *wait)
-{
-    idtype_t type = wait->pid > 0 ? P_PID : wait->pid == -1 ? P_ALL : P_PGID;
-    int id = wait->pid > 0 ? wait->pid : wait->pid == -1 ? 0 : wait->pid == 0 ? (int)getpgrp() : -wait->pid;
-    heddle_operation operation = {
-        .code = HEDDLE_OPERATION_WAITID,
-        .fd = id,
-        .length = type,
-        .buffer = &wait->info,
-        .offset = WEXITED | WNOWAIT | (wait->flags & WUNTRACED ? WSTOPPED : 0),
-    };
-    int outcome;
-    return heddle_loop_perform(wait->loop, HEDDLE_SPENT_PROCESS, &operation, &outcome) == 0;
-}
-
 #else
 
 static bool pidfd_wait(process_waiting *wait)
-{
-    return false;
-}
-
-static bool waitid_wait(process_waiting *wait)
 {
     return false;
 }
@@ -130,8 +101,7 @@ static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags)
             heddle_wait_in_place(wait.loop, NULL, 0, heddle_deadline_after(LOOK_AT_CHILD), NULL);
             continue;
         }
-        bool waited = wait.pid > 0 && !(wait.flags & WUNTRACED) && pidfd_wait(&wait);
-        if (!waited && !waitid_wait(&wait))
+        if (wait.pid <= 0 || (wait.flags & WUNTRACED) || !pidfd_wait(&wait))
             return rb_funcall(self, rb_intern("process_wait_in_thread"), 2, pid, flags);
     }
 }

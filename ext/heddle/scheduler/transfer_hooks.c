@@ -179,36 +179,27 @@ static VALUE run_completion(VALUE data)
     return Qnil;
 }
 
-int heddle_loop_perform(heddle_loop *loop, heddle_spent part, const heddle_operation *operation, int *outcome)
-{
-    completion done = {.waiter = {.fn = note_completion, .fd = operation->fd}};
-    heddle_park_enter(loop, &done.park);
-    heddle_park_waits_for(&done.park, part);
-    int result = heddle_loop_submit(loop, &done.waiter, operation);
-    if (result < 0) {
-        heddle_park_leave(&done.park);
-        return result;
-    }
-    rb_ensure(run_completion, (VALUE)&done, heddle_park_leave_ensured, (VALUE)&done.park);
-    *outcome = done.result;
-    return 0;
-}
-
 /* Returns -ENOSYS if this selector has no completions. */
 static ssize_t await_completion(io_transfer *transfer)
 {
     heddle_operation operation = {
-        .code = transfer->write ? HEDDLE_OPERATION_WRITE : HEDDLE_OPERATION_READ,
+        .write = transfer->write,
         .fd = transfer->fd,
         .buffer = transfer->memory,
         .length = transfer->size > INT32_MAX ? INT32_MAX : (uint32_t)transfer->size,
         .offset = transfer->offset,
     };
-    int outcome, result = heddle_loop_perform(transfer->loop, HEDDLE_SPENT_FILE, &operation, &outcome);
-    if (result < 0)
+    completion done = {.waiter = {.fn = note_completion, .fd = transfer->fd}};
+    heddle_park_enter(transfer->loop, &done.park);
+    heddle_park_waits_for(&done.park, HEDDLE_SPENT_FILE);
+    int result = heddle_loop_submit(transfer->loop, &done.waiter, &operation);
+    if (result < 0) {
+        heddle_park_leave(&done.park);
         return result;
+    }
+    rb_ensure(run_completion, (VALUE)&done, heddle_park_leave_ensured, (VALUE)&done.park);
     heddle_io_check_open(transfer->io);
-    return outcome;
+    return done.result;
 }
 
 /*

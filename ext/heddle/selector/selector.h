@@ -50,19 +50,14 @@ struct heddle_waiter {
     heddle_waiter *next, *previous; /* epoll, kqueue, select: the waiters of one descriptor */
 };
 
-typedef enum {
-    HEDDLE_OPERATION_READ,
-    HEDDLE_OPERATION_WRITE,
-    HEDDLE_OPERATION_WAITID,
-} heddle_operation_code;
 
 /* An operation with a completion. The selector owns `buffer` from submit until a callback without HEDDLE_MORE. */
 typedef struct {
-    heddle_operation_code code;
-    int fd;          /* READ, WRITE: the descriptor; WAITID: the id */
-    void *buffer;    /* WAITID: a siginfo_t */
-    uint32_t length; /* WAITID: the kind of id */
-    int64_t offset;  /* -1: the file's own position; WAITID: options */
+    bool write;
+    int fd;
+    void *buffer;
+    uint32_t length;
+    int64_t offset; /* -1: the file's own position */
 } heddle_operation;
 
 typedef struct {
@@ -84,10 +79,7 @@ typedef struct {
     /* On return the waiter is removed and its callback will not be called. */
     void (*disarm)(heddle_selector *selector, heddle_waiter *waiter);
 
-    /*
-     * Submits an operation. Returns -ENOSYS if the system lacks this operation. NULL if the selector has no
-     * completions.
-     */
+    /* Submits an operation. NULL if the selector has no completions. */
     int (*submit)(heddle_selector *selector, heddle_waiter *waiter, const heddle_operation *operation);
     /* Asks for an early end of the operation. The waiter still gets its last event. */
     void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);

@@ -32,7 +32,6 @@ typedef struct {
     heddle_selector base;
     heddle_ring ring;
     pthread_t owner; /* the thread that owns the ring */
-    bool has_waitid;
 
     operation_slot *slots;
     uint32_t slot_count, free_slot;
@@ -209,32 +208,20 @@ static void uring_disarm(heddle_selector *selector, heddle_waiter *waiter)
 static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const heddle_operation *operation)
 {
     uring_selector *self = (uring_selector *)selector;
-    if (operation->code == HEDDLE_OPERATION_WAITID && !self->has_waitid)
-        return -ENOSYS;
     struct io_uring_sqe *sqe = prepare_submission(self, waiter, false);
     if (!sqe)
         return -ENOMEM;
 
     sqe->fd = operation->fd;
     sqe->len = operation->length;
-    switch (operation->code) {
-    case HEDDLE_OPERATION_READ:
-    case HEDDLE_OPERATION_WRITE:
-        sqe->opcode = operation->code == HEDDLE_OPERATION_READ ? HEDDLE_OP_READ : HEDDLE_OP_WRITE;
-        sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
-        sqe->off = (uint64_t)operation->offset;
-        /*
-         * Cancels at once, because at the end of the tick the descriptor's number may belong to another file. A failed
-         * call is repeated at the end of the tick.
-         */
-        heddle_ring_enter(&self->ring, 0, 0);
-        break;
-    case HEDDLE_OPERATION_WAITID:
-        sqe->opcode = HEDDLE_OP_WAITID;
-        sqe->addr2 = (uint64_t)(uintptr_t)operation->buffer;
-        sqe->splice_fd_in = (int32_t)operation->offset; /* the kernel's file_index: waitid's options */
-        break;
-    }
+    sqe->opcode = operation->write ? HEDDLE_OP_WRITE : HEDDLE_OP_READ;
+    sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
+    sqe->off = (uint64_t)operation->offset;
+    /*
+     * Submits at once, because at the end of the tick the descriptor's number may belong to another file. A failed
+     * call is repeated at the end of the tick.
+     */
+    heddle_ring_enter(&self->ring, 0, 0);
     return 0;
 }
 
@@ -440,7 +427,6 @@ static int uring_open(heddle_selector **selector)
         free(self);
         return result;
     }
-    self->has_waitid = heddle_ring_supports(&self->ring, HEDDLE_OP_WAITID);
     self->wakeup = (heddle_wakeup){-1, -1};
     result = heddle_wakeup_open(&self->wakeup);
     if (result == 0) {

@@ -35,7 +35,6 @@ enum {
     HEDDLE_SQ_CQ_OVERFLOW = 1u << 1,
     HEDDLE_SQ_TASKRUN = 1u << 2,
 
-    HEDDLE_REGISTER_PROBE = 8,
     HEDDLE_REGISTER_RING_FDS = 20,
     HEDDLE_UNREGISTER_RING_FDS = 21,
     HEDDLE_REGISTER_SYNC_CANCEL = 24,       /* 6.0 */
@@ -51,7 +50,6 @@ enum {
     HEDDLE_OP_ASYNC_CANCEL = 14,
     HEDDLE_OP_READ = 22,
     HEDDLE_OP_WRITE = 23,
-    HEDDLE_OP_WAITID = 50,                  /* 6.7 */
 };
 
 /* The argument of HEDDLE_REGISTER_SYNC_CANCEL. */

@@ -70,18 +70,6 @@ void heddle_ring_cancel_everything(heddle_ring *ring)
     syscall(__NR_io_uring_register, ring->fd, HEDDLE_REGISTER_SYNC_CANCEL, &everything, 1);
 }
 
-bool heddle_ring_supports(const heddle_ring *ring, unsigned operation)
-{
-    enum { COUNT = 256 };
-    size_t size = sizeof(struct io_uring_probe) + COUNT * sizeof(struct io_uring_probe_op);
-    struct io_uring_probe *probe = calloc(1, size);
-    bool supported = false;
-    if (probe && syscall(__NR_io_uring_register, ring->fd, HEDDLE_REGISTER_PROBE, probe, COUNT) >= 0)
-        supported = operation <= probe->last_op && (probe->ops[operation].flags & IO_URING_OP_SUPPORTED);
-    free(probe);
-    return supported;
-}
-
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
 static int map_ring(heddle_ring *ring, const struct io_uring_params *parameters)

@@ -34,8 +34,6 @@ void heddle_ring_close(heddle_ring *ring);
 /* Called in a forked child. */
 void heddle_ring_abandon(heddle_ring *ring);
 
-bool heddle_ring_supports(const heddle_ring *ring, unsigned operation);
-
 /* Submits the prepared entries. Waits for `minimum` completions, at most for `timeout` ns (< 0: forever). */
 int heddle_ring_enter(heddle_ring *ring, unsigned minimum, int64_t timeout);
 /* Cancels all submitted operations, and returns when they have ended. */
