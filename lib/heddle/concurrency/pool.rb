@@ -111,6 +111,7 @@ module Heddle
     # see {Databases}.
     #
     # @param timeout [Numeric, nil] seconds to wait for a resource; nil: forever
+    # @return what the block returns
     # @raise (see #acquire)
     def with(timeout: @timeout)
       slot = take(timeout, caller_locations(1, 1).first)
