@@ -67,14 +67,15 @@ class ControlCommandsTest < Minitest::Test
 
     refute_predicate status, :success?, "a file that everybody may write to is not run"
     assert_match(/no server runs here/, output)
-    File.write(file("config/heddle.rb"), "contrl 1\n")
+    File.write(file("config/heddle.rb"), "workrs 1\n")
     File.chmod(0o644, file("config/heddle.rb"))
 
     %w[status top stop reload restart].each do |command|
       output, status = heddle(command)
 
       assert_equal 1, status.exitstatus
-      assert_match(%r{\Aheddle: config/heddle\.rb:1: .*contrl.*\n +no server runs here}, output, command)
+      assert_match(%r{\Aheddle: config/heddle\.rb:1: .* workrs\. Did you mean workers\? So the .*\n +no server runs here},
+                   output, command)
     end
   end
 

@@ -56,8 +56,8 @@ module Heddle
       def configured
         Server::Configuration.load.control if own_file?
       rescue Server::ConfigurationError => e
-        @mistake = "#{e.message}. So the address of the control socket is unknown: correct the configuration, or " \
-                   "name the socket with --control unix:path"
+        @mistake = "#{e.message.sub(/[^?]\z/, '\0.')} So the address of the control socket is unknown: correct the " \
+                   "configuration, or name the socket with --control unix:path"
         nil
       end
 
