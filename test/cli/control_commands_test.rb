@@ -74,7 +74,7 @@ class ControlCommandsTest < Minitest::Test
       output, status = heddle(command)
 
       assert_equal 1, status.exitstatus
-      assert_match(%r{\Aheddle: config/heddle\.rb:1: .* workrs\. Did you mean workers\? So the .*\n +no server runs here},
+      assert_match(%r{\Aheddle: config/heddle\.rb:1: .* workrs\. Did you mean workers\? So .*\n +no server runs here},
                    output, command)
     end
   end

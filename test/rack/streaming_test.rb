@@ -213,6 +213,17 @@ class StreamingTest < Minitest::Test
     assert_empty log.failures
   end
 
+  def test_a_partial_hijack_is_not_called_for_head
+    called = false
+    app = ->(_env) { [200, { "content-type" => "text/x", "rack.hijack" => ->(_) { called = true } }, []] }
+    output = serve(app, HEAD, HEAD, lint: false)
+
+    assert_equal ["HTTP/1.1 200 OK"] * 2, output.scan(%r{^HTTP/1.*(?=\r)})
+    assert_equal 2, output.scan("content-type: text/x").size
+    refute called
+    assert_empty log.failures
+  end
+
   # The head of such an answer is put together twice: other headers may need conversion, and the first of them all.
   def test_a_partial_hijack_beside_headers_that_are_no_strings
     hijack = ->(stream) { stream.write("x") && stream.close }

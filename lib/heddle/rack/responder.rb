@@ -153,8 +153,14 @@ module Heddle
         stream.close
       end
 
-      # The callback owns the stream, and may use it in another thread after it has returned.
+      # The callback owns the stream, and may use it in another thread after it has returned. It is not called for HEAD,
+      # as the body of any other response is not.
       def partial_hijack(hijack, status, headers)
+        if @exchange.head?
+          @response.start(status, headers)
+          return finish
+        end
+
         unless @exchange.received? && @exchange.hijack?
           @response.start(status, headers)
           return hijack_in_place(hijack)
