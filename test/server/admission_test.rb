@@ -128,6 +128,22 @@ class AdmissionTest < Minitest::Test
     assert_operator served.count("/few"), :<, 500
   end
 
+  def test_an_address_that_pipelines_has_its_turns_beside_one_that_does_so_on_more_connections
+    served = []
+    app = lambda do |env|
+      served << env["PATH_INFO"]
+      sleep 0.001
+      [200, {}, []]
+    end
+    serving(app, max_requests: 1, trusted_proxies: []) do
+      many = Array.new(32) { connect_from("127.0.0.66") }
+      few = Array.new(2) { connect_from("127.0.0.67") }
+      [[many, "/many"], [few, "/few"]].each { |sockets, path| sockets.each { |one| 40.times { ask(one, path) } } }
+      few.each { |socket| 40.times { read_answer(socket) } }
+    end
+    assert_operator served.first(240).count("/few"), :>, 60
+  end
+
   def test_an_address_with_half_of_the_queue_is_refused_and_others_are_not
     serving(held, max_requests: 1, queue_limit: 5, trusted_proxies: []) do
       *, refused = asking("/running", "/1", "/2", "/3", "/4", from: "127.0.0.66")

@@ -171,7 +171,9 @@ static void share_next(heddle_sockets *sockets)
         return;
     if (!heddle_connection_acquire(work->connection))
         return; /* another process has the connection */
+    uint32_t round = work->round;
     heddle_ready_list_add(&sockets->ready, work, true);
+    work->round = round; /* it was first, and stays so */
     heddle_connection_release(work->connection);
 }
 

@@ -43,10 +43,23 @@ static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *con
     return connection->round == 0 && rounds->deferred.count && rounds->first_turns-- == 0;
 }
 
-static void begin_turn(heddle_sockets *sockets, heddle_connection *connection)
+/*
+ * Is a deferred item of another address due before this item, by the turns of addresses (ready_list.c)? Otherwise an
+ * address with many connections would have as many turns until the next item of an address with few.
+ */
+static bool is_address_passed(const heddle_rounds *rounds, const heddle_work *work)
+{
+    const heddle_work *deferred = heddle_work_of_link(heddle_link_first(&rounds->deferred.head));
+    return deferred && deferred->share && work->share && deferred->share != work->share &&
+           (int32_t)(work->round - deferred->round) > 0;
+}
+
+static void begin_turn(heddle_sockets *sockets, const heddle_work *work)
 {
     heddle_rounds *rounds = &sockets->rounds;
-    if (connection->round == rounds->number || count_first_turn(rounds, connection)) {
+    heddle_connection *connection = work->connection;
+    if (connection->round == rounds->number || is_address_passed(rounds, work) ||
+        count_first_turn(rounds, connection)) {
         rounds->number++;
         release_deferred(sockets);
     }
@@ -75,7 +88,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
         defer_item(sockets, work);
         return false;
     }
-    begin_turn(sockets, connection);
+    begin_turn(sockets, work);
     return true;
 }
 
