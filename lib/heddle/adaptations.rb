@@ -76,7 +76,8 @@ module Heddle
               fibers: true, changes: "an Enumerator has the state of its request; before 8.2, fibers own the " \
                                      "reload lock"),
       Row.new(gem: "activerecord", constant: "ActiveRecord::Base", tried: [">= 7.1", "< 8.3"],
-              changes: "abandoned queries are cancelled; the pool serves in order, and waiting tasks count as load"),
+              changes: "abandoned queries are cancelled; the pool serves tasks in order, and those that wait for it " \
+                       "count as the worker's load"),
       Row.new(gem: "sequel", constant: "Sequel::Database", tried: [">= 5.32", "< 6"],
               changes: "abandoned queries are cancelled, and the pool isolates by fiber"),
       Row.new(gem: "trilogy", constant: "Trilogy", tried: [">= 2.7", "< 3"],

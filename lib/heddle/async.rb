@@ -27,7 +27,7 @@ module Heddle
 
     class << self
       # @api private
-      # Only prints a warning if the core of the installed async differs from the one that this code was written for.
+      # Installs nothing, and prints a warning, if the installed async lacks methods that this code needs.
       # @return [void]
       def install
         missing = NEEDED.reject { |name| ::Async::Task.private_method_defined?(name) }

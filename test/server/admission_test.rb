@@ -458,6 +458,7 @@ class AdmissionTest < Minitest::Test
 
     refute_match(/answered with 503: the server is busy/, output.string)
     assert_match(/busy: 1 request runs at once \(max_requests\), and 2 wait/, told[0])
-    assert_match(/busy: \d+ requests? w\w+ answered with 503 \(in total \d+ because the queue was full, and 0/, told[1])
+    assert_match(/busy: \d+ requests? w\w+ answered with 503 \(since the start, \d+ because the queue was full, and 0/,
+                 told[1])
   end
 end

@@ -23,7 +23,7 @@ class ThreadGuardTest < Minitest::Test
 
       assert_equal %w[own own own], requests.map(&:value)
     end
-    assert_match(/#{__FILE__}:\d+:in .* raised ThreadGuardTest::Intruder \(from outside\) in the thread/, all_lines)
+    assert_match(/#{__FILE__}:\d+:in .* raised ThreadGuardTest::Intruder \(from outside\) in a thread/, all_lines)
   end
 
   def test_exception_of_another_thread_reaches_no_computing_request
@@ -76,7 +76,7 @@ class ThreadGuardTest < Minitest::Test
       assert_equal "own", request.value
       assert @thread.join(PATIENCE)
     end
-    assert_includes all_lines, "killed the thread of a loop that serves: stopping"
+    assert_includes all_lines, "killed a thread whose loop serves requests: the server stops"
   end
 
   def test_exception_that_a_request_raises_in_its_own_thread_is_its_own

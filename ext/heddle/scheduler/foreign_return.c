@@ -3,7 +3,7 @@
 #include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
 
-/* Ruby returns the stack of a fiber if the fiber ends by a switch to the fiber that last switched to it. */
+/* Ruby frees a fiber's stack for reuse if the fiber ends by a switch to the fiber that last switched to it. */
 static void switch_to_ending(heddle_loop *loop)
 {
     while (loop->switching.ending) {
@@ -15,15 +15,15 @@ static void switch_to_ending(heddle_loop *loop)
     }
 }
 
-/* Has Fiber#transfer left the current fiber, without a switch back? */
+/* Was the current fiber left by Fiber#transfer, and not switched back to? */
 static bool is_current_left(const heddle_loop *loop)
 {
     if (!loop->current || loop->switching.left_by_wait || loop->current == &loop->implicit || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
     /*
-     * In a forked child the loop runs in the fiber that called fork, or in a fiber that it had resumed: the parent's
-     * loop never continues.
+     * In a forked child the loop runs in the fiber that called fork, or in one which that fiber had resumed. The
+     * parent's loop never continues there.
      */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));
@@ -43,9 +43,7 @@ void heddle_foreign_return(heddle_loop *loop)
     while (is_current_left(loop)) {
         VALUE fiber = loop->current->fiber, value = loop->switching.returned;
         prepare_switch(loop, fiber);
-        /*
-         * Raises FiberError if the fiber has resumed another one: only exceptions can be delivered to that other fiber.
-         */
+        /* Raises FiberError if the fiber has resumed another one, which can't get a value, only an exception. */
         loop->switching.returned = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_unlock(loop);
         switch_to_ending(loop);
@@ -62,7 +60,7 @@ static VALUE deliver_error(VALUE data)
 {
     delivery *self = (delivery *)data;
     heddle_loop *loop = self->loop;
-    VALUE fiber = loop->current->fiber, error = self->error; /* Ruby 4.0 declares its argument without const */
+    VALUE fiber = loop->current->fiber, error = self->error; /* rb_fiber_raise of Ruby 4.0 takes it without const */
     prepare_switch(loop, fiber);
     /* If the fiber has resumed another one, Ruby raises the exception in that other fiber. */
     loop->switching.returned = rb_fiber_raise(fiber, 1, &error);

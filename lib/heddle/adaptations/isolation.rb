@@ -4,8 +4,8 @@ module Heddle
   module Adaptations
     # Gives each request its own copy of chosen thread variables. Gems that keep a request's state by
     # `Thread#thread_variable_set` rely on one request for each thread; here many requests run in fibers of one thread.
-    # A request's values are kept in the storage of its fiber. The fibers that it starts see them, other threads do not,
-    # and they end with the request.
+    # A request's values are kept in the storage of its fiber. The fibers that it starts see the values, other threads
+    # don't, and the values end with the request.
     #
     # Other variables, those of other threads, and all variables outside of a loop stay as they are.
     module Isolation

@@ -64,7 +64,7 @@ module Heddle
       def close = @scheduler.scheduler_close
       alias scheduler_close close
 
-      # True if this signal was raised before: both the task and its scope raise a signal here.
+      # True if this signal was raised before. A signal comes twice: from the task and from the task's scope.
       #
       # @api private
       def raised?(signal) = @signal.equal?(signal)
@@ -114,8 +114,8 @@ module Heddle
         @waiting = nil
       end
 
-      # Prepended to Heddle's tasks: a reactor runs until every task of its tree has ended, those that stand for a
-      # Heddle task included.
+      # Prepended to Heddle's tasks, so that each ends the task that stands for it in async's tree: a reactor runs until
+      # all tasks of that tree have ended.
       module TaskEnd
         private
 
@@ -126,7 +126,7 @@ module Heddle
         end
       end
 
-      # For the scheduler of a reactor: closing it ends its tasks, and does not wait for them.
+      # For the scheduler of a reactor: closing it cancels its tasks instead of waiting for them.
       module Closing
         # Does the same as {TaskEnd} for the fibers of `Fiber.schedule`.
         def fiber(*, **, &block)

@@ -2,8 +2,9 @@
 
 module Heddle
   module Cable
-    # The subscriptions of a socket. Streams go from the fan-out to the socket, framed for the identifier of their
-    # channel. Other messages wait in one queue with the client's, and are passed to callbacks one at a time.
+    # The subscriptions of a socket. A stream's messages go from the fan-out straight to the socket, each wrapped with
+    # the identifier of its channel. Other messages wait in one queue with the messages of the client, and reach
+    # callbacks one at a time.
     class Topics
       # A stream. Equal envelopes are the same String, so that a message is encoded once for all sockets.
       Stream = Struct.new(:topic, :envelope)
@@ -79,8 +80,8 @@ module Heddle
         stream
       end
 
-      # Streams that the block asks for begin when it has ended, so that the client gets the confirmation first. They
-      # continue after the messages that existed when they were asked for.
+      # Streams that the block asks for begin when it has ended, so that the client gets the confirmation first. Their
+      # first message is the first one that was published after the block had asked for them.
       # @param history [History, nil] what the client asks for
       # @return [void]
       def hold(history = nil)
@@ -104,7 +105,7 @@ module Heddle
 
       # @param stream [Stream]
       # @param since [String, nil] a position
-      # @return [String, false, nil] false: the client knows that messages are lost
+      # @return [String, false, nil] see Client#subscribe; false: messages are lost, and the client was told
       def begin_stream(stream, since) = @client.subscribe(stream.topic, as: @form, since:, envelope: stream.envelope)
 
       # @param topic [String]

@@ -33,7 +33,7 @@ module Heddle
         thread_failed: "{thread} ended with {error}< ({place})>. Its abort_on_exception is ignored, because that " \
                        "setting would raise the error in a request",
         websocket_failed: "closing a WebSocket because {callback} failed: {error}",
-        websocket_not_moved: "closing a WebSocket because it can't be moved: {callback} {reason}",
+        websocket_not_moved: "closing a WebSocket that can't be moved to another worker: {callback} {reason}",
         worker_boot_failed: "{role} {worker}< (pid {pid})> has ended before it could serve: {reason}; " \
                             "starting another {delay:delay}",
         worker_failed: "worker {worker} failed: {error}",
@@ -47,9 +47,9 @@ module Heddle
                          "trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
-        callback_switch: "another fiber runs during a callback of {library}, made by {caller}, at {place}. If that " \
-                         "fiber calls {library}, too, the calls mix up the state that {library} keeps per thread<; " \
-                         "{advice}>",
+        callback_switch: "another fiber runs while {library}, called by {caller}, calls back the code at {place}. If " \
+                         "that fiber calls {library}, too, the calls mix up the state that {library} keeps per " \
+                         "thread<; {advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, and " \
                                  "browsers warn about it",
@@ -64,8 +64,8 @@ module Heddle
                                        "and each further machine opens as many. Make the pool smaller, or see " \
                                        "docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
-        exception_dropped: "{place} raised {error} in the thread of a loop that serves. It was dropped: all requests " \
-                           "of that loop share the thread, and any of them may be running. To end one " \
+        exception_dropped: "{place} raised {error} in a thread whose loop serves requests. It was dropped: all " \
+                           "requests of that loop share the thread, and any of them may be running. To end one " \
                            "request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "runs one",
@@ -99,8 +99,8 @@ module Heddle
                               "skipped silently. Give each program its own `?name=` in the URL of the option pubsub",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
-        queue_rejected: "busy: {requests:request was|requests were} answered with 503 (in total {full} because the " \
-                        "queue was full, and {late} because they had waited for too long)",
+        queue_rejected: "busy: {requests:request was|requests were} answered with 503 (since the start, {full} " \
+                        "because the queue was full, and {late} because they had waited for too long)",
         refork_failed: "refork failed: {reason}; keeping the current workers",
         request_timed_out: "{method} {path} exceeded request_timeout ({timeout:seconds})<, in {place}>",
         requests_cut_off: "stopping with {requests:request} unanswered< after {timeout:seconds}>" \
@@ -118,8 +118,8 @@ module Heddle
         stop_now_requested: "stopping at once ({source})",
         temporary_folder_missing: "no folder for temporary files is writable: request bodies that don't fit into " \
                                   "memory get 503. Set TMPDIR to a writable folder",
-        thread_kill_refused: "{place} killed the thread of a loop that serves: stopping when running requests are " \
-                             "answered",
+        thread_kill_refused: "{place} killed a thread whose loop serves requests: the server stops when running " \
+                             "requests are answered",
         threads_not_forked: "workers run without {threads:thread} that the application started while it was loaded: " \
                             "{places}. Start these threads in worker_boot (docs/threads.md)",
         trace_not_written: "can't write {file}: {error}",

@@ -26,8 +26,8 @@ module Heddle
                           "error."),
       Option.new(name: :account, unit: :list, argument: "PATHS", none: "off", default: %w[on],
                  example: 'account "/checkout", "/admin"',
-                 text: "measure how each request spends its time; values are on, off, or paths, whose responses also " \
-                       "report it in the header Server-Timing",
+                 text: "measure how requests spend their time: on or off; with paths on, and responses of these " \
+                       "paths report it in the header Server-Timing",
                  reason: "Set a path to see in the browser why its requests are slow",
                  details: "A path includes all paths below it; / stands for all requests. The header reveals details " \
                           "of the server to clients. See [Why is it slow](observability.md#why-is-it-slow)."),

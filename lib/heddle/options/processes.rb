@@ -76,14 +76,14 @@ module Heddle
                  details: "Docker, Kubernetes and Kamal kill a server after 10 or 30 s unless they are configured " \
                           "otherwise."),
       Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
-                 text: "kill and replace a worker after this long without a heartbeat; slow requests don't count; 0 " \
-                       "for never",
+                 text: "kill and replace a worker whose loop was blocked for this long; requests that wait don't " \
+                       "block it; 0 for never",
                  reason: "Raise it when one call may block the loop for longer; lower it to recover sooner",
-                 details: "The worker's loop sends the heartbeat; it can't while a call blocks it."),
+                 details: "The worker's loop sends a heartbeat; it can't while a call blocks it."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
-                 text: "replace each worker that uses more memory than this; with 0, the largest worker is replaced " \
-                       "when all processes together exceed memory_limit",
+                 text: "replace each worker that uses more memory than this; with 0, the largest worker, when all " \
+                       "processes together exceed the option memory_limit",
                  reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \

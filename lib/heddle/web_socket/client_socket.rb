@@ -155,7 +155,7 @@ module Heddle
       end
 
       def own_field(name, value)
-        raise ArgumentError, "headers: #{name} is the handshake's own" if RESERVED.match?(name)
+        raise ArgumentError, "headers: the handshake sets #{name}" if RESERVED.match?(name)
 
         [name.downcase, value]
       end

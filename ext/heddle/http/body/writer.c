@@ -14,7 +14,7 @@ static struct {
     heddle_body_spool *all;
     bool running;
     bool idle; /* its thread waits for a job, or is about to */
-    bool forks_seen_to;
+    bool has_fork_handlers;
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* -- files; on the writer's thread -------------------------------------------------------------------------------- */
@@ -157,7 +157,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     if (state == HEDDLE_SPOOL_QUEUED)
         HEDDLE_QUEUE_REMOVE(&writer, &spool->job);
     if (state == HEDDLE_SPOOL_WRITTEN) {
-        /* Closes the file here, and not when the loop opens the message, because a loop that has ended opens none. */
+        /* Closes the file here, and not when the loop takes the message, because a loop that has ended takes none. */
         fd = spool->fd;
         counted = spool->counted;
         spool->fd = -1;
@@ -200,8 +200,8 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * A child has no writer, and its copies of the files would keep their blocks until it ends. The application can
- * continue to use its own files in the child, as with any open file.
+ * A child has no writer, and the descriptors that it inherits would keep disk space in use until it ends. Files that
+ * the application has taken over stay open in the child, like any other open file.
  */
 static void after_fork_in_child(void)
 {
@@ -231,8 +231,8 @@ static void after_fork_in_child(void)
 void heddle_body_writer_add(heddle_body_spool *spool)
 {
     pthread_mutex_lock(&writer.lock);
-    if (!writer.forks_seen_to)
-        writer.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    if (!writer.has_fork_handlers)
+        writer.has_fork_handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
     HEDDLE_LIST_ADD(writer.all, spool);
     pthread_mutex_unlock(&writer.lock);
 }

@@ -61,7 +61,7 @@ static int reject_target(heddle_rejection *rejection, const char *target, const 
 {
     if (memchr(target, '#', (size_t)(end - target))) {
         return heddle_reject(rejection, BAD_REQUEST,
-                             "the request target has a fragment (#): a client keeps that");
+                             "the request target has a fragment (#), which clients must not send");
     }
     return heddle_reject(rejection, BAD_REQUEST, "the request target has characters that must be percent-encoded");
 }
