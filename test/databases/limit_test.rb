@@ -81,10 +81,11 @@ class ClusterLimitTest < Minitest::Test
     signal("KILL", pid)
     wait_until { !alive?(pid) }
 
-    assert_equal "200", requests(["/query"]).first.value.code, served.output
+    # If the killed worker's query had begun, the database continues it.
+    assert_match(/\A[12]\z/, requests(["/query"]).first.value.body, served.output)
   ensure
     holding&.close
-    PrivatePostgresql.shared.cut_connections("limited") # the database continues the killed worker's query
+    PrivatePostgresql.shared.cut_connections("limited")
   end
 
   private
