@@ -18,7 +18,7 @@ class ConfigurationTest < Minitest::Test
                  error.message)
     error = assert_raises(Heddle::Server::ConfigurationError) { load.call(bind: ["tls://localhost"]).binds }
 
-    assert_match(/\A--bind with TLS does not work in mode ractor: .* take mode :fiber\z/, error.message)
+    assert_match(/\A--bind with TLS does not work in mode ractor: .* set mode :fiber\z/, error.message)
     found = load.call(request_timeout: "1.5")
 
     assert_equal [[], 1.5], [found.protections, found.request_timeout]
