@@ -130,15 +130,19 @@ class AdmissionTest < Minitest::Test
 
   def test_an_address_that_pipelines_has_its_turns_beside_one_that_does_so_on_more_connections
     served = []
+    go = Thread::Queue.new
     app = lambda do |env|
+      go.pop if env["PATH_INFO"] == "/first"
       served << env["PATH_INFO"]
-      sleep 0.001
       [200, {}, []]
     end
     serving(app, max_requests: 1, trusted_proxies: []) do
+      asking("/first")
       many = Array.new(32) { connect_from("127.0.0.66") }
       few = Array.new(2) { connect_from("127.0.0.67") }
       [[many, "/many"], [few, "/few"]].each { |sockets, path| sockets.each { |one| 40.times { ask(one, path) } } }
+      until_statistics { |found| found[:waiting] == 34 }
+      go << true
       few.each { |socket| 40.times { read_answer(socket) } }
     end
     assert_operator served.first(240).count("/few"), :>, 60
