@@ -231,11 +231,11 @@ bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t la
     return false;
 }
 
-uint32_t heddle_scoreboard_count_workers(const heddle_scoreboard *scoreboard)
+uint32_t heddle_scoreboard_count_others(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine)
 {
     uint32_t used = count_used(scoreboard), count = 0;
     for (uint32_t i = 0; i < used; i++)
-        count += GET(scoreboard->slots[i].generation) != 0;
+        count += &scoreboard->slots[i] != mine && GET(scoreboard->slots[i].generation) != 0;
     return count;
 }
 

@@ -33,8 +33,9 @@ typedef struct {
     _Atomic uint32_t pool_changes; /* counts returned shares of pools, and workers that began to wait for one */
     _Atomic uint64_t memory; /* bytes that all processes of the server use; written by the master; 0: not known */
     /*
-     * bytes of request bodies that all workers have on disk. A worker adds to this word first, and then to its slot,
-     * whose bytes the master subtracts when the worker has ended
+     * bytes of request bodies that all workers have on disk. A worker adds to this word before it adds to its slot, and
+     * subtracts from its slot first: the master subtracts the slot's bytes when the worker has ended, and never more
+     * than this word has
      */
     _Atomic uint64_t body_disk;
 } heddle_scoreboard_header;
@@ -117,8 +118,8 @@ bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const he
 /* Is there a worker with clearly fewer requests that run or wait? */
 bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* How many workers have a slot now? */
-uint32_t heddle_scoreboard_count_workers(const heddle_scoreboard *scoreboard);
+/* How many other workers have a slot now? */
+uint32_t heddle_scoreboard_count_others(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
 /* Does a request with this label block a worker now? Never for label 0. */
 bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);

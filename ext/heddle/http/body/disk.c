@@ -27,8 +27,8 @@ static bool fits_address(uint64_t limit, const heddle_body_disk_count *body, uin
     if (!body->address || all + bytes <= limit / 2)
         return true;
     uint64_t held = by_address[body->address - 1];
-    uint32_t processes = disk.slot ? heddle_scoreboard_count_workers(disk.scoreboard) : 1;
-    return held == body->bytes || held + bytes <= limit / 2 / processes;
+    uint32_t others = disk.slot ? heddle_scoreboard_count_others(disk.scoreboard, disk.slot) : 0;
+    return held == body->bytes || held + bytes <= limit / 2 / (others + 1);
 }
 
 static bool fits(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes, uint64_t all)
@@ -64,8 +64,8 @@ bool heddle_body_disk_has_room(const heddle_body_disk_count *body, uint64_t byte
 void heddle_body_disk_release(heddle_body_disk_count body)
 {
     pthread_mutex_lock(&disk.lock);
-    atomic_fetch_sub(disk.all, body.bytes);
     add_bytes(body.address, -body.bytes);
+    atomic_fetch_sub(disk.all, body.bytes);
     pthread_mutex_unlock(&disk.lock);
 }
 
