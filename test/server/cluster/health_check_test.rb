@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "heddle/server"
+require "io/nonblock"
+require "timeout"
 
 # Which workers are checked, without processes.
 class ClusterHealthCheckTest < Minitest::Test
@@ -106,6 +108,33 @@ class ClusterHealthCheckTest < Minitest::Test
 
     assert_equal [["KILL"]] * 2, @fleet.workers.map(&:signals)
     assert_equal 2, @lines.size
+  end
+
+  def test_a_worker_whose_report_of_a_crash_hangs_is_ended_by_a_crash_signal
+    watched = watch(worker_timeout: 60)
+    @fleet.workers.each { |worker| worker.pid = Process.pid }
+    @fleet.workers.first.pid = crashed = crash_without_a_reader
+    look(watched, 10.0)
+
+    assert_empty @fleet.workers.flat_map(&:signals)
+    2.times { look(watched, 11.0) }
+
+    assert_equal [["ABRT"], []], @fleet.workers.map(&:signals)
+    assert_equal "native code has crashed, and Ruby's report of the crash hangs", @fleet.workers.first.reason
+    Process.kill("ABRT", crashed)
+
+    assert_equal Signal.list["ABRT"], Process.wait2(crashed).last.termsig
+  end
+
+  # @return [Integer] a process that hangs in the report of its crash, because nobody reads it
+  def crash_without_a_reader
+    @reader, writer = IO.pipe
+    nil until writer.write_nonblock("." * 65_536, exception: false) == :wait_writable
+    writer.nonblock = false
+    pid = spawn(RbConfig.ruby, "--disable=gems", "-e", "Process.kill(:BUS, $$)", err: writer)
+    writer.close
+    Timeout.timeout(60) { Thread.pass until Cluster::ExitReason.reporting_crash?(pid) }
+    pid
   end
 
   def test_a_worker_that_does_not_end_in_time_is_killed

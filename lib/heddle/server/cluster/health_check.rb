@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Checks the workers once a second: for a missing heartbeat, and for an overdue end.
+      # Checks the workers once a second: for a missing heartbeat, a crash whose report hangs, and an overdue end.
       class HealthCheck
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5
@@ -11,7 +11,10 @@ module Heddle
         BOOT_TIMEOUT = 60
         # Seconds that a stuck worker has to report its running requests before it is killed.
         REPORT_TIMEOUT = 0.5
-        private_constant :PING_INTERVAL, :BOOT_TIMEOUT, :REPORT_TIMEOUT
+        # Seconds without a message after which Ruby's report of a crash is taken to hang. It allocates memory, and so
+        # waits forever if malloc was what crashed.
+        CRASH_TIMEOUT = 10
+        private_constant :PING_INTERVAL, :BOOT_TIMEOUT, :REPORT_TIMEOUT, :CRASH_TIMEOUT
 
         # @param fleet [Fleet]
         # @param log [#event]
@@ -46,10 +49,18 @@ module Heddle
         def check_worker(worker, now)
           timeout = worker.mold.configuration.worker_timeout
           timeout = [timeout, BOOT_TIMEOUT].max unless timeout == 0 || worker.serving?
+          silent = now - worker.last_message_at
           if worker.deadline && now > worker.deadline then kill_late(worker)
-          elsif !worker.ending? && !worker.reason && timeout > 0 && now - worker.last_message_at > timeout
-            kill_stuck(worker, now - worker.last_message_at)
+          elsif worker.reason then nil
+          elsif silent > CRASH_TIMEOUT && worker.pid && ExitReason.reporting_crash?(worker.pid) then end_crashed(worker)
+          elsif !worker.ending? && timeout > 0 && silent > timeout then kill_stuck(worker, silent)
           end
+        end
+
+        # By the signal that counts as a crash.
+        def end_crashed(worker)
+          worker.reason = "native code has crashed, and Ruby's report of the crash hangs"
+          worker.kill("ABRT")
         end
 
         def kill_late(worker)
