@@ -41,7 +41,10 @@ class FuzzTest < Minitest::Test
 
     refute found_nothing, "it was not found: #{output}"
     assert_match(/heap-buffer-overflow/, output)
-    assert_match(/the input is in/, output)
+    input = Dir["#{output[/the input is in (\S+)\*/, 1]}*"].first
+
+    assert_match(/bug![\x80-\xFF]/n, File.binread(input))
+    assert_operator File.size(input), :<=, 1024, "the driver's buffer and not the input"
   ensure
     FileUtils.rm_f(output.to_s[/the input is in (\S+)\*/, 1]&.then { |path| Dir["#{path}*"] } || [])
   end

@@ -36,6 +36,13 @@ static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_
     return true;
 }
 
+/* Does the line after the first one start with white space? There is no field line that it continues. */
+static bool folds_first_line(const heddle_field_lines *lines, uint32_t start, size_t size)
+{
+    const char *end = lines->bytes + size, *line_end = memchr(lines->bytes + start, '\n', size - start);
+    return lines->unfold && line_end && line_end + 1 < end && heddle_is_space(line_end[1]);
+}
+
 /*
  * Returns the start of the line that has the byte at `at`, or the place where the search ended. A folded line is part
  * of the line before it.
@@ -53,7 +60,8 @@ bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t 
 {
     const char *bytes = lines.bytes, *end = bytes + size;
     lines.room = (unsigned)heddle_least(lines.room, limits->header_count);
-    if (passes_limits(bytes, start, size, seen, limits) || exceeds_lines(&lines, start, size, seen))
+    if (passes_limits(bytes, start, size, seen, limits) || exceeds_lines(&lines, start, size, seen) ||
+        folds_first_line(&lines, start, size))
         return true;
     lines.end = (uint32_t)size;
     size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = find_line_start(&lines, seen, nearest);
