@@ -23,7 +23,7 @@ class StructureTest < Minitest::Test
   # The one assignment of each is in the function that checks it.
   ASSIGNMENTS = { /\bh1->stage = / => 1, /\bsession->stage = (?!is_client)/ => 1, /\bsession->drain_stage = / => 1,
                   /\bconnection->stage = / => 1, /\bloop->state = / => 1,
-                  /\bexchange->state = (?!HEDDLE_EXCHANGE_SPARE)/ => 1, /\bsocket->state = / => 1,
+                  /\bexchange->state = (?!HEDDLE_EXCHANGE_SPARE)/ => 1, /\bsession->state = / => 1,
                   /\breader->state = / => 1, /\bstream->stage = / => 1 }.freeze
 
   def test_every_state_machine_has_a_table

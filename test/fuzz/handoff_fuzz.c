@@ -2,13 +2,13 @@
 /* ruby: headers */
 
 /*
- * Messages by which connections come from other processes, and the descriptions of sessions in them: whatever comes, each
- * descriptor is handed to the service or closed, and no field is longer than what was received.
+ * Messages by which connections come from other processes, and the descriptions of sessions in them: whatever comes,
+ * each descriptor is handed to the service or closed, and no field is longer than what was received.
  */
 
 #include "fuzz.h"
 
-#include "http/push/words.h"
+#include "http/push/description.h"
 #include "net/sockets.h"
 
 #include <errno.h>
@@ -56,14 +56,14 @@ static unsigned handed;
 static void read_description(const char *bytes, size_t size)
 {
     char *copy = fuzz_copy(bytes, size);
-    heddle_words_reader words = heddle_words_open(copy, size, size ? (uint8_t)copy[0] : 0);
-    for (int i = 0; words.valid && i < 64; i++) {
-        heddle_words_field field = i % 3 ? heddle_words_take(&words) : (heddle_words_field){0};
+    heddle_description_reader fields = heddle_description_open(copy, size, size ? (uint8_t)copy[0] : 0);
+    for (int i = 0; fields.valid && i < 64; i++) {
+        heddle_description_field field = i % 3 ? heddle_description_take(&fields) : (heddle_description_field){0};
         if (i % 3 == 0)
-            PROMISE(heddle_words_take_number(&words, 1000) <= 1000);
+            PROMISE(heddle_description_take_number(&fields, 1000) <= 1000);
         PROMISE(field.size == 0 || (field.bytes >= copy && field.bytes + field.size <= copy + size));
     }
-    PROMISE(!heddle_words_are_complete(&words) || words.valid);
+    PROMISE(!heddle_description_are_complete(&fields) || fields.valid);
     free(copy);
 }
 

@@ -5,7 +5,7 @@
 #include "http/h1/exchange.h"
 #include "http/h2/server/server.h"
 #include "http/request_label.h"
-#include "http/push/event_stream.h"
+#include "http/push/event_text.h"
 #include "http/push/session.h"
 
 /*

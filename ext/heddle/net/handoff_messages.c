@@ -80,9 +80,9 @@ int heddle_connection_send(heddle_connection *connection, int socket, int64_t sh
     return send_message(connection, pieces, count, socket, 0, shared_at);
 }
 
-int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size)
+int heddle_connection_send_session(heddle_connection *connection, int socket, const char *bytes, size_t size)
 {
-    struct iovec pieces[] = {{0}, {.iov_base = (char *)words, .iov_len = size}};
+    struct iovec pieces[] = {{0}, {.iov_base = (char *)bytes, .iov_len = size}};
     return send_message(connection, pieces, 1, socket, FLAG_SESSION, 0);
 }
 
@@ -120,13 +120,13 @@ static int send_idle(heddle_connection *connection, int socket)
 
 static int send_described(heddle_connection *connection, int socket)
 {
-    char words[HEDDLE_SESSION_WORDS];
+    char bytes[HEDDLE_SESSION_DESCRIPTION];
     if (connection->transport.operations != &heddle_plain_transport)
         return 0;
-    ssize_t size = connection->protocol->describe(connection, words);
+    ssize_t size = connection->protocol->describe(connection, bytes);
     if (size < 0)
         return 0;
-    int result = heddle_connection_send_session(connection, socket, words, (size_t)size);
+    int result = heddle_connection_send_session(connection, socket, bytes, (size_t)size);
     if (result < 0)
         return result;
     close(heddle_sockets_detach(connection));

@@ -11,7 +11,7 @@
 
 enum {
     HEDDLE_INPUT_PIECES = 3,
-    HEDDLE_SESSION_WORDS = 2048, /* the largest number of bytes that `describe` writes */
+    HEDDLE_SESSION_DESCRIPTION = 2048, /* the largest number of bytes that `describe` writes */
 };
 
 /*
@@ -78,11 +78,11 @@ struct heddle_protocol {
      */
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
     /*
-     * Writes at most HEDDLE_SESSION_WORDS bytes that describe the session, so that another process can continue it (see
-     * load_session). Returns the number of bytes, or -1 if the session can't be handed off or the connection is gone.
-     * Called in the loop, during a drain. NULL if this protocol's sessions are never handed off in this way.
+     * Writes at most HEDDLE_SESSION_DESCRIPTION bytes that describe the session, so that another process can continue
+     * it (see load_session). Returns the number of bytes, or -1 if the session can't be handed off or the connection is
+     * gone. Called in the loop, during a drain. NULL if this protocol's sessions are never handed off in this way.
      */
-    ssize_t (*describe)(heddle_connection *connection, char *words);
+    ssize_t (*describe)(heddle_connection *connection, char *bytes);
     /*
      * The hashed label of the request that has arrived, even if the request is still in the kernel's buffer; 0 if it is
      * unknown. NULL if there are no labels. Called on any thread that owns the connection, without the GVL.
@@ -123,10 +123,10 @@ typedef struct {
     bool (*is_plaintext)(char first);
     /*
      * Loads the session of a connection that another process has handed off: makes the argument of resume_session from
-     * the String `words`, with the GVL. May wait. Sets `*state` like rb_protect; the caller raises the exception. If it
-     * returns nil, the session ends. NULL if no session of this service can be handed off.
+     * the String `description`, with the GVL. May wait. Sets `*state` like rb_protect; the caller raises the exception.
+     * If it returns nil, the session ends. NULL if no session of this service can be handed off.
      */
-    VALUE (*load_session)(heddle_service *service, VALUE words, int *state);
+    VALUE (*load_session)(heddle_service *service, VALUE description, int *state);
     /* Called instead of choose_protocol. */
     HEDDLE_LAST_USE void (*resume_session)(heddle_connection *connection, VALUE loaded);
     void (*free)(heddle_service *service); /* NULL: the service is static */

@@ -21,54 +21,54 @@ typedef struct {
     /*
      * Allocates what the carrier needs in the session. Returns false without memory. NULL if the carrier needs nothing.
      */
-    bool (*prepare)(heddle_push_session *socket);
+    bool (*prepare)(heddle_push_session *session);
     /*
      * Ends the exchange and begins the session. `status` is the response's; `early`: frames that came with the request
      * over HTTP/2, a String or nil.
      */
-    void (*begin)(heddle_push_session *socket, heddle_exchange_handle *exchange, int status, VALUE early);
+    void (*begin)(heddle_push_session *session, heddle_exchange_handle *exchange, int status, VALUE early);
     /*
      * Queues bytes, and then the String unless it is 0. A long String must be frozen. They are sent in the loop's next
      * tick at the latest. Returns false without memory: then the output ends within a frame. May be called on any
      * thread.
      */
-    bool (*write)(heddle_push_session *socket, const char *bytes, size_t size, VALUE string);
+    bool (*write)(heddle_push_session *session, const char *bytes, size_t size, VALUE string);
     /*
      * Sends as much of a frame as possible at once, and queues the rest. Returns false if the carrier is broken, or
      * without memory. Called in the loop.
      */
-    bool (*send)(heddle_push_session *socket, VALUE frame);
+    bool (*send)(heddle_push_session *session, VALUE frame);
     /* The number of queued bytes. May be called on any thread. */
-    size_t (*pending)(const heddle_push_session *socket);
+    size_t (*pending)(const heddle_push_session *session);
     /* Are more bytes queued than `limit`, or than the carrier allows? May be called on any thread. */
-    bool (*is_full)(const heddle_push_session *socket, uint64_t limit);
+    bool (*is_full)(const heddle_push_session *session, uint64_t limit);
     /*
      * Sends as much as possible now. Returns 0 if nothing is left, -EAGAIN if output is left, or another -errno if the
      * carrier is broken.
      */
-    int (*flush)(heddle_push_session *socket);
+    int (*flush)(heddle_push_session *session);
     /*
      * Reads until there is no input, or the session is no longer open. If heddle_push_must_pause returns true, pauses
      * the session.
      */
-    void (*read)(heddle_push_session *socket);
+    void (*read)(heddle_push_session *session);
     /*
      * Called when the last frame is queued: sends the rest, ends the output, and discards input until the client has
      * ended.
      */
-    void (*end)(heddle_push_session *socket);
+    void (*end)(heddle_push_session *session);
     /* Ends sending and reading. With `abrupt` the client sees that frames are missing. */
-    void (*stop)(heddle_push_session *socket, bool abrupt);
+    void (*stop)(heddle_push_session *session, bool abrupt);
     /* Ends the carrier, which calls heddle_push_drop_carrier. */
-    void (*close)(heddle_push_session *socket);
+    void (*close)(heddle_push_session *session);
     /* Sets the time, ns, at which heddle_push_handle_deadline is called; < 0: never. */
-    void (*set_deadline)(heddle_push_session *socket, int64_t at);
+    void (*set_deadline)(heddle_push_session *session, int64_t at);
     /*
      * Lets the calling fiber wait until some output was sent. Returns false if the carrier is gone. Raises interrupts.
      */
-    bool (*wait_for_room)(heddle_push_session *socket);
+    bool (*wait_for_room)(heddle_push_session *session);
     /* Wakes the fiber that waits in wait_for_room. */
-    void (*wake_writer)(heddle_push_session *socket);
+    void (*wake_writer)(heddle_push_session *session);
 } heddle_push_carrier;
 
 extern const heddle_push_carrier heddle_push_h1_carrier, heddle_push_h2_carrier;

@@ -10,33 +10,33 @@ enum {
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
 /* Feeds received bytes, and keeps the bytes for which the handler's queue has no room. */
-static void feed_scratch(heddle_push_session *socket, char *bytes, size_t size)
+static void feed_scratch(heddle_push_session *session, char *bytes, size_t size)
 {
-    heddle_connection *connection = socket->work.connection;
-    size_t used = socket->framing->feed(socket, bytes, size);
-    if (socket->state <= HEDDLE_PUSH_CLOSING && !heddle_connection_keep_input(connection, bytes + used, size - used))
-        heddle_push_stop_carrier(socket);
+    heddle_connection *connection = session->work.connection;
+    size_t used = session->framing->feed(session, bytes, size);
+    if (session->state <= HEDDLE_PUSH_CLOSING && !heddle_connection_keep_input(connection, bytes + used, size - used))
+        heddle_push_stop_carrier(session);
 }
 
-static void feed_buffered(heddle_push_session *socket)
+static void feed_buffered(heddle_push_session *session)
 {
-    heddle_connection *connection = socket->work.connection;
-    size_t used = socket->framing->feed(socket, connection->input + connection->input_start,
+    heddle_connection *connection = session->work.connection;
+    size_t used = session->framing->feed(session, connection->input + connection->input_start,
                                         heddle_connection_buffered(connection));
-    if (socket->state <= HEDDLE_PUSH_CLOSING)
+    if (session->state <= HEDDLE_PUSH_CLOSING)
         heddle_connection_use_input(connection, used);
 }
 
-static void read_input(heddle_push_session *socket)
+static void read_input(heddle_push_session *session)
 {
-    heddle_connection *connection = socket->work.connection;
-    for (unsigned reads = 0; socket->state <= HEDDLE_PUSH_CLOSING;) {
-        if (heddle_push_must_pause(socket)) {
-            socket->paused = true;
+    heddle_connection *connection = session->work.connection;
+    for (unsigned reads = 0; session->state <= HEDDLE_PUSH_CLOSING;) {
+        if (heddle_push_must_pause(session)) {
+            session->paused = true;
             return;
         }
         if (heddle_connection_buffered(connection)) {
-            feed_buffered(socket);
+            feed_buffered(session);
             continue;
         }
         if (reads++ == READS) {
@@ -50,18 +50,18 @@ static void read_input(heddle_push_session *socket)
             return;
         }
         if (bytes <= 0) { /* the end without a close frame is an error */
-            heddle_push_stop_carrier(socket);
+            heddle_push_stop_carrier(session);
             return;
         }
-        feed_scratch(socket, scratch, (size_t)bytes);
+        feed_scratch(session, scratch, (size_t)bytes);
     }
 }
 
 /* -- output -------------------------------------------------------------------------------------------------------- */
 
-static bool write_output(heddle_push_session *socket, const char *bytes, size_t size, VALUE string)
+static bool write_output(heddle_push_session *session, const char *bytes, size_t size, VALUE string)
 {
-    heddle_connection *connection = socket->work.connection;
+    heddle_connection *connection = session->work.connection;
     heddle_output *output = &connection->output;
     if ((size && !heddle_output_add_bytes(output, bytes, size)) ||
         (string && RSTRING_LEN(string) && !heddle_output_add_string(output, string, 0)))
@@ -71,14 +71,14 @@ static bool write_output(heddle_push_session *socket, const char *bytes, size_t 
 }
 
 /* If the client reads fast enough, a broadcast is one system call for each socket: nothing is copied or queued. */
-static bool send_frame(heddle_push_session *socket, VALUE frame)
+static bool send_frame(heddle_push_session *session, VALUE frame)
 {
-    heddle_connection *connection = socket->work.connection;
+    heddle_connection *connection = session->work.connection;
     ssize_t size = RSTRING_LEN(frame), sent = heddle_connection_send_now(connection, RSTRING_PTR(frame), (size_t)size);
     if (sent < 0)
         return false;
     if (sent == size) {
-        heddle_push_handle_drained(socket);
+        heddle_push_handle_drained(session);
         return true;
     }
     if (!heddle_output_add_string(&connection->output, frame, (size_t)sent))
@@ -87,33 +87,33 @@ static bool send_frame(heddle_push_session *socket, VALUE frame)
     return true;
 }
 
-static size_t count_pending(const heddle_push_session *socket)
+static size_t count_pending(const heddle_push_session *session)
 {
-    return socket->work.connection->output.size;
+    return session->work.connection->output.size;
 }
 
-static bool is_full(const heddle_push_session *socket, uint64_t limit)
+static bool is_full(const heddle_push_session *session, uint64_t limit)
 {
-    return count_pending(socket) > limit;
+    return count_pending(session) > limit;
 }
 
-static int flush_output(heddle_push_session *socket)
+static int flush_output(heddle_push_session *session)
 {
-    heddle_connection *connection = socket->work.connection;
+    heddle_connection *connection = session->work.connection;
     int result = heddle_connection_flush(connection);
     if (result == 0)
         heddle_output_clear(&connection->output); /* an idle socket keeps no output buffer */
     return result;
 }
 
-static bool wait_for_room(heddle_push_session *socket)
+static bool wait_for_room(heddle_push_session *session)
 {
-    return heddle_connection_wait_for(socket->work.connection, HEDDLE_WRITING, -1) != HEDDLE_WAIT_CLOSED;
+    return heddle_connection_wait_for(session->work.connection, HEDDLE_WRITING, -1) != HEDDLE_WAIT_CLOSED;
 }
 
-static void wake_writer(heddle_push_session *socket)
+static void wake_writer(heddle_push_session *session)
 {
-    heddle_connection_wake(socket->work.connection, HEDDLE_BROKEN);
+    heddle_connection_wake(session->work.connection, HEDDLE_BROKEN);
 }
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
@@ -123,60 +123,60 @@ static void wake_writer(heddle_push_session *socket)
  * the reset can overtake that frame. So first the output ends, and the connection is closed when the client has ended
  * its side, too.
  */
-static void discard_input(heddle_push_session *socket)
+static void discard_input(heddle_push_session *session)
 {
-    heddle_connection *connection = socket->work.connection;
+    heddle_connection *connection = session->work.connection;
     ssize_t bytes;
     do {
         bytes = heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH);
-        socket->lingered += bytes > 0 ? (uint64_t)bytes : 0;
-    } while (bytes > 0 && socket->lingered < socket->engine->linger_limit);
+        session->lingered += bytes > 0 ? (uint64_t)bytes : 0;
+    } while (bytes > 0 && session->lingered < session->engine->linger_limit);
     if (bytes == -EAGAIN)
         heddle_connection_want(connection, HEDDLE_READING);
     else
-        heddle_push_stop_carrier(socket);
+        heddle_push_stop_carrier(session);
 }
 
-static void end_output(heddle_push_session *socket)
+static void end_output(heddle_push_session *session)
 {
-    heddle_connection *connection = socket->work.connection;
-    if (!socket->lingers) {
+    heddle_connection *connection = session->work.connection;
+    if (!session->lingers) {
         int result = heddle_connection_flush(connection);
         if (result == -EAGAIN)
             return;
-        bool lingers = socket->framing->reads_frames && socket->engine->linger_timeout != 0;
+        bool lingers = session->framing->reads_frames && session->engine->linger_timeout != 0;
         if (result != 0 || !lingers || heddle_connection_end_output(connection) < 0) {
-            heddle_push_stop_carrier(socket);
+            heddle_push_stop_carrier(session);
             return;
         }
-        socket->lingers = true;
-        heddle_push_set_time_limit(socket, socket->engine->linger_timeout);
+        session->lingers = true;
+        heddle_push_set_time_limit(session, session->engine->linger_timeout);
     }
-    discard_input(socket);
+    discard_input(session);
 }
 
-static void begin_to_end(heddle_push_session *socket)
+static void begin_to_end(heddle_push_session *session)
 {
-    heddle_connection_drop_input(socket->work.connection);
-    end_output(socket);
+    heddle_connection_drop_input(session->work.connection);
+    end_output(session);
 }
 
-static void stop_connection(heddle_push_session *socket, bool abrupt)
+static void stop_connection(heddle_push_session *session, bool abrupt)
 {
-    heddle_connection *connection = socket->work.connection;
+    heddle_connection *connection = session->work.connection;
     if (abrupt)
         heddle_transport_will_reset(&connection->transport);
     heddle_connection_drop_output(connection);
 }
 
-static void close_connection(heddle_push_session *socket)
+static void close_connection(heddle_push_session *session)
 {
-    heddle_sockets_close_connection(socket->work.connection);
+    heddle_sockets_close_connection(session->work.connection);
 }
 
-static void set_deadline(heddle_push_session *socket, int64_t at)
+static void set_deadline(heddle_push_session *session, int64_t at)
 {
-    heddle_connection_set_deadline(socket->work.connection, at);
+    heddle_connection_set_deadline(session->work.connection, at);
 }
 
 static bool is_free(const heddle_exchange_handle *exchange)
@@ -186,9 +186,9 @@ static bool is_free(const heddle_exchange_handle *exchange)
            !connection->waits[HEDDLE_WRITING];
 }
 
-static void begin_on_connection(heddle_push_session *socket, heddle_exchange_handle *exchange, int status, VALUE early)
+static void begin_on_connection(heddle_push_session *session, heddle_exchange_handle *exchange, int status, VALUE early)
 {
-    heddle_h1_change_protocol(exchange->exchange->work.connection, &heddle_push_protocol, socket, status);
+    heddle_h1_change_protocol(exchange->exchange->work.connection, &heddle_push_protocol, session, status);
 }
 
 const heddle_push_carrier heddle_push_h1_carrier = {
@@ -219,47 +219,47 @@ static void begin_socket(heddle_connection *connection)
 
 static void handle_deadline(heddle_connection *connection)
 {
-    heddle_push_session *socket = heddle_push_session_of(connection);
-    heddle_push_hold(socket);
-    heddle_push_handle_deadline(socket);
-    heddle_push_release_hold(socket);
+    heddle_push_session *session = heddle_push_session_of(connection);
+    heddle_push_hold(session);
+    heddle_push_handle_deadline(session);
+    heddle_push_release_hold(session);
 }
 
 static void handle_event(heddle_connection *connection, uint8_t ready)
 {
-    heddle_push_session *socket = heddle_push_session_of(connection);
-    heddle_push_hold(socket);
+    heddle_push_session *session = heddle_push_session_of(connection);
+    heddle_push_hold(session);
     if ((ready & HEDDLE_BROKEN) || connection->error) {
-        heddle_push_stop_carrier(socket);
-    } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && socket->state != HEDDLE_PUSH_FINISHING) {
-        int result = flush_output(socket);
+        heddle_push_stop_carrier(session);
+    } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && session->state != HEDDLE_PUSH_FINISHING) {
+        int result = flush_output(session);
         if (result == 0)
-            heddle_push_handle_drained(socket);
+            heddle_push_handle_drained(session);
         else if (result == -EAGAIN)
-            heddle_push_update_pong(socket);
+            heddle_push_update_pong(session);
         else
-            heddle_push_stop_carrier(socket);
+            heddle_push_stop_carrier(session);
     }
     heddle_connection_wake(connection, ready);
-    if (socket->state == HEDDLE_PUSH_FINISHING)
-        end_output(socket);
-    else if (socket->state != HEDDLE_PUSH_OVER && !socket->paused && !socket->defers_reading)
-        heddle_push_resume_reading(socket);
-    heddle_push_release_hold(socket);
+    if (session->state == HEDDLE_PUSH_FINISHING)
+        end_output(session);
+    else if (session->state != HEDDLE_PUSH_OVER && !session->paused && !session->defers_reading)
+        heddle_push_resume_reading(session);
+    heddle_push_release_hold(session);
 }
 
 static void handle_flushed(heddle_connection *connection)
 {
-    heddle_push_session *socket = heddle_push_session_of(connection);
-    heddle_push_hold(socket);
-    heddle_push_check_overflow(socket);
+    heddle_push_session *session = heddle_push_session_of(connection);
+    heddle_push_hold(session);
+    heddle_push_check_overflow(session);
     if (!connection->output.size) {
         heddle_output_clear(&connection->output);
-        heddle_push_handle_drained(socket);
+        heddle_push_handle_drained(session);
     } else {
-        heddle_push_update_pong(socket);
+        heddle_push_update_pong(session);
     }
-    heddle_push_release_hold(socket);
+    heddle_push_release_hold(session);
 }
 
 static bool is_idle(const heddle_connection *connection)
@@ -274,20 +274,20 @@ static void end_idle(heddle_connection *connection)
 
 static int64_t heard_at(const heddle_connection *connection)
 {
-    const heddle_push_session *socket = heddle_push_session_of(connection);
-    bool busy = socket->state != HEDDLE_PUSH_OPEN || socket->running || heddle_push_has_work(socket);
-    return busy ? INT64_MAX : socket->heard;
+    const heddle_push_session *session = heddle_push_session_of(connection);
+    bool busy = session->state != HEDDLE_PUSH_OPEN || session->running || heddle_push_has_work(session);
+    return busy ? INT64_MAX : session->heard;
 }
 
 /* Closes the socket with the code 1013, after which the client reconnects later. */
 static void yield_room(heddle_connection *connection)
 {
-    heddle_push_session *socket = heddle_push_session_of(connection);
-    heddle_push_hold(socket);
-    socket->retires = true;
-    heddle_push_fail_session(socket, HEDDLE_WEBSOCKET_TRY_AGAIN, "others need the connection");
-    heddle_push_stop_carrier(socket);
-    heddle_push_release_hold(socket);
+    heddle_push_session *session = heddle_push_session_of(connection);
+    heddle_push_hold(session);
+    session->retires = true;
+    heddle_push_fail_session(session, HEDDLE_WEBSOCKET_TRY_AGAIN, "others need the connection");
+    heddle_push_stop_carrier(session);
+    heddle_push_release_hold(session);
 }
 
 static void release_socket(heddle_connection *connection)

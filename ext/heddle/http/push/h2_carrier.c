@@ -6,7 +6,7 @@
 
 struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
-    heddle_push_session *socket;
+    heddle_push_session *session;
     heddle_wait *writer; /* the fiber that waits for room */
     heddle_bytes input; /* received and not consumed yet; the stream's window bounds them */
     size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
@@ -30,17 +30,17 @@ static void count_input(heddle_push_stream *stream)
     stream->counted = size;
 }
 
-static void feed_input(heddle_push_session *socket)
+static void feed_input(heddle_push_session *session)
 {
-    heddle_push_stream *stream = socket->stream;
+    heddle_push_stream *stream = session->stream;
     heddle_bytes *input = &stream->input;
-    while (heddle_bytes_left(input) && socket->state <= HEDDLE_PUSH_CLOSING) {
-        if (heddle_push_must_pause(socket)) {
-            socket->paused = true;
+    while (heddle_bytes_left(input) && session->state <= HEDDLE_PUSH_CLOSING) {
+        if (heddle_push_must_pause(session)) {
+            session->paused = true;
             return;
         }
-        size_t used = socket->framing->feed(socket, input->bytes + input->start, heddle_bytes_left(input));
-        if (socket->state > HEDDLE_PUSH_CLOSING)
+        size_t used = session->framing->feed(session, input->bytes + input->start, heddle_bytes_left(input));
+        if (session->state > HEDDLE_PUSH_CLOSING)
             break; /* unused bytes are discarded */
         input->start += used;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
@@ -49,33 +49,33 @@ static void feed_input(heddle_push_session *socket)
         heddle_bytes_reset(input, 0);
 }
 
-static void read_input(heddle_push_session *socket)
+static void read_input(heddle_push_session *session)
 {
-    heddle_push_stream *stream = socket->stream;
-    feed_input(socket);
+    heddle_push_stream *stream = session->stream;
+    feed_input(session);
     count_input(stream);
-    if (socket->paused)
+    if (session->paused)
         return;
-    if (stream->ended && socket->framing->reads_frames && socket->state <= HEDDLE_PUSH_CLOSING)
-        heddle_push_stop_carrier(socket); /* the end without a close frame is an error */
+    if (stream->ended && session->framing->reads_frames && session->state <= HEDDLE_PUSH_CLOSING)
+        heddle_push_stop_carrier(session); /* the end without a close frame is an error */
 }
 
 /* Feeds an open socket. */
-static void take_frames(heddle_push_session *socket, char *bytes, size_t size)
+static void take_frames(heddle_push_session *session, char *bytes, size_t size)
 {
-    heddle_push_stream *stream = socket->stream;
+    heddle_push_stream *stream = session->stream;
     size_t used = 0;
-    if (!socket->paused && !socket->defers_reading && !heddle_bytes_left(&stream->input)) {
-        used = socket->framing->feed(socket, bytes, size);
-        if (socket->state > HEDDLE_PUSH_CLOSING)
+    if (!session->paused && !session->defers_reading && !heddle_bytes_left(&stream->input)) {
+        used = session->framing->feed(session, bytes, size);
+        if (session->state > HEDDLE_PUSH_CLOSING)
             used = size;
         heddle_h2_tunnel_consume(&stream->tunnel, used);
     }
     if (used == size)
         return;
-    socket->paused |= heddle_push_must_pause(socket);
+    session->paused |= heddle_push_must_pause(session);
     if (!heddle_bytes_add(&stream->input, bytes + used, size - used)) {
-        heddle_push_stop_carrier(socket);
+        heddle_push_stop_carrier(session);
         return;
     }
     count_input(stream);
@@ -85,151 +85,151 @@ static void take_frames(heddle_push_session *socket, char *bytes, size_t size)
 
 static void take_data(heddle_h2_tunnel *tunnel, char *bytes, size_t size)
 {
-    heddle_push_session *socket = stream_of(tunnel)->socket;
-    heddle_push_hold(socket);
-    if (socket->state <= HEDDLE_PUSH_CLOSING) {
-        take_frames(socket, bytes, size);
+    heddle_push_session *session = stream_of(tunnel)->session;
+    heddle_push_hold(session);
+    if (session->state <= HEDDLE_PUSH_CLOSING) {
+        take_frames(session, bytes, size);
     } else {
-        socket->lingered += size;
+        session->lingered += size;
         heddle_h2_tunnel_consume(tunnel, size);
-        if (socket->lingered > socket->engine->linger_limit)
-            heddle_push_stop_carrier(socket);
+        if (session->lingered > session->engine->linger_limit)
+            heddle_push_stop_carrier(session);
     }
-    heddle_push_release_hold(socket);
+    heddle_push_release_hold(session);
 }
 
 static void end_input(heddle_h2_tunnel *tunnel)
 {
     heddle_push_stream *stream = stream_of(tunnel);
-    heddle_push_session *socket = stream->socket;
-    heddle_push_hold(socket);
+    heddle_push_session *session = stream->session;
+    heddle_push_hold(session);
     stream->ended = true;
-    if (socket->state > HEDDLE_PUSH_CLOSING || !heddle_bytes_left(&stream->input))
-        heddle_push_stop_carrier(socket);
-    heddle_push_release_hold(socket);
+    if (session->state > HEDDLE_PUSH_CLOSING || !heddle_bytes_left(&stream->input))
+        heddle_push_stop_carrier(session);
+    heddle_push_release_hold(session);
 }
 
 static void handle_reset(heddle_h2_tunnel *tunnel)
 {
-    heddle_push_session *socket = stream_of(tunnel)->socket;
-    heddle_push_hold(socket);
-    heddle_push_stop_carrier(socket);
-    heddle_push_release_hold(socket);
+    heddle_push_session *session = stream_of(tunnel)->session;
+    heddle_push_hold(session);
+    heddle_push_stop_carrier(session);
+    heddle_push_release_hold(session);
 }
 
 /* -- output -------------------------------------------------------------------------------------------------------- */
 
-static bool write_output(heddle_push_session *socket, const char *bytes, size_t size, VALUE string)
+static bool write_output(heddle_push_session *session, const char *bytes, size_t size, VALUE string)
 {
     const char *more = string ? RSTRING_PTR(string) : NULL;
     size_t more_size = string ? (size_t)RSTRING_LEN(string) : 0;
-    return heddle_h2_tunnel_write(&socket->stream->tunnel, bytes, size, more, more_size);
+    return heddle_h2_tunnel_write(&session->stream->tunnel, bytes, size, more, more_size);
 }
 
-static bool send_frame(heddle_push_session *socket, VALUE frame)
+static bool send_frame(heddle_push_session *session, VALUE frame)
 {
     /* only queued, because the HTTP/2 session sends the output of all its streams together */
-    return write_output(socket, NULL, 0, frame);
+    return write_output(session, NULL, 0, frame);
 }
 
-static size_t count_pending(const heddle_push_session *socket)
+static size_t count_pending(const heddle_push_session *session)
 {
-    return socket->stream->tunnel.stream->queued;
+    return session->stream->tunnel.stream->queued;
 }
 
-static bool is_full(const heddle_push_session *socket, uint64_t limit)
+static bool is_full(const heddle_push_session *session, uint64_t limit)
 {
-    return heddle_h2_tunnel_is_full(&socket->stream->tunnel, limit);
+    return heddle_h2_tunnel_is_full(&session->stream->tunnel, limit);
 }
 
 /* Bytes stay queued while the client's windows are closed, even if the kernel has room. */
-static int flush_stream(heddle_push_session *socket)
+static int flush_stream(heddle_push_session *session)
 {
-    int result = heddle_h2_flush(socket->stream->tunnel.server);
+    int result = heddle_h2_flush(session->stream->tunnel.server);
     if (result != 0 && result != -EAGAIN)
         return result;
-    return count_pending(socket) ? -EAGAIN : 0;
+    return count_pending(session) ? -EAGAIN : 0;
 }
 
-static bool wait_for_room(heddle_push_session *socket)
+static bool wait_for_room(heddle_push_session *session)
 {
-    heddle_wait wait = {.slot = &socket->stream->writer, .deadline = -1, .part = HEDDLE_SPENT_CLIENT};
-    return heddle_wait_in_slot(socket->work.connection->sockets->loop, wait,
+    heddle_wait wait = {.slot = &session->stream->writer, .deadline = -1, .part = HEDDLE_SPENT_CLIENT};
+    return heddle_wait_in_slot(session->work.connection->sockets->loop, wait,
                                "another fiber waits for this socket's output already") != HEDDLE_WAIT_CLOSED;
 }
 
-static void wake_writer(heddle_push_session *socket)
+static void wake_writer(heddle_push_session *session)
 {
-    heddle_wait_wake(socket->stream->writer);
+    heddle_wait_wake(session->stream->writer);
 }
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
 /* Called when all output was sent: gives the client time to end its side. */
-static void begin_to_linger(heddle_push_session *socket)
+static void begin_to_linger(heddle_push_session *session)
 {
-    if (socket->stream->ended || socket->engine->linger_timeout == 0) {
-        heddle_push_stop_carrier(socket);
+    if (session->stream->ended || session->engine->linger_timeout == 0) {
+        heddle_push_stop_carrier(session);
         return;
     }
-    socket->lingers = true;
-    heddle_push_set_time_limit(socket, socket->engine->linger_timeout);
+    session->lingers = true;
+    heddle_push_set_time_limit(session, session->engine->linger_timeout);
 }
 
-static void begin_to_end(heddle_push_session *socket)
+static void begin_to_end(heddle_push_session *session)
 {
-    heddle_push_stream *stream = socket->stream;
+    heddle_push_stream *stream = session->stream;
     heddle_h2_tunnel_consume(&stream->tunnel, heddle_bytes_left(&stream->input));
     heddle_bytes_reset(&stream->input, 0);
     count_input(stream);
-    bool empty = count_pending(socket) == 0;
+    bool empty = count_pending(session) == 0;
     heddle_h2_tunnel_finish(&stream->tunnel);
     if (empty)
-        begin_to_linger(socket);
+        begin_to_linger(session);
 }
 
-static void stop_stream(heddle_push_session *socket, bool abrupt)
+static void stop_stream(heddle_push_session *session, bool abrupt)
 {
-    socket->stream->abrupt = abrupt;
+    session->stream->abrupt = abrupt;
 }
 
-static void close_stream(heddle_push_session *socket)
+static void close_stream(heddle_push_session *session)
 {
-    heddle_h2_tunnel_close(&socket->stream->tunnel, socket->stream->abrupt);
+    heddle_h2_tunnel_close(&session->stream->tunnel, session->stream->abrupt);
 }
 
 static void handle_flushed(heddle_h2_tunnel *tunnel)
 {
-    heddle_push_session *socket = stream_of(tunnel)->socket;
-    heddle_push_hold(socket);
-    heddle_push_check_overflow(socket);
-    if (socket->state <= HEDDLE_PUSH_CLOSING && count_pending(socket) == 0) {
-        wake_writer(socket);
-        heddle_push_handle_drained(socket);
-    } else if (socket->state == HEDDLE_PUSH_FINISHING && !socket->lingers && count_pending(socket) == 0) {
-        begin_to_linger(socket);
+    heddle_push_session *session = stream_of(tunnel)->session;
+    heddle_push_hold(session);
+    heddle_push_check_overflow(session);
+    if (session->state <= HEDDLE_PUSH_CLOSING && count_pending(session) == 0) {
+        wake_writer(session);
+        heddle_push_handle_drained(session);
+    } else if (session->state == HEDDLE_PUSH_FINISHING && !session->lingers && count_pending(session) == 0) {
+        begin_to_linger(session);
     }
-    heddle_push_release_hold(socket);
+    heddle_push_release_hold(session);
 }
 
 static bool has_to_retire(const heddle_h2_tunnel *tunnel)
 {
-    return heddle_push_has_to_retire(stream_of(tunnel)->socket);
+    return heddle_push_has_to_retire(stream_of(tunnel)->session);
 }
 
 static void retire_socket(heddle_h2_tunnel *tunnel)
 {
-    heddle_push_retire(stream_of(tunnel)->socket);
+    heddle_push_retire(stream_of(tunnel)->session);
 }
 
 static void release_stream(heddle_h2_tunnel *tunnel)
 {
     heddle_push_stream *stream = stream_of(tunnel);
-    heddle_push_session *socket = stream->socket;
-    if (!socket->work.connection->sockets->abandoned)
+    heddle_push_session *session = stream->session;
+    if (!session->work.connection->sockets->abandoned)
         heddle_wait_drop(&stream->writer);
-    socket->stream = NULL;
-    heddle_push_drop_carrier(socket);
+    session->stream = NULL;
+    heddle_push_drop_carrier(session);
     heddle_bytes_reset(&stream->input, 0);
     count_input(stream);
     free(stream);
@@ -237,7 +237,7 @@ static void release_stream(heddle_h2_tunnel *tunnel)
 
 static void abandon_stream(heddle_h2_tunnel *tunnel)
 {
-    heddle_push_abandon(stream_of(tunnel)->socket);
+    heddle_push_abandon(stream_of(tunnel)->session);
 }
 
 static const heddle_h2_tunnel_operations operations = {
@@ -253,15 +253,15 @@ static const heddle_h2_tunnel_operations operations = {
 
 static void handle_deadline(heddle_due *due)
 {
-    heddle_push_session *socket = stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->socket;
-    heddle_push_hold(socket);
-    heddle_push_handle_deadline(socket);
-    heddle_push_release_hold(socket);
+    heddle_push_session *session = stream_of(HEDDLE_CONTAINER_OF(due, heddle_h2_tunnel, due))->session;
+    heddle_push_hold(session);
+    heddle_push_handle_deadline(session);
+    heddle_push_release_hold(session);
 }
 
-static void set_deadline(heddle_push_session *socket, int64_t at)
+static void set_deadline(heddle_push_session *session, int64_t at)
 {
-    heddle_h2_tunnel_set_deadline(&socket->stream->tunnel, at);
+    heddle_h2_tunnel_set_deadline(&session->stream->tunnel, at);
 }
 
 /* -- from an exchange to a session --------------------------------------------------------------------------------- */
@@ -274,24 +274,24 @@ static bool is_free(const heddle_exchange_handle *exchange)
     return carrier->received && !carrier->waits[HEDDLE_WRITING] && heddle_h2_may_write(carrier->stream);
 }
 
-static bool prepare_stream(heddle_push_session *socket)
+static bool prepare_stream(heddle_push_session *session)
 {
     heddle_push_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return false;
     stream->tunnel.operations = &operations;
     stream->tunnel.due.passed = handle_deadline;
-    stream->socket = socket;
-    socket->stream = stream;
+    stream->session = session;
+    session->stream = stream;
     return true;
 }
 
 /* Keeps bytes that the client has sent already. Returns false without memory. */
-static bool keep_early_input(heddle_push_session *socket, heddle_exchange *exchange, VALUE early)
+static bool keep_early_input(heddle_push_session *session, heddle_exchange *exchange, VALUE early)
 {
-    if (!socket->framing->reads_frames)
+    if (!session->framing->reads_frames)
         return true;
-    heddle_bytes *input = &socket->stream->input;
+    heddle_bytes *input = &session->stream->input;
     VALUE more = heddle_exchange_take_body(exchange); /* bytes that came meanwhile */
     bool kept = (NIL_P(early) || heddle_bytes_add(input, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
                 (NIL_P(more) || heddle_bytes_add(input, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
@@ -300,26 +300,26 @@ static bool keep_early_input(heddle_push_session *socket, heddle_exchange *excha
     return kept;
 }
 
-static void begin_on_stream(heddle_push_session *socket, heddle_exchange_handle *handle, int status, VALUE early)
+static void begin_on_stream(heddle_push_session *session, heddle_exchange_handle *handle, int status, VALUE early)
 {
     heddle_exchange *exchange = handle->exchange;
-    heddle_push_stream *stream = socket->stream;
+    heddle_push_stream *stream = session->stream;
     heddle_connection *connection = exchange->work.connection;
     heddle_h2_server *server = heddle_h2_server_of(connection);
-    bool ended = heddle_h2_carrier_of(exchange)->received, kept = keep_early_input(socket, exchange, early);
-    heddle_engine_count_response(socket->engine, exchange, status);
+    bool ended = heddle_h2_carrier_of(exchange)->received, kept = keep_early_input(session, exchange, early);
+    heddle_engine_count_response(session->engine, exchange, status);
     server->depth++;
     heddle_h2_tunnel_begin(&stream->tunnel, exchange);
     count_input(stream);
-    heddle_push_hold(socket);
-    heddle_push_begin_session(socket, connection);
+    heddle_push_hold(session);
+    heddle_push_begin_session(session, connection);
     if (!kept)
-        heddle_push_stop_carrier(socket);
-    else if (ended && socket->framing->reads_frames)
+        heddle_push_stop_carrier(session);
+    else if (ended && session->framing->reads_frames)
         end_input(&stream->tunnel);
     else
         stream->ended = ended; /* a GET has no body: the client's side has ended before the event stream begins */
-    heddle_push_release_hold(socket);
+    heddle_push_release_hold(session);
     heddle_h2_end_call(server);
 }
 

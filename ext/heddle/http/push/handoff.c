@@ -7,7 +7,7 @@
  */
 
 #include "http/push/subscriptions.h"
-#include "http/push/words.h"
+#include "http/push/description.h"
 #include "net/handoff.h"
 
 #include <ruby/encoding.h>
@@ -17,15 +17,15 @@ enum {
     VERSION = 1,
 };
 
-static bool is_at_rest(const heddle_push_session *socket)
+static bool is_at_rest(const heddle_push_session *session)
 {
-    const heddle_connection *connection = socket->work.connection;
-    const heddle_websocket_reader *reader = socket->reader;
-    return socket->framing->reads_frames && socket->carrier == &heddle_push_h1_carrier &&
-           socket->state == HEDDLE_PUSH_OPEN &&
-           !socket->running && !socket->depth && !socket->due_callbacks && !socket->first &&
-           !socket->wait && !socket->paused && !socket->retires && !socket->overflowed &&
-           !socket->overrun &&
+    const heddle_connection *connection = session->work.connection;
+    const heddle_websocket_reader *reader = session->reader;
+    return session->framing->reads_frames && session->carrier == &heddle_push_h1_carrier &&
+           session->state == HEDDLE_PUSH_OPEN &&
+           !session->running && !session->depth && !session->due_callbacks && !session->first &&
+           !session->wait && !session->paused && !session->retires && !session->overflowed &&
+           !session->overrun &&
            !connection->error && !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
 }
@@ -42,10 +42,10 @@ static heddle_push_session *session_of(VALUE client)
  */
 static VALUE client_movable_p(VALUE self)
 {
-    const heddle_push_session *socket = session_of(self);
-    return socket && socket->state == HEDDLE_PUSH_OPEN && socket->framing->reads_frames &&
-                   socket->carrier == &heddle_push_h1_carrier &&
-                   socket->work.connection->transport.operations == &heddle_plain_transport
+    const heddle_push_session *session = session_of(self);
+    return session && session->state == HEDDLE_PUSH_OPEN && session->framing->reads_frames &&
+                   session->carrier == &heddle_push_h1_carrier &&
+                   session->work.connection->transport.operations == &heddle_plain_transport
                ? Qtrue
                : Qfalse;
 }
@@ -57,35 +57,36 @@ static VALUE client_movable_p(VALUE self)
  */
 static VALUE client_received(VALUE self)
 {
-    const heddle_push_session *socket = session_of(self);
-    return socket && is_at_rest(socket) ? ULL2NUM(socket->traffic.received) : Qnil;
+    const heddle_push_session *session = session_of(self);
+    return session && is_at_rest(session) ? ULL2NUM(session->traffic.received) : Qnil;
 }
 
 /* Adds a String, or an empty field for nil. */
-static void add_string(heddle_words_writer *words, VALUE string)
+static void add_string(heddle_description_writer *fields, VALUE string)
 {
-    heddle_words_add(words, NIL_P(string) ? "" : RSTRING_PTR(string), NIL_P(string) ? 0 : (size_t)RSTRING_LEN(string));
+    heddle_description_add(fields, NIL_P(string) ? "" : RSTRING_PTR(string),
+                           NIL_P(string) ? 0 : (size_t)RSTRING_LEN(string));
 }
 
-static uint32_t count_topics(const heddle_push_session *socket)
+static uint32_t count_topics(const heddle_push_session *session)
 {
     uint32_t count = 0;
-    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
+    for (const heddle_push_subscription *one = session->subscriptions; one; one = one->next)
         count += one->subscriber.topic != NULL;
     return count;
 }
 
-static void add_subscription(heddle_words_writer *words, const heddle_push_subscription *subscription)
+static void add_subscription(heddle_description_writer *fields, const heddle_push_subscription *subscription)
 {
     char position[HEDDLE_POSITION_SIZE];
     if (!subscription->subscriber.topic)
         return;
-    heddle_words_add(words, subscription->name, subscription->size);
-    heddle_words_add(words, position, heddle_subscriber_position(&subscription->subscriber, position));
+    heddle_description_add(fields, subscription->name, subscription->size);
+    heddle_description_add(fields, position, heddle_subscriber_position(&subscription->subscriber, position));
     const char *form = heddle_push_form_of(subscription->form)->name;
-    heddle_words_add(words, form, strlen(form));
-    heddle_words_add_number(words, subscription->subscriber.policy);
-    add_string(words, subscription->envelope);
+    heddle_description_add(fields, form, strlen(form));
+    heddle_description_add_number(fields, subscription->subscriber.policy);
+    add_string(fields, subscription->envelope);
 }
 
 /*
@@ -98,32 +99,32 @@ static void add_subscription(heddle_words_writer *words, const heddle_push_subsc
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
-    heddle_push_session *socket = session_of(self);
+    heddle_push_session *session = session_of(self);
     VALUE label = heddle_push_handle_of(self)->label;
     StringValue(name);
     StringValue(state);
     int target = rb_io_descriptor(rb_io_get_io(io));
-    if (!socket || !is_at_rest(socket))
+    if (!session || !is_at_rest(session))
         return ID2SYM(rb_intern("busy"));
-    heddle_connection *connection = socket->work.connection;
-    heddle_words_writer words = heddle_words_begin(connection->sockets->scratch, HEDDLE_SCRATCH,
+    heddle_connection *connection = session->work.connection;
+    heddle_description_writer fields = heddle_description_begin(connection->sockets->scratch, HEDDLE_SCRATCH,
                                                    HEDDLE_WEBSOCKETS, VERSION);
-    heddle_words_add_number(&words, heddle_push_deflates(socket));
-    add_string(&words, name);
+    heddle_description_add_number(&fields, heddle_push_deflates(session));
+    add_string(&fields, name);
     const char *encoding = rb_enc_name(rb_enc_get(state));
-    heddle_words_add(&words, encoding, strlen(encoding));
-    add_string(&words, state);
-    add_string(&words, label);
-    heddle_words_add_number(&words, count_topics(socket));
-    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
-        add_subscription(&words, one);
-    int result = words.fits ? heddle_connection_send_session(connection, target, words.bytes, words.size)
+    heddle_description_add(&fields, encoding, strlen(encoding));
+    add_string(&fields, state);
+    add_string(&fields, label);
+    heddle_description_add_number(&fields, count_topics(session));
+    for (const heddle_push_subscription *one = session->subscriptions; one; one = one->next)
+        add_subscription(&fields, one);
+    int result = fields.fits ? heddle_connection_send_session(connection, target, fields.bytes, fields.size)
                             : -EOPNOTSUPP;
     RB_GC_GUARD(name);
     RB_GC_GUARD(state);
     if (result < 0)
         return ID2SYM(rb_intern(result == -EOPNOTSUPP ? "fixed" : "full"));
-    heddle_push_finish_handoff(socket);
+    heddle_push_finish_handoff(session);
     close(heddle_sockets_detach(connection));
     return ID2SYM(rb_intern("done"));
 }
@@ -132,38 +133,38 @@ static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 
 typedef struct {
     bool deflates;
-    heddle_words_field name, encoding, state, label;
+    heddle_description_field name, encoding, state, label;
     uint32_t topic_count;
-    heddle_words_reader topics;
-} socket_words;
+    heddle_description_reader topics;
+} socket_fields;
 
 typedef struct {
     heddle_push_topic topic;
     heddle_position since;
-    heddle_words_field envelope;
-} topic_words;
+    heddle_description_field envelope;
+} topic_fields;
 
-static void read_topic(heddle_words_reader *words, topic_words *into)
+static void read_topic(heddle_description_reader *fields, topic_fields *into)
 {
-    heddle_words_field name = heddle_words_take(words), since = heddle_words_take(words);
+    heddle_description_field name = heddle_description_take(fields), since = heddle_description_take(fields);
     into->topic = (heddle_push_topic){
         .name = name.bytes, .size = name.size,
     };
     into->since = (heddle_position){since.bytes, since.size};
-    heddle_words_field name_of_form = heddle_words_take(words);
+    heddle_description_field name_of_form = heddle_description_take(fields);
     int form = heddle_push_find_form(name_of_form.bytes, name_of_form.size);
-    into->topic.policy = heddle_words_take_number(words, HEDDLE_SLOW_DROP);
-    into->envelope = heddle_words_take(words);
-    words->valid = words->valid && form >= 0;
-    if (!words->valid)
+    into->topic.policy = heddle_description_take_number(fields, HEDDLE_SLOW_DROP);
+    into->envelope = heddle_description_take(fields);
+    fields->valid = fields->valid && form >= 0;
+    if (!fields->valid)
         return;
     into->topic.form = (heddle_push_form)form;
     size_t least = heddle_push_form_of((unsigned)form)->least_envelope;
-    words->valid = least ? into->envelope.size >= least : into->envelope.size == 0;
+    fields->valid = least ? into->envelope.size >= least : into->envelope.size == 0;
 }
 
-/* Is the field empty, or a label as label_of in client.c makes it? */
-static bool is_label(heddle_words_field label)
+/* Is the field empty, or a label as label_of in session_ruby.c makes it? */
+static bool is_label(heddle_description_field label)
 {
     unsigned parts = 0;
     for (size_t i = 0; i < label.size; i++)
@@ -172,20 +173,21 @@ static bool is_label(heddle_words_field label)
 }
 
 /* Returns false if the fields are of another version of Heddle, or damaged. */
-static bool read_socket(VALUE description, socket_words *into)
+static bool read_socket(VALUE description, socket_fields *into)
 {
-    heddle_words_reader words = heddle_words_open(RSTRING_PTR(description), (size_t)RSTRING_LEN(description), VERSION);
-    into->deflates = heddle_words_take_number(&words, 1);
-    into->name = heddle_words_take(&words);
-    into->encoding = heddle_words_take(&words);
-    into->state = heddle_words_take(&words);
-    into->label = heddle_words_take(&words);
-    into->topic_count = heddle_words_take_number(&words, HEDDLE_SCRATCH);
-    into->topics = words;
-    topic_words topic;
+    heddle_description_reader fields = heddle_description_open(RSTRING_PTR(description),
+                                                               (size_t)RSTRING_LEN(description), VERSION);
+    into->deflates = heddle_description_take_number(&fields, 1);
+    into->name = heddle_description_take(&fields);
+    into->encoding = heddle_description_take(&fields);
+    into->state = heddle_description_take(&fields);
+    into->label = heddle_description_take(&fields);
+    into->topic_count = heddle_description_take_number(&fields, HEDDLE_SCRATCH);
+    into->topics = fields;
+    topic_fields topic;
     for (uint32_t i = 0; i < into->topic_count; i++)
-        read_topic(&words, &topic);
-    return heddle_words_are_complete(&words) && is_label(into->label) &&
+        read_topic(&fields, &topic);
+    return heddle_description_are_complete(&fields) && is_label(into->label) &&
            (heddle_deflate_is_available() || !into->deflates);
 }
 
@@ -196,12 +198,12 @@ static bool read_socket(VALUE description, socket_words *into)
 static VALUE call_load(VALUE arguments)
 {
     VALUE description = RARRAY_AREF(arguments, 1), name = Qnil, state = Qnil;
-    socket_words words;
-    if (read_socket(description, &words)) {
-        name = rb_utf8_str_new(words.name.bytes, (long)words.name.size);
+    socket_fields fields;
+    if (read_socket(description, &fields)) {
+        name = rb_utf8_str_new(fields.name.bytes, (long)fields.name.size);
         char encoding[64] = "";
-        memcpy(encoding, words.encoding.bytes, words.encoding.size < 64 ? words.encoding.size : 0);
-        state = rb_enc_str_new(words.state.bytes, (long)words.state.size, rb_enc_find(encoding));
+        memcpy(encoding, fields.encoding.bytes, fields.encoding.size < 64 ? fields.encoding.size : 0);
+        state = rb_enc_str_new(fields.state.bytes, (long)fields.state.size, rb_enc_find(encoding));
     }
     RB_GC_GUARD(description);
     return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 2, name, state);
@@ -217,25 +219,25 @@ VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 }
 
 typedef struct {
-    heddle_push_session *socket;
+    heddle_push_session *session;
     VALUE client, handler;
-    socket_words *words;
+    socket_fields *fields;
 } resumption;
 
 /* Subscribes again to each topic after its position, and calls on_resume. */
 static VALUE resume_topics(VALUE data)
 {
     resumption *resumption = (void *)data;
-    heddle_push_session *socket = resumption->socket;
-    heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
-    for (uint32_t i = 0; i < resumption->words->topic_count && socket->state == HEDDLE_PUSH_OPEN; i++) {
-        topic_words words;
-        read_topic(&resumption->words->topics, &words);
+    heddle_push_session *session = resumption->session;
+    heddle_fanout *fanout = heddle_fanout_of(session->work.connection->sockets->loop);
+    for (uint32_t i = 0; i < resumption->fields->topic_count && session->state == HEDDLE_PUSH_OPEN; i++) {
+        topic_fields fields;
+        read_topic(&resumption->fields->topics, &fields);
         VALUE envelope = Qnil;
-        if (words.envelope.size)
-            envelope = rb_enc_interned_str(words.envelope.bytes, (long)words.envelope.size, rb_utf8_encoding());
-        words.topic.envelope = envelope;
-        if (heddle_push_subscribe(socket, fanout, &words.topic, words.since) != HEDDLE_SUBSCRIBED)
+        if (fields.envelope.size)
+            envelope = rb_enc_interned_str(fields.envelope.bytes, (long)fields.envelope.size, rb_utf8_encoding());
+        fields.topic.envelope = envelope;
+        if (heddle_push_subscribe(session, fanout, &fields.topic, fields.since) != HEDDLE_SUBSCRIBED)
             rb_raise(rb_eRuntimeError, "the subscription failed");
         RB_OBJ_WRITTEN(resumption->client, Qundef, envelope);
     }
@@ -249,31 +251,31 @@ void heddle_push_resume(heddle_connection *connection, VALUE loaded)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     VALUE handler = RARRAY_AREF(loaded, 0), description = RARRAY_AREF(loaded, 2), label = Qnil;
-    socket_words words;
-    bool valid = read_socket(description, &words);
-    if (valid && words.label.size)
-        label = rb_str_freeze(rb_str_new(words.label.bytes, (long)words.label.size));
-    heddle_push_session *socket;
+    socket_fields fields;
+    bool valid = read_socket(description, &fields);
+    if (valid && fields.label.size)
+        label = rb_str_freeze(rb_str_new(fields.label.bytes, (long)fields.label.size));
+    heddle_push_session *session;
     VALUE client = heddle_push_new_client(engine, &heddle_push_h1_carrier, &heddle_push_frames, handler,
-                                          RARRAY_AREF(loaded, 1), label, &socket);
+                                          RARRAY_AREF(loaded, 1), label, &session);
     if (NIL_P(client)) {
         heddle_sockets_close_connection(connection);
         return;
     }
-    socket->wanted &= (uint8_t)~HEDDLE_PUSH_ON_OPEN; /* on_open was called in the other process */
+    session->wanted &= (uint8_t)~HEDDLE_PUSH_ON_OPEN; /* on_open was called in the other process */
     engine->websockets.opened--;
-    socket->reader->allows_deflate = valid && words.deflates;
-    socket->depth++; /* held, because resuming may close it */
-    heddle_connection_start(connection, &heddle_push_protocol, socket);
-    resumption resumption = {.socket = socket, .client = client, .handler = handler, .words = &words};
+    session->reader->allows_deflate = valid && fields.deflates;
+    session->depth++; /* held, because resuming may close it */
+    heddle_connection_start(connection, &heddle_push_protocol, session);
+    resumption resumption = {.session = session, .client = client, .handler = handler, .fields = &fields};
     int state = 0;
     if (!NIL_P(handler))
         rb_protect(resume_topics, (VALUE)&resumption, &state);
     if (state)
         rb_set_errinfo(Qnil);
     if (state || NIL_P(handler))
-        heddle_push_begin_close(socket, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
-    heddle_push_release_hold(socket);
+        heddle_push_begin_close(session, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
+    heddle_push_release_hold(session);
     RB_GC_GUARD(client);
     RB_GC_GUARD(description);
 }

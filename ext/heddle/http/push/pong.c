@@ -14,38 +14,38 @@ struct heddle_push_pong {
  * While little output waits, each ping gets its pong. Behind much output only one pong waits at a time. So a client
  * that sends pings and reads nothing costs only this record.
  */
-bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, size_t size)
+bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, size_t size)
 {
     heddle_push_pong *pong = NULL;
-    heddle_push_update_pong(socket);
-    if (socket->state != HEDDLE_PUSH_OPEN)
+    heddle_push_update_pong(session);
+    if (session->state != HEDDLE_PUSH_OPEN)
         return true;
-    if (socket->pong) {
-        socket->pong->pinged = true;
-        socket->pong->size = (uint8_t)size;
-        memcpy(socket->pong->payload, payload, size);
+    if (session->pong) {
+        session->pong->pinged = true;
+        session->pong->size = (uint8_t)size;
+        memcpy(session->pong->payload, payload, size);
         return true;
     }
-    if (heddle_push_pending(socket) >= HEDDLE_OUTPUT_AT_ONCE && !(pong = calloc(1, sizeof(*pong))))
+    if (heddle_push_pending(session) >= HEDDLE_OUTPUT_AT_ONCE && !(pong = calloc(1, sizeof(*pong))))
         return false;
-    bool written = heddle_push_send_control(socket, HEDDLE_WEBSOCKET_PONG, payload, size);
+    bool written = heddle_push_send_control(session, HEDDLE_WEBSOCKET_PONG, payload, size);
     if (pong)
-        pong->end = socket->written;
-    socket->pong = pong;
+        pong->end = session->written;
+    session->pong = pong;
     return written;
 }
 
-void heddle_push_update_pong(heddle_push_session *socket)
+void heddle_push_update_pong(heddle_push_session *session)
 {
-    heddle_push_pong *pong = socket->pong;
+    heddle_push_pong *pong = session->pong;
     /*
      * The head of an HTTP/1.1 response may be pending and is not counted in `written`: the difference may be negative.
      */
-    if (!pong || (int64_t)(socket->written - heddle_push_pending(socket) - pong->end) < 0)
+    if (!pong || (int64_t)(session->written - heddle_push_pending(session) - pong->end) < 0)
         return;
-    socket->pong = NULL;
-    if (pong->pinged && socket->state == HEDDLE_PUSH_OPEN &&
-        !heddle_push_answer_ping(socket, pong->payload, pong->size))
-        heddle_push_stop_carrier(socket);
+    session->pong = NULL;
+    if (pong->pinged && session->state == HEDDLE_PUSH_OPEN &&
+        !heddle_push_answer_ping(session, pong->payload, pong->size))
+        heddle_push_stop_carrier(session);
     free(pong);
 }

@@ -7,17 +7,17 @@
  * is complete: a runner calls the handler, one callback of a session at a time and in order. An event stream that only
  * sends the messages of a topic has no handler.
  *
- *   websockets.c      what the sessions of an engine share
- *   session.c         its states, and its end
- *   frames.c          the framing of WebSockets
- *   events.c          the framing of event streams, and event streams without a handler
- *   time_limits.c     the next thing to do, and the end when the server stops
- *   sending.c         writes messages into the carrier's output
- *   pong.c            the answers to pings
- *   work.c            the callbacks that are due, and the runner that calls them
- *   client.c          Heddle::HTTP::WebSocket::Session, which the handler sees
- *   client_methods.c  the methods of it that the handler calls
- *   carrier.h         the operations of its carrier
+ *   websockets.c         what the sessions of an engine share
+ *   session.c            its states, and its end
+ *   websocket_framing.c  the framing of WebSockets
+ *   event_framing.c      the framing of event streams, and event streams without a handler
+ *   time_limits.c        the next thing to do, and the end when the server stops
+ *   sending.c            writes messages into the carrier's output
+ *   pong.c               the answers to pings
+ *   callbacks.c          the callbacks that are due, and the runner that calls them
+ *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler sees
+ *   session_methods.c    the methods of it that the handler calls
+ *   carrier.h            the operations of its carrier
  *
  * All of it runs with the GVL. A function that may be called on another thread than the loop's says so.
  */
@@ -111,7 +111,7 @@ struct heddle_push_session {
     bool running;               /* a runner serves it */
     bool paused;                /* enough messages wait for the handler: nothing is read */
     bool defers_reading;        /* it was paused when it began to close, and reads again at its deadline */
-    bool pinged;                /* a ping was sent at `pinged_at`, and no input came since */
+    bool pinged;                /* a ping was sent at `keepalive_sent_at`, and no input came since */
     bool overflowed;            /* another thread has found too much output: the loop checks it */
     bool overrun;               /* another thread has dropped a message: the loop closes the socket */
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
@@ -136,7 +136,8 @@ struct heddle_push_session {
     heddle_wait *wait; /* the fiber that waits for a message */
     /* when input came last; for an event stream, when output was last taken or none was queued. Coarse clock, ns */
     int64_t heard;
-    int64_t pinged_at, retires_at; /* for an event stream, `pinged_at` is the time of the last comment */
+    int64_t keepalive_sent_at; /* the time of the last ping, or of the last comment of an event stream */
+    int64_t retires_at;
     uint64_t lingered;          /* discarded bytes */
     heddle_link receiving_link; /* in the list of sockets with an unfinished message */
     int64_t message_deadline;   /* when the unfinished message must continue: see heddle_body_next_deadline; 0: none */
@@ -163,15 +164,15 @@ static inline heddle_push_session *heddle_push_session_of_work(const heddle_work
 }
 
 /* Does the session have a handler, and so a WebSocket::Session? */
-static inline bool heddle_push_has_client(const heddle_push_session *socket)
+static inline bool heddle_push_has_client(const heddle_push_session *session)
 {
-    return socket->slot != HEDDLE_PUSH_NO_CLIENT;
+    return session->slot != HEDDLE_PUSH_NO_CLIENT;
 }
 
 /* Has its client negotiated permessage-deflate? */
-static inline bool heddle_push_deflates(const heddle_push_session *socket)
+static inline bool heddle_push_deflates(const heddle_push_session *session)
 {
-    return socket->framing->reads_frames && socket->reader->allows_deflate;
+    return session->framing->reads_frames && session->reader->allows_deflate;
 }
 
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
@@ -184,94 +185,94 @@ heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle
  * queues its work, sets its time limit, or closes its connection. A function whose comment says "Held" must be called
  * on a held session.
  */
-static inline void heddle_push_hold(heddle_push_session *socket)
+static inline void heddle_push_hold(heddle_push_session *session)
 {
-    socket->depth++;
+    session->depth++;
 }
-HEDDLE_LAST_USE void heddle_push_release_hold(heddle_push_session *socket);
+HEDDLE_LAST_USE void heddle_push_release_hold(heddle_push_session *session);
 /* Continues reading after a pause. Held. */
-void heddle_push_resume_reading(heddle_push_session *socket);
+void heddle_push_resume_reading(heddle_push_session *session);
 /* Begins the close handshake if the socket is open. Held. On any thread. */
-void heddle_push_begin_close(heddle_push_session *socket, unsigned code, const char *reason, size_t size);
+void heddle_push_begin_close(heddle_push_session *session, unsigned code, const char *reason, size_t size);
 /* Ends the output as soon as the queued bytes are sent. Held, in the loop. */
-void heddle_push_finish_output(heddle_push_session *socket, unsigned code);
+void heddle_push_finish_output(heddle_push_session *session, unsigned code);
 /* Ends the socket with a close frame, without waiting for an answer. Held. */
-void heddle_push_fail_session(heddle_push_session *socket, unsigned code, const char *reason);
+void heddle_push_fail_session(heddle_push_session *session, unsigned code, const char *reason);
 /* Called when a flush has emptied the output: calls the handler and the subscriptions, and answers a ping. Held. */
-void heddle_push_handle_drained(heddle_push_session *socket);
+void heddle_push_handle_drained(heddle_push_session *session);
 /*
  * Called when another process has got the socket, before the connection is detached. From then on no callback is
  * called.
  */
-void heddle_push_finish_handoff(heddle_push_session *socket);
+void heddle_push_finish_handoff(heddle_push_session *session);
 /* Ends a socket whose carrier can't be used any more. Held. */
-void heddle_push_stop_carrier(heddle_push_session *socket);
+void heddle_push_stop_carrier(heddle_push_session *session);
 /* Like heddle_push_stop_carrier, but lets the client see that frames are missing. */
-void heddle_push_reset_carrier(heddle_push_session *socket);
+void heddle_push_reset_carrier(heddle_push_session *session);
 /* Begins the session on its carrier. */
-HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *socket, heddle_connection *connection);
+HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *session, heddle_connection *connection);
 /* Called when the carrier has ended: frees the session, unless it is held or served. */
-HEDDLE_LAST_USE void heddle_push_drop_carrier(heddle_push_session *socket);
+HEDDLE_LAST_USE void heddle_push_drop_carrier(heddle_push_session *session);
 /* Called in a forked child, where the session's fibers do not exist. */
-void heddle_push_abandon(heddle_push_session *socket);
+void heddle_push_abandon(heddle_push_session *session);
 /* Must reading pause until the handler has caught up? */
-bool heddle_push_must_pause(const heddle_push_session *socket);
+bool heddle_push_must_pause(const heddle_push_session *session);
 
 /* Is this the thread of its loop? */
-static inline bool heddle_push_is_in_loop(const heddle_push_session *socket)
+static inline bool heddle_push_is_in_loop(const heddle_push_session *session)
 {
-    return socket->work.connection->sockets->loop->thread == rb_thread_current();
+    return session->work.connection->sockets->loop->thread == rb_thread_current();
 }
 /* Counts a sent message. */
-void heddle_push_count_sent(heddle_push_session *socket, uint64_t bytes);
+void heddle_push_count_sent(heddle_push_session *session, uint64_t bytes);
 
 /* -- time_limits.c ------------------------------------------------------------------------------------------------- */
 
 /* Sets the time at which an open socket must do something next. Held. */
-void heddle_push_set_deadline(heddle_push_session *socket);
-void heddle_push_set_time_limit(heddle_push_session *socket, int64_t duration);
+void heddle_push_set_deadline(heddle_push_session *session);
+void heddle_push_set_time_limit(heddle_push_session *session, int64_t duration);
 /* How long the client may take to close its side; the time is shorter when the server stops. */
-int64_t heddle_push_closing_time(const heddle_push_session *socket);
+int64_t heddle_push_closing_time(const heddle_push_session *session);
 /* Handles the deadline's passing. Held. */
-void heddle_push_handle_deadline(heddle_push_session *socket);
+void heddle_push_handle_deadline(heddle_push_session *session);
 /* Has the kernel taken output since the last check? If so while the send buffer is full, the client has read. */
-bool heddle_push_has_output_moved(heddle_push_session *socket, size_t pending);
+bool heddle_push_has_output_moved(heddle_push_session *session, size_t pending);
 /*
  * Does the server stop, and is on_shutdown not due yet? For a session without a handler, returns whether it is open.
  * Such a session can be ended at any time, because its client reconnects with the position of the last event.
  */
-bool heddle_push_has_to_retire(const heddle_push_session *socket);
+bool heddle_push_has_to_retire(const heddle_push_session *session);
 /* Schedules the end of the session; a session without a handler ends at once. */
-HEDDLE_LAST_USE void heddle_push_retire(heddle_push_session *socket);
+HEDDLE_LAST_USE void heddle_push_retire(heddle_push_session *session);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
 /* The bytes that were not sent yet; 0 when the carrier has ended. */
-size_t heddle_push_pending(const heddle_push_session *socket);
+size_t heddle_push_pending(const heddle_push_session *session);
 /* Are more bytes queued than the limits allow? */
-bool heddle_push_exceeds_output(const heddle_push_session *socket);
+bool heddle_push_exceeds_output(const heddle_push_session *session);
 /* Queues a short frame. Returns false without memory. Held. On any thread. */
-bool heddle_push_send_control(heddle_push_session *socket, heddle_websocket_opcode opcode, const char *payload,
+bool heddle_push_send_control(heddle_push_session *session, heddle_websocket_opcode opcode, const char *payload,
                               size_t size);
 /* Closes the socket if too much output waits; returns false then. Held. */
-bool heddle_push_check_pace(heddle_push_session *socket);
+bool heddle_push_check_pace(heddle_push_session *session);
 /*
  * Queues a message that the framing has prepared. Returns false if the socket is not open, or was just closed because
  * its client is too slow. Held. On any thread.
  */
-bool heddle_push_send(heddle_push_session *socket, heddle_websocket_opcode opcode, VALUE string);
+bool heddle_push_send(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE string);
 
 /* Called in the loop: checks the output that another thread has found too large, after a flush. Held. */
-void heddle_push_check_overflow(heddle_push_session *socket);
+void heddle_push_check_overflow(heddle_push_session *session);
 /*
  * Sends a frame that is encoded already. With `at_once`, which is allowed only in the loop, sends it now because no
  * other frame follows soon. Returns false without memory, or if the carrier is broken.
  */
-bool heddle_push_send_frame(heddle_push_session *socket, VALUE frame, bool at_once);
+bool heddle_push_send_frame(heddle_push_session *session, VALUE frame, bool at_once);
 /* Ends an open session whose client reads too slowly. Held. */
-void heddle_push_end_slow(heddle_push_session *socket);
+void heddle_push_end_slow(heddle_push_session *session);
 
-/* -- frames.c ------------------------------------------------------------------------------------------------------ */
+/* -- websocket_framing.c ------------------------------------------------------------------------------------------- */
 
 /* The String in UTF-8; raises ArgumentError if it is not valid text. */
 VALUE heddle_push_text_of(VALUE string);
@@ -282,58 +283,58 @@ VALUE heddle_push_text_of(VALUE string);
  * Answers a ping. While a pong already waits behind much output, only keeps the payload of the latest ping (RFC 6455,
  * section 5.5.3). Returns false without memory, or if the carrier is broken. Held, in the loop.
  */
-bool heddle_push_answer_ping(heddle_push_session *socket, const char *payload, size_t size);
+bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, size_t size);
 /*
  * Called when some output was sent. If the waiting pong was sent, answers the ping that came after it. Held, in the
  * loop.
  */
-void heddle_push_update_pong(heddle_push_session *socket);
+void heddle_push_update_pong(heddle_push_session *session);
 
 /* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
 
 /* Ends the delivery of topics. Held. */
-void heddle_push_end_subscriptions(heddle_push_session *socket);
+void heddle_push_end_subscriptions(heddle_push_session *session);
 /* Ends the delivery of topics, and frees the subscriptions. */
-void heddle_push_free_subscriptions(heddle_push_session *socket);
+void heddle_push_free_subscriptions(heddle_push_session *session);
 /* Called in a forked child. */
-void heddle_push_abandon_subscriptions(heddle_push_session *socket);
+void heddle_push_abandon_subscriptions(heddle_push_session *session);
 /* Called when the output is empty: delivers the messages that were held back because the client was too slow. Held. */
-void heddle_push_catch_up(heddle_push_session *socket);
+void heddle_push_catch_up(heddle_push_session *session);
 /* The number of topics with lost messages for which on_reset was not called yet. */
-unsigned heddle_push_count_resets(const heddle_push_session *socket);
+unsigned heddle_push_count_resets(const heddle_push_session *session);
 /* Removes and returns a topic that lost messages, a String; nil if there is none. */
-VALUE heddle_push_take_reset(heddle_push_session *socket);
+VALUE heddle_push_take_reset(heddle_push_session *session);
 /* Marks the envelopes of the subscriptions. */
-void heddle_push_mark_subscriptions(const heddle_push_session *socket);
+void heddle_push_mark_subscriptions(const heddle_push_session *session);
 
-/* -- work.c -------------------------------------------------------------------------------------------------------- */
+/* -- callbacks.c --------------------------------------------------------------------------------------------------- */
 
 /* Makes a callback due. Held. */
-void heddle_push_queue_callback(heddle_push_session *socket, uint8_t callback);
+void heddle_push_queue_callback(heddle_push_session *session, uint8_t callback);
 /* Queues a complete message for the handler. Held. */
-void heddle_push_deliver(heddle_push_session *socket, heddle_websocket_message *message);
+void heddle_push_deliver(heddle_push_session *session, heddle_websocket_message *message);
 /* Do enough messages wait for the handler? */
-bool heddle_push_is_full(const heddle_push_session *socket);
+bool heddle_push_is_full(const heddle_push_session *session);
 /* Is a callback due? */
-bool heddle_push_has_work(const heddle_push_session *socket);
+bool heddle_push_has_work(const heddle_push_session *session);
 /* Removes and returns the next message, which the caller then owns, or NULL. Held. */
-heddle_websocket_message *heddle_push_pop_message(heddle_push_session *socket);
-void heddle_push_drop_messages(heddle_push_session *socket);
+heddle_websocket_message *heddle_push_pop_message(heddle_push_session *session);
+void heddle_push_drop_messages(heddle_push_session *session);
 
-/* -- client.c ------------------------------------------------------------------------------------------------------ */
+/* -- session_ruby.c ------------------------------------------------------------------------------------------------ */
 
 struct heddle_push_handle {
     heddle_push_session *session; /* NULL: it is closed */
     VALUE handler, caller;
     VALUE reason; /* the close frame's reason, a String, or nil */
-    VALUE label;  /* for the log: a String, see label_of in client.c; nil: nothing is logged */
+    VALUE label;  /* for the log: a String, see label_of in session_ruby.c; nil: nothing is logged */
     VALUE farewell; /* a frame that is sent before the close frame when the server stops; nil: none */
     uint16_t code;
 };
 
 heddle_push_handle *heddle_push_handle_of(VALUE client);
 /* Copies the close code and reason to the WebSocket::Session. */
-void heddle_push_keep_end(heddle_push_session *socket, VALUE client);
+void heddle_push_keep_end(heddle_push_session *session, VALUE client);
 /*
  * Makes a session and its WebSocket::Session. Without memory returns nil, and the session is NULL. `label`: see
  * WebSocket::Session#label.
@@ -342,11 +343,11 @@ VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *c
                              const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
                              heddle_push_session **session);
 /* The WebSocket::Session of this session. */
-VALUE heddle_push_client(const heddle_push_session *socket);
+VALUE heddle_push_client(const heddle_push_session *session);
 /* Separates the session from its WebSocket::Session, which continues to exist. Uses no Ruby memory when `abandoned`. */
-void heddle_push_drop_client(heddle_push_session *socket, bool abandoned);
+void heddle_push_drop_client(heddle_push_session *session, bool abandoned);
 /* Calls one callback of the handler. */
-VALUE heddle_push_call(heddle_push_session *socket, VALUE client, uint8_t callback,
+VALUE heddle_push_call(heddle_push_session *session, VALUE client, uint8_t callback,
                             heddle_websocket_message *message);
 
 /* -- websockets.c -------------------------------------------------------------------------------------------------- */
@@ -359,8 +360,8 @@ void Init_heddle_push_methods(VALUE module, VALUE session_class);
 /* -- handoff.c ----------------------------------------------------------------------------------------------------- */
 
 /* See heddle_http_protocol. */
-VALUE heddle_push_load(heddle_engine *engine, VALUE words, int *state);
+VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state);
 HEDDLE_LAST_USE void heddle_push_resume(heddle_connection *connection, VALUE loaded);
 /* The protocol's operation `describe`, for event streams without a handler. */
-ssize_t heddle_events_describe(heddle_connection *connection, char *words);
+ssize_t heddle_events_describe(heddle_connection *connection, char *bytes);
 void Init_heddle_push_handoff(VALUE session_class);

@@ -1,6 +1,6 @@
 #include "http/push/subscriptions.h"
 
-#include "http/push/event_stream.h"
+#include "http/push/event_text.h"
 
 /* -- encoding, once for all sockets -------------------------------------------------------------------------------- */
 
@@ -140,12 +140,12 @@ const heddle_push_form_definition *heddle_push_form_of(unsigned form)
 /* A short payload is encoded once for all sockets. */
 static VALUE encode_message(const heddle_push_subscription *subscription, heddle_message *message)
 {
-    heddle_push_session *socket = subscription->socket;
+    heddle_push_session *session = subscription->session;
     bool deflated = !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST &&
-                    heddle_push_deflates(socket);
+                    heddle_push_deflates(session);
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
     return heddle_message_encoded(message, forms[subscription->form]->encode, envelope,
-                                  deflated ? &socket->engine->websockets.deflater : NULL);
+                                  deflated ? &session->engine->websockets.deflater : NULL);
 }
 
 /* -- as a subscriber ----------------------------------------------------------------------------------------------- */
@@ -156,7 +156,7 @@ static heddle_push_subscription *subscription_of(const heddle_subscriber *subscr
 }
 
 /* Queues the message for the handler. Returns false without memory. */
-static bool queue_publication(heddle_push_session *socket, const heddle_message *message)
+static bool queue_publication(heddle_push_session *session, const heddle_message *message)
 {
     size_t payload = (size_t)RSTRING_LEN(message->payload);
     heddle_websocket_message *copy = malloc(sizeof(*copy) + message->topic_size + payload);
@@ -168,71 +168,71 @@ static bool queue_publication(heddle_push_session *socket, const heddle_message 
     };
     memcpy(copy->bytes, message->topic, message->topic_size);
     memcpy(copy->bytes + message->topic_size, RSTRING_PTR(message->payload), payload);
-    heddle_push_deliver(socket, copy);
+    heddle_push_deliver(session, copy);
     return true;
 }
 
 static bool send_encoded(const heddle_push_subscription *subscription, heddle_message *message)
 {
-    heddle_push_session *socket = subscription->socket;
+    heddle_push_session *session = subscription->session;
     size_t lines = message->reset ? 0 : subscription->lines_size;
     VALUE frame = encode_message(subscription, message);
     if (frame && lines) {
-        socket->written += lines;
-        if (!socket->carrier->write(socket, subscription->name + subscription->size, lines, 0))
+        session->written += lines;
+        if (!session->carrier->write(session, subscription->name + subscription->size, lines, 0))
             return false;
     }
-    return frame && heddle_push_send_frame(socket, frame, message->newest && !lines);
+    return frame && heddle_push_send_frame(session, frame, message->newest && !lines);
 }
 
 static void deliver_message(heddle_subscriber *subscriber, heddle_message *message)
 {
     heddle_push_subscription *subscription = subscription_of(subscriber);
-    heddle_push_session *socket = subscription->socket;
-    if (socket->state != HEDDLE_PUSH_OPEN)
+    heddle_push_session *session = subscription->session;
+    if (session->state != HEDDLE_PUSH_OPEN)
         return;
-    heddle_push_hold(socket);
+    heddle_push_hold(session);
     bool delivered = true;
     if (message->reset && !forms[subscription->form]->tells_reset) {
         subscription->reset = true;
-        heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_RESET);
+        heddle_push_queue_callback(session, HEDDLE_PUSH_ON_RESET);
     } else if (subscription->form == HEDDLE_PUSH_TO_HANDLER) {
-        delivered = queue_publication(socket, message);
+        delivered = queue_publication(session, message);
     } else {
         subscription->was_reset |= message->reset;
         delivered = send_encoded(subscription, message);
     }
     if (!delivered)
         /* ends the socket, because no message may be lost silently */
-        heddle_push_stop_carrier(socket);
-    heddle_push_release_hold(socket);
+        heddle_push_stop_carrier(session);
+    heddle_push_release_hold(session);
 }
 
 static bool is_full(const heddle_subscriber *subscriber)
 {
-    heddle_push_session *socket = subscription_of(subscriber)->socket;
+    heddle_push_session *session = subscription_of(subscriber)->session;
     if (subscription_of(subscriber)->form == HEDDLE_PUSH_TO_HANDLER)
-        return socket->waiting_size > socket->engine->websockets.output_limit;
-    if (heddle_push_exceeds_output(socket))
-        socket->carrier->flush(socket); /* the kernel may have room; a failure is reported by an event */
-    return heddle_push_exceeds_output(socket);
+        return session->waiting_size > session->engine->websockets.output_limit;
+    if (heddle_push_exceeds_output(session))
+        session->carrier->flush(session); /* the kernel may have room; a failure is reported by an event */
+    return heddle_push_exceeds_output(session);
 }
 
 static void end_slow_socket(heddle_subscriber *subscriber)
 {
-    heddle_push_session *socket = subscription_of(subscriber)->socket;
-    heddle_push_hold(socket);
-    heddle_push_end_slow(socket);
-    heddle_push_release_hold(socket);
+    heddle_push_session *session = subscription_of(subscriber)->session;
+    heddle_push_hold(session);
+    heddle_push_end_slow(session);
+    heddle_push_release_hold(session);
 }
 
 static void prefetch_socket(const heddle_subscriber *subscriber, bool is_next)
 {
-    const heddle_push_session *socket = subscription_of(subscriber)->socket;
+    const heddle_push_session *session = subscription_of(subscriber)->session;
     if (is_next)
-        heddle_connection_prefetch(socket->work.connection);
+        heddle_connection_prefetch(session->work.connection);
     else
-        heddle_prefetch(socket, offsetof(heddle_push_session, left));
+        heddle_prefetch(session, offsetof(heddle_push_session, left));
 }
 
 static const heddle_subscriber_operations operations = {
@@ -244,28 +244,28 @@ static const heddle_subscriber_operations operations = {
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
 
-heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *socket, const char *name,
+heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *session, const char *name,
                                                         size_t size, VALUE envelope)
 {
-    heddle_push_subscription *subscription = socket->subscriptions;
+    heddle_push_subscription *subscription = session->subscriptions;
     while (subscription && (subscription->size != size || subscription->envelope != envelope ||
                             memcmp(subscription->name, name, size) != 0))
         subscription = subscription->next;
     return subscription;
 }
 
-heddle_subscribe_result heddle_push_subscribe(heddle_push_session *socket, heddle_fanout *fanout,
+heddle_subscribe_result heddle_push_subscribe(heddle_push_session *session, heddle_fanout *fanout,
                                               const heddle_push_topic *topic, heddle_position since)
 {
     if (topic->size > HEDDLE_TOPIC_LIMIT)
         return HEDDLE_TOPIC_TOO_LONG;
-    heddle_push_unsubscribe(socket, topic->name, topic->size, topic->envelope);
+    heddle_push_unsubscribe(session, topic->name, topic->size, topic->envelope);
     heddle_push_subscription *subscription = calloc(1, sizeof(*subscription) + topic->size + topic->lines_size);
     if (!subscription)
         return HEDDLE_SUBSCRIBE_FAILED;
     subscription->subscriber.operations = &operations;
     subscription->subscriber.policy = (uint8_t)topic->policy;
-    subscription->socket = socket;
+    subscription->session = session;
     subscription->form = (uint8_t)topic->form;
     subscription->envelope = topic->envelope;
     subscription->size = (uint32_t)topic->size;
@@ -273,21 +273,21 @@ heddle_subscribe_result heddle_push_subscribe(heddle_push_session *socket, heddl
     memcpy(subscription->name, topic->name, topic->size);
     if (topic->lines_size)
         memcpy(subscription->name + topic->size, topic->lines, topic->lines_size);
-    subscription->next = socket->subscriptions;
-    socket->subscriptions = subscription;
+    subscription->next = session->subscriptions;
+    session->subscriptions = subscription;
     heddle_subscribe_result result =
         heddle_subscribe(fanout, &subscription->subscriber, subscription->name, topic->size, since);
     if (result != HEDDLE_SUBSCRIBED)
-        heddle_push_unsubscribe(socket, topic->name, topic->size, topic->envelope);
+        heddle_push_unsubscribe(session, topic->name, topic->size, topic->envelope);
     return result;
 }
 
-bool heddle_push_unsubscribe(heddle_push_session *socket, const char *name, size_t size, VALUE envelope)
+bool heddle_push_unsubscribe(heddle_push_session *session, const char *name, size_t size, VALUE envelope)
 {
-    heddle_push_subscription *subscription = heddle_push_find_subscription(socket, name, size, envelope);
+    heddle_push_subscription *subscription = heddle_push_find_subscription(session, name, size, envelope);
     if (!subscription)
         return false;
-    heddle_push_subscription **place = &socket->subscriptions;
+    heddle_push_subscription **place = &session->subscriptions;
     while (*place != subscription)
         place = &(*place)->next;
     *place = subscription->next;
@@ -296,52 +296,52 @@ bool heddle_push_unsubscribe(heddle_push_session *socket, const char *name, size
     return true;
 }
 
-void heddle_push_end_subscriptions(heddle_push_session *socket)
+void heddle_push_end_subscriptions(heddle_push_session *session)
 {
-    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
+    for (heddle_push_subscription *one = session->subscriptions; one; one = one->next)
         heddle_unsubscribe(&one->subscriber);
 }
 
-void heddle_push_free_subscriptions(heddle_push_session *socket)
+void heddle_push_free_subscriptions(heddle_push_session *session)
 {
     heddle_push_subscription *one;
-    while ((one = socket->subscriptions)) {
-        socket->subscriptions = one->next;
+    while ((one = session->subscriptions)) {
+        session->subscriptions = one->next;
         heddle_unsubscribe(&one->subscriber);
         free(one);
     }
 }
 
-void heddle_push_abandon_subscriptions(heddle_push_session *socket)
+void heddle_push_abandon_subscriptions(heddle_push_session *session)
 {
-    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
+    for (heddle_push_subscription *one = session->subscriptions; one; one = one->next)
         heddle_subscriber_abandon(&one->subscriber);
 }
 
-void heddle_push_catch_up(heddle_push_session *socket)
+void heddle_push_catch_up(heddle_push_session *session)
 {
     /* The subscription stays in the list, because a delivery must never free one. */
-    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
+    for (heddle_push_subscription *one = session->subscriptions; one; one = one->next)
         heddle_subscriber_drained(&one->subscriber);
 }
 
-void heddle_push_mark_subscriptions(const heddle_push_session *socket)
+void heddle_push_mark_subscriptions(const heddle_push_session *session)
 {
-    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
+    for (const heddle_push_subscription *one = session->subscriptions; one; one = one->next)
         rb_gc_mark(one->envelope);
 }
 
-unsigned heddle_push_count_resets(const heddle_push_session *socket)
+unsigned heddle_push_count_resets(const heddle_push_session *session)
 {
     unsigned count = 0;
-    for (const heddle_push_subscription *one = socket->subscriptions; one; one = one->next)
+    for (const heddle_push_subscription *one = session->subscriptions; one; one = one->next)
         count += one->reset;
     return count;
 }
 
-VALUE heddle_push_take_reset(heddle_push_session *socket)
+VALUE heddle_push_take_reset(heddle_push_session *session)
 {
-    for (heddle_push_subscription *one = socket->subscriptions; one; one = one->next) {
+    for (heddle_push_subscription *one = session->subscriptions; one; one = one->next) {
         if (!one->reset)
             continue;
         one->reset = false;

@@ -45,7 +45,7 @@ VALUE heddle_push_text_frame(VALUE text, heddle_deflater **deflater);
 
 struct heddle_push_subscription {
     heddle_subscriber subscriber;
-    heddle_push_session *socket;
+    heddle_push_session *session;
     heddle_push_subscription *next; /* in the socket's list */
     uint8_t form;                        /* heddle_push_form */
     bool reset;                          /* messages are lost, and on_reset was not called yet */
@@ -73,12 +73,12 @@ typedef struct {
 } heddle_push_topic;
 
 /* Returns NULL if the topic is not subscribed with this envelope. */
-heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *socket, const char *name,
+heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *session, const char *name,
                                                         size_t size, VALUE envelope);
 /* Replaces an earlier subscription of this topic with this envelope. */
-heddle_subscribe_result heddle_push_subscribe(heddle_push_session *socket, heddle_fanout *fanout,
+heddle_subscribe_result heddle_push_subscribe(heddle_push_session *session, heddle_fanout *fanout,
                                               const heddle_push_topic *topic, heddle_position since);
 /* :close, :coalesce or :drop; raises ArgumentError. */
 heddle_slow_policy heddle_push_policy_named(VALUE name);
 /* Returns false if there was no such subscription. */
-bool heddle_push_unsubscribe(heddle_push_session *socket, const char *name, size_t size, VALUE envelope);
+bool heddle_push_unsubscribe(heddle_push_session *session, const char *name, size_t size, VALUE envelope);

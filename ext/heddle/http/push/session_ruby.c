@@ -78,61 +78,61 @@ static void unlist_client(heddle_websockets *all, uint32_t slot)
     all->free_slot = slot;
 }
 
-VALUE heddle_push_client(const heddle_push_session *socket)
+VALUE heddle_push_client(const heddle_push_session *session)
 {
-    return RARRAY_AREF(socket->engine->websockets.clients, socket->slot);
+    return RARRAY_AREF(session->engine->websockets.clients, session->slot);
 }
 
-void heddle_push_drop_client(heddle_push_session *socket, bool abandoned)
+void heddle_push_drop_client(heddle_push_session *session, bool abandoned)
 {
-    if (socket->handle)
-        socket->handle->session = NULL;
-    socket->handle = NULL;
-    bool listed = heddle_push_has_client(socket) && socket->engine->marked;
+    if (session->handle)
+        session->handle->session = NULL;
+    session->handle = NULL;
+    bool listed = heddle_push_has_client(session) && session->engine->marked;
     if (listed && !abandoned) /* otherwise the list is gone, or this is a forked child */
-        unlist_client(&socket->engine->websockets, socket->slot);
+        unlist_client(&session->engine->websockets, session->slot);
 }
 
 /* -- callbacks ----------------------------------------------------------------------------------------------------- */
 
-void heddle_push_keep_end(heddle_push_session *socket, VALUE client)
+void heddle_push_keep_end(heddle_push_session *session, VALUE client)
 {
-    heddle_push_handle *handle = socket->handle;
+    heddle_push_handle *handle = session->handle;
     if (!handle || handle->code)
         return;
-    handle->code = socket->code;
-    if (!socket->framing->reads_frames)
+    handle->code = session->code;
+    if (!session->framing->reads_frames)
         return;
-    const heddle_websocket_reader *reader = socket->reader;
-    if (reader->code == socket->code && !reader->failure && reader->control_size > 2)
+    const heddle_websocket_reader *reader = session->reader;
+    if (reader->code == session->code && !reader->failure && reader->control_size > 2)
         RB_OBJ_WRITE(client, &handle->reason, rb_utf8_str_new(reader->control + 2, reader->control_size - 2));
     else if (reader->failure)
         RB_OBJ_WRITE(client, &handle->reason, rb_utf8_str_new_cstr(reader->failure));
 }
 
 /* [label, seconds, code, messages received, their bytes, messages sent, their bytes] */
-static VALUE summarize_socket(const heddle_push_session *socket, const heddle_push_handle *handle)
+static VALUE summarize_socket(const heddle_push_session *session, const heddle_push_handle *handle)
 {
-    const heddle_push_traffic *traffic = &socket->traffic;
+    const heddle_push_traffic *traffic = &session->traffic;
     double seconds = (double)(heddle_clock_coarse() - traffic->since) / 1e9;
     return rb_ary_new_from_args(7, handle->label, DBL2NUM(seconds < 0 ? 0 : seconds), UINT2NUM(handle->code),
                                 ULL2NUM(traffic->received), ULL2NUM(traffic->received_bytes), ULL2NUM(traffic->sent),
                                 ULL2NUM(traffic->sent_bytes));
 }
 
-VALUE heddle_push_call(heddle_push_session *socket, VALUE client, uint8_t callback, heddle_websocket_message *message)
+VALUE heddle_push_call(heddle_push_session *session, VALUE client, uint8_t callback, heddle_websocket_message *message)
 {
     heddle_push_handle *handle = heddle_push_handle_of(client);
     VALUE data = message ? heddle_websocket_message_string(message) : Qnil;
     if (callback == HEDDLE_PUSH_ON_RESET)
-        data = heddle_push_take_reset(socket);
+        data = heddle_push_take_reset(session);
     if (callback == HEDDLE_PUSH_ON_RESET && NIL_P(data)) /* the subscription has ended meanwhile */
         return Qnil;
     if (callback == HEDDLE_PUSH_ON_CLOSE) {
-        heddle_push_keep_end(socket, client);
+        heddle_push_keep_end(session, client);
         if (!NIL_P(handle->label))
-            rb_funcall(handle->caller, rb_intern("ended"), 1, summarize_socket(socket, handle));
-        if (!(socket->wanted & callback))
+            rb_funcall(handle->caller, rb_intern("ended"), 1, summarize_socket(session, handle));
+        if (!(session->wanted & callback))
             return Qnil;
     }
     return rb_funcall(handle->caller, rb_intern("call"), 4, handle->handler, ID2SYM(callback_ids[number_of(callback)]),
@@ -184,7 +184,7 @@ static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
 
 VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *carrier,
                              const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
-                             heddle_push_session **session)
+                             heddle_push_session **result)
 {
     uint8_t wanted = callbacks_of(handler);
     heddle_push_handle *handle;
@@ -193,14 +193,14 @@ VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *c
     RB_OBJ_WRITE(client, &handle->handler, handler);
     RB_OBJ_WRITE(client, &handle->caller, caller);
     RB_OBJ_WRITE(client, &handle->label, label);
-    heddle_push_session *socket = heddle_push_session_new(engine, carrier, framing);
-    *session = socket;
-    if (!socket)
+    heddle_push_session *session = heddle_push_session_new(engine, carrier, framing);
+    *result = session;
+    if (!session)
         return Qnil;
-    socket->wanted = wanted;
-    socket->slot = list_client(&engine->websockets, client);
-    socket->handle = handle;
-    handle->session = socket;
+    session->wanted = wanted;
+    session->slot = list_client(&engine->websockets, client);
+    session->handle = handle;
+    handle->session = session;
     return client;
 }
 
@@ -228,14 +228,14 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;
-    heddle_push_session *socket;
-    VALUE client = heddle_push_new_client(exchange->engine, carrier, framing, handler, caller, label, &socket);
-    if (!socket)
+    heddle_push_session *session;
+    VALUE client = heddle_push_new_client(exchange->engine, carrier, framing, handler, caller, label, &session);
+    if (!session)
         rb_memerror();
     if (framing->reads_frames)
-        socket->reader->allows_deflate = kind == ID2SYM(rb_intern("deflated"));
+        session->reader->allows_deflate = kind == ID2SYM(rb_intern("deflated"));
     int status = framing->reads_frames && carrier == &heddle_push_h1_carrier ? 101 : 200;
-    carrier->begin(socket, exchange, status, early);
+    carrier->begin(session, exchange, status, early);
     return client;
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The text of server-sent events (HTML standard, section 9.2). events.c sends it: when the response's head is sent, the
- * exchange ends. From then on the messages of a topic are sent without a fiber, until the client leaves.
+ * The text of server-sent events (HTML standard, section 9.2). event_framing.c sends it: when the response's head
+ * is sent, the exchange ends. From then on the messages of a topic are sent without a fiber, until the client leaves.
  */
 
 #include "http/protocols.h"

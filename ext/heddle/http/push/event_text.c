@@ -1,4 +1,4 @@
-#include "http/push/event_stream.h"
+#include "http/push/event_text.h"
 
 #include "http/response_head_writer.h"
 

@@ -18,8 +18,8 @@ static heddle_push_session *session_of(VALUE self)
 /* Returns NULL if the socket is not open, and in a forked child, which must not write to its parent's sockets. */
 static heddle_push_session *open_session(VALUE self)
 {
-    heddle_push_session *socket = session_of(self);
-    return socket && socket->state == HEDDLE_PUSH_OPEN ? socket : NULL;
+    heddle_push_session *session = session_of(self);
+    return session && session->state == HEDDLE_PUSH_OPEN ? session : NULL;
 }
 
 /*
@@ -34,16 +34,16 @@ static VALUE client_write(VALUE self, VALUE data)
 {
     StringValue(data);
     bool binary = rb_enc_get_index(data) == rb_ascii8bit_encindex();
-    heddle_push_session *socket = open_session(self);
-    if (!socket)
+    heddle_push_session *session = open_session(self);
+    if (!session)
         return Qfalse;
-    data = socket->framing->prepare(data);
-    socket = open_session(self); /* the conversions may have run other code */
-    if (!socket)
+    data = session->framing->prepare(data);
+    session = open_session(self); /* the conversions may have run other code */
+    if (!session)
         return Qfalse;
-    heddle_push_hold(socket);
-    bool sent = heddle_push_send(socket, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
-    heddle_push_release_hold(socket);
+    heddle_push_hold(session);
+    bool sent = heddle_push_send(session, binary ? HEDDLE_WEBSOCKET_BINARY : HEDDLE_WEBSOCKET_TEXT, data);
+    heddle_push_release_hold(session);
     RB_GC_GUARD(data);
     return sent ? Qtrue : Qfalse;
 }
@@ -67,13 +67,13 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
     if (RSTRING_LEN(reason) > HEDDLE_WEBSOCKET_REASON)
         rb_raise(rb_eArgError, "the reason of a close frame has %ld bytes, at most %d are allowed", RSTRING_LEN(reason),
                  HEDDLE_WEBSOCKET_REASON);
-    heddle_push_session *socket = open_session(self);
-    if (!socket)
+    heddle_push_session *session = open_session(self);
+    if (!session)
         return Qnil;
-    heddle_push_hold(socket);
-    heddle_push_begin_close(socket, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
-    heddle_wait_wake(socket->wait);
-    heddle_push_release_hold(socket);
+    heddle_push_hold(session);
+    heddle_push_begin_close(session, code, RSTRING_PTR(reason), (size_t)RSTRING_LEN(reason));
+    heddle_wait_wake(session->wait);
+    heddle_push_release_hold(session);
     RB_GC_GUARD(reason);
     return Qnil;
 }
@@ -153,24 +153,24 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
         StringValue(since);
         position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
     }
-    heddle_push_session *socket = open_session(self);
-    if (!socket)
+    heddle_push_session *session = open_session(self);
+    if (!session)
         return Qnil;
-    if (!socket->framing->reads_frames)
+    if (!session->framing->reads_frames)
         form = HEDDLE_PUSH_AS_EVENT;
-    heddle_fanout *fanout = heddle_fanout_of(socket->work.connection->sockets->loop);
+    heddle_fanout *fanout = heddle_fanout_of(session->work.connection->sockets->loop);
     char text[HEDDLE_POSITION_SIZE];
     size_t size = 0;
-    heddle_push_hold(socket);
+    heddle_push_hold(session);
     const heddle_push_topic subject = {.name = RSTRING_PTR(topic), .size = (size_t)RSTRING_LEN(topic),
                                             .envelope = envelope, .form = form, .policy = policy};
-    heddle_subscribe_result result = heddle_push_subscribe(socket, fanout, &subject, position);
+    heddle_subscribe_result result = heddle_push_subscribe(session, fanout, &subject, position);
     const heddle_push_subscription *subscription =
-        heddle_push_find_subscription(socket, subject.name, subject.size, envelope);
+        heddle_push_find_subscription(session, subject.name, subject.size, envelope);
     bool was_reset = subscription && subscription->was_reset && envelope != Qnil;
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
-    heddle_push_release_hold(socket);
+    heddle_push_release_hold(session);
     RB_OBJ_WRITTEN(self, Qundef, envelope); /* the stack keeps it alive until the subscription has it */
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
@@ -189,8 +189,8 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
 static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 {
     StringValue(topic);
-    heddle_push_session *socket = session_of(self);
-    return socket && heddle_push_unsubscribe(socket, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), envelope)
+    heddle_push_session *session = session_of(self);
+    return session && heddle_push_unsubscribe(session, RSTRING_PTR(topic), (size_t)RSTRING_LEN(topic), envelope)
                ? Qtrue
                : Qfalse;
 }
@@ -204,16 +204,16 @@ static VALUE client_write_frame(VALUE self, VALUE frame)
 {
     StringValue(frame);
     frame = rb_str_new_frozen(frame);
-    heddle_push_session *socket = open_session(self);
-    if (!socket)
+    heddle_push_session *session = open_session(self);
+    if (!session)
         return Qfalse;
-    heddle_push_hold(socket);
-    bool sent = heddle_push_check_pace(socket);
-    if (sent && !heddle_push_send_frame(socket, frame, false)) {
-        heddle_push_stop_carrier(socket);
+    heddle_push_hold(session);
+    bool sent = heddle_push_check_pace(session);
+    if (sent && !heddle_push_send_frame(session, frame, false)) {
+        heddle_push_stop_carrier(session);
         sent = false;
     }
-    heddle_push_release_hold(socket);
+    heddle_push_release_hold(session);
     RB_GC_GUARD(frame);
     return sent ? Qtrue : Qfalse;
 }
@@ -239,13 +239,13 @@ static VALUE client_set_farewell(VALUE self, VALUE frame)
  */
 static VALUE client_wake(VALUE self)
 {
-    heddle_push_session *socket = session_of(self);
-    if (!socket)
+    heddle_push_session *session = session_of(self);
+    if (!session)
         return Qnil;
-    heddle_connection_check_thread(socket->work.connection);
-    heddle_push_hold(socket);
-    heddle_push_queue_callback(socket, HEDDLE_PUSH_ON_WAKE);
-    heddle_push_release_hold(socket);
+    heddle_connection_check_thread(session->work.connection);
+    heddle_push_hold(session);
+    heddle_push_queue_callback(session, HEDDLE_PUSH_ON_WAKE);
+    heddle_push_release_hold(session);
     return Qnil;
 }
 
@@ -264,10 +264,10 @@ static VALUE websocket_prepare(VALUE self, VALUE scheduler)
 
 static heddle_push_session *own_session(VALUE self)
 {
-    heddle_push_session *socket = session_of(self);
-    if (socket)
-        heddle_connection_check_thread(socket->work.connection);
-    return socket;
+    heddle_push_session *session = session_of(self);
+    if (session)
+        heddle_connection_check_thread(session->work.connection);
+    return session;
 }
 
 /*
@@ -280,24 +280,24 @@ static VALUE client_receive(VALUE self, VALUE seconds)
     int64_t timeout = heddle_parse_duration(seconds);
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
     for (;;) {
-        heddle_push_session *socket = own_session(self);
-        if (!socket)
+        heddle_push_session *session = own_session(self);
+        if (!session)
             return Qnil;
-        heddle_websocket_message *message = heddle_push_pop_message(socket);
+        heddle_websocket_message *message = heddle_push_pop_message(session);
         if (message) {
-            if (socket->paused && !heddle_push_is_full(socket)) {
-                heddle_push_hold(socket);
-                heddle_push_resume_reading(socket);
-                heddle_push_release_hold(socket);
+            if (session->paused && !heddle_push_is_full(session)) {
+                heddle_push_hold(session);
+                heddle_push_resume_reading(session);
+                heddle_push_release_hold(session);
             }
             return heddle_websocket_message_string(message);
         }
-        if (socket->state != HEDDLE_PUSH_OPEN) {
-            heddle_push_keep_end(socket, self);
+        if (session->state != HEDDLE_PUSH_OPEN) {
+            heddle_push_keep_end(session, self);
             return Qnil;
         }
-        heddle_wait wait = {.slot = &socket->wait, .deadline = deadline};
-        if (heddle_wait_in_slot(socket->work.connection->sockets->loop, wait,
+        heddle_wait wait = {.slot = &session->wait, .deadline = deadline};
+        if (heddle_wait_in_slot(session->work.connection->sockets->loop, wait,
                                 "another fiber waits for this socket's messages already") == HEDDLE_WAIT_TIMED_OUT)
             rb_raise(rb_eIOTimeoutError, "no message came in time");
     }
@@ -312,27 +312,27 @@ static VALUE client_drain(VALUE self, VALUE most)
 {
     size_t low = NUM2SIZET(most);
     for (;;) {
-        heddle_push_session *socket = own_session(self);
-        if (!socket || socket->state != HEDDLE_PUSH_OPEN)
+        heddle_push_session *session = own_session(self);
+        if (!session || session->state != HEDDLE_PUSH_OPEN)
             return Qfalse;
-        if (heddle_push_pending(socket) <= low)
+        if (heddle_push_pending(session) <= low)
             return Qtrue;
-        int result = socket->carrier->flush(socket);
+        int result = session->carrier->flush(session);
         if (result != 0 && result != -EAGAIN) {
-            heddle_push_hold(socket);
-            heddle_push_stop_carrier(socket);
-            heddle_push_release_hold(socket);
+            heddle_push_hold(session);
+            heddle_push_stop_carrier(session);
+            heddle_push_release_hold(session);
             return Qfalse;
         }
         if (result == 0) { /* this flush replaces the scheduled flush, so it must also make on_drained due */
-            heddle_push_hold(socket);
-            heddle_push_handle_drained(socket);
-            heddle_push_release_hold(socket);
+            heddle_push_hold(session);
+            heddle_push_handle_drained(session);
+            heddle_push_release_hold(session);
             continue;
         }
-        if (heddle_push_pending(socket) <= low)
+        if (heddle_push_pending(session) <= low)
             return Qtrue;
-        if (!socket->carrier->wait_for_room(socket))
+        if (!session->carrier->wait_for_room(session))
             return Qfalse;
     }
 }

@@ -12,20 +12,20 @@ typedef struct {
     char *bytes;
     size_t size, room;
     bool fits; /* false once a field had no room */
-} heddle_words_writer;
+} heddle_description_writer;
 
 typedef struct {
     const char *bytes; /* the fields that were not read yet */
     size_t size;
     bool valid; /* false once a field was missing, or had a wrong size */
-} heddle_words_reader;
+} heddle_description_reader;
 
 typedef struct {
     const char *bytes;
     size_t size;
-} heddle_words_field;
+} heddle_description_field;
 
-static inline void heddle_words_add(heddle_words_writer *writer, const void *bytes, size_t size)
+static inline void heddle_description_add(heddle_description_writer *writer, const void *bytes, size_t size)
 {
     uint32_t length = (uint32_t)size;
     writer->fits = writer->fits && size <= UINT32_MAX && writer->room - writer->size >= sizeof(length) &&
@@ -38,29 +38,30 @@ static inline void heddle_words_add(heddle_words_writer *writer, const void *byt
     writer->size += sizeof(length) + size;
 }
 
-static inline void heddle_words_add_number(heddle_words_writer *writer, uint32_t number)
+static inline void heddle_description_add_number(heddle_description_writer *writer, uint32_t number)
 {
-    heddle_words_add(writer, &number, sizeof(number));
+    heddle_description_add(writer, &number, sizeof(number));
 }
 
 /* Begins a description: writes the two bytes. `room` is at least 2. */
-static inline heddle_words_writer heddle_words_begin(char *bytes, size_t room, uint8_t protocol, uint8_t version)
+static inline heddle_description_writer heddle_description_begin(char *bytes, size_t room, uint8_t protocol,
+                                                                 uint8_t version)
 {
     bytes[0] = (char)protocol;
     bytes[1] = (char)version;
-    return (heddle_words_writer){.bytes = bytes, .size = 2, .room = room, .fits = true};
+    return (heddle_description_writer){.bytes = bytes, .size = 2, .room = room, .fits = true};
 }
 
 /* `bytes` begins behind the protocol's number. The reader is not valid if the version differs. */
-static inline heddle_words_reader heddle_words_open(const char *bytes, size_t size, uint8_t version)
+static inline heddle_description_reader heddle_description_open(const char *bytes, size_t size, uint8_t version)
 {
     if (size < 1 || (uint8_t)bytes[0] != version)
-        return (heddle_words_reader){0};
-    return (heddle_words_reader){.bytes = bytes + 1, .size = size - 1, .valid = true};
+        return (heddle_description_reader){0};
+    return (heddle_description_reader){.bytes = bytes + 1, .size = size - 1, .valid = true};
 }
 
 /* Reads the next field, which is empty if there is none. */
-static inline heddle_words_field heddle_words_take(heddle_words_reader *reader)
+static inline heddle_description_field heddle_description_take(heddle_description_reader *reader)
 {
     uint32_t length;
     if (!reader->valid || reader->size < sizeof(length))
@@ -68,20 +69,20 @@ static inline heddle_words_field heddle_words_take(heddle_words_reader *reader)
     memcpy(&length, reader->bytes, sizeof(length));
     if (reader->size - sizeof(length) < length)
         goto invalid;
-    heddle_words_field field = {reader->bytes + sizeof(length), length};
+    heddle_description_field field = {reader->bytes + sizeof(length), length};
     reader->bytes += sizeof(length) + length;
     reader->size -= sizeof(length) + length;
     return field;
 invalid:
     reader->valid = false;
-    return (heddle_words_field){"", 0};
+    return (heddle_description_field){"", 0};
 }
 
 /* Reads a number, which must be at most `most`; returns 0 if it is not, or if there is none. */
-static inline uint32_t heddle_words_take_number(heddle_words_reader *reader, uint32_t most)
+static inline uint32_t heddle_description_take_number(heddle_description_reader *reader, uint32_t most)
 {
     uint32_t number = 0;
-    heddle_words_field field = heddle_words_take(reader);
+    heddle_description_field field = heddle_description_take(reader);
     if (reader->valid && field.size == sizeof(number))
         memcpy(&number, field.bytes, sizeof(number));
     reader->valid = reader->valid && field.size == sizeof(number) && number <= most;
@@ -89,7 +90,7 @@ static inline uint32_t heddle_words_take_number(heddle_words_reader *reader, uin
 }
 
 /* Was the whole description valid, and read? */
-static inline bool heddle_words_are_complete(const heddle_words_reader *reader)
+static inline bool heddle_description_are_complete(const heddle_description_reader *reader)
 {
     return reader->valid && reader->size == 0;
 }

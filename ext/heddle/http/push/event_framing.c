@@ -1,0 +1,332 @@
+/*
+ * The framing of event streams, and event streams without a handler, which send the messages of a topic until the
+ * client leaves.
+ */
+
+#include "http/push/event_text.h"
+#include "http/push/subscriptions.h"
+#include "http/push/description.h"
+#include "scheduler/take_errinfo.h"
+
+#include <ruby/encoding.h>
+
+enum {
+    DISCARDED = 65536, /* bytes that a client may send; they are discarded */
+    VERSION = 1,       /* the version of the fields that describe a stream to another process */
+};
+
+/* -- the framing --------------------------------------------------------------------------------------------------- */
+
+static size_t discard_input(heddle_push_session *session, char *bytes, size_t size)
+{
+    session->lingered += size;
+    if (session->lingered > DISCARDED)
+        heddle_push_stop_carrier(session);
+    return size;
+}
+
+/* Treats a BINARY String as UTF-8. */
+static VALUE prepare_event(VALUE data)
+{
+    if (rb_enc_get_index(data) == rb_ascii8bit_encindex())
+        data = rb_enc_associate(rb_str_dup(data), rb_utf8_encoding());
+    return heddle_event_text(heddle_push_text_of(data));
+}
+
+static bool send_event(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE event)
+{
+    session->written += (uint64_t)RSTRING_LEN(event);
+    return session->carrier->write(session, NULL, 0, event);
+}
+
+/* Queues a part of the content, as a chunk if the stream is chunked. */
+static bool send_text(heddle_push_session *session, const char *text, size_t size)
+{
+    char head[HEDDLE_EVENTS_TEXT];
+    if (size == 0)
+        return true;
+    session->written += size;
+    if (!session->chunked)
+        return session->carrier->write(session, text, size, 0);
+    size_t used = heddle_chunk_head(head, size);
+    session->written += used + 2;
+    return session->carrier->write(session, head, used, 0) && session->carrier->write(session, text, size, 0) &&
+           session->carrier->write(session, "\r\n", 2, 0);
+}
+
+/* Sends a comment, which the client does not see as an event. */
+static bool send_comment(heddle_push_session *session)
+{
+    return send_text(session, ":\n\n", 3);
+}
+
+/*
+ * Ends the stream by the end of the content. When the server stops, makes clients reconnect after random times.
+ * Otherwise sends a comment, which wakes the loop if another thread closes the stream.
+ */
+static bool send_farewell(heddle_push_session *session, unsigned code, const char *reason, size_t size)
+{
+    (void)code, (void)reason, (void)size;
+    char text[HEDDLE_EVENTS_TEXT];
+    if (!(session->retires ? send_text(session, text, heddle_events_farewell(text, sizeof(text)))
+                           : send_comment(session)))
+        return false;
+    return !session->chunked || session->carrier->write(session, "0\r\n\r\n", 5, 0);
+}
+
+static int64_t find_next_comment(const heddle_push_session *session)
+{
+    return heddle_add_duration(session->keepalive_sent_at, HEDDLE_EVENTS_COMMENT);
+}
+
+/* Sends a comment, which keeps proxies from closing the stream. A client that takes nothing for too long is cut off. */
+static void keep_alive(heddle_push_session *session, int64_t now)
+{
+    int64_t timeout = session->engine->write_timeout;
+    size_t pending = heddle_push_pending(session);
+    if (heddle_push_has_output_moved(session, pending) || !pending) {
+        session->heard = now;
+    } else if (timeout >= 0 && heddle_add_duration(session->heard, timeout) <= now) {
+        heddle_push_reset_carrier(session);
+        return;
+    }
+    if (find_next_comment(session) > now)
+        return;
+    session->keepalive_sent_at = now;
+    if (!pending && !send_comment(session))
+        heddle_push_stop_carrier(session);
+}
+
+/* Resets the stream, so that the client sees that it has missed events. */
+static void end_slow(heddle_push_session *session)
+{
+    if (heddle_push_has_client(session))
+        session->engine->websockets.too_slow++;
+    session->code = HEDDLE_WEBSOCKET_POLICY;
+    heddle_push_reset_carrier(session);
+}
+
+const heddle_push_framing heddle_push_events = {
+    .feed = discard_input,
+    .prepare = prepare_event,
+    .send = send_event,
+    .send_close = send_farewell,
+    .next_check = find_next_comment,
+    .check = keep_alive,
+    .end_slow = end_slow,
+};
+
+/* -- streams without a handler ------------------------------------------------------------------------------------- */
+
+/* The only subscription of the stream, or NULL. */
+static const heddle_push_subscription *subscription_of(const heddle_push_session *session)
+{
+    return session->subscriptions && session->subscriptions->subscriber.topic ? session->subscriptions : NULL;
+}
+
+/* Subscribes to the topic, or ends the stream. Held. */
+static void subscribe(heddle_push_session *session, heddle_fanout *fanout, heddle_push_topic *topic,
+                      heddle_position since)
+{
+    topic->envelope = Qnil;
+    topic->form = session->chunked ? HEDDLE_PUSH_AS_EVENT_CHUNK : HEDDLE_PUSH_AS_EVENT;
+    if (session->state == HEDDLE_PUSH_OPEN &&
+        heddle_push_subscribe(session, fanout, topic, since) != HEDDLE_SUBSCRIBED)
+        heddle_push_reset_carrier(session);
+}
+
+/* A stream that begins after the server began to stop ends at once. Held. */
+static void retire_if_draining(heddle_push_session *session)
+{
+    const heddle_connection *connection = session->work.connection;
+    if (connection && (connection->sockets->draining || session->engine->draining) &&
+        heddle_push_has_to_retire(session))
+        heddle_push_retire(session);
+}
+
+/* Held. */
+static void begin_events(heddle_push_session *session, heddle_fanout *fanout, heddle_push_topic *topic, VALUE since,
+                         VALUE beginning)
+{
+    heddle_position position = {0};
+    if (!NIL_P(since))
+        position = (heddle_position){RSTRING_PTR(since), (size_t)RSTRING_LEN(since)};
+    bool sent = session->state != HEDDLE_PUSH_OPEN ||
+                send_text(session, RSTRING_PTR(beginning), (size_t)RSTRING_LEN(beginning));
+    subscribe(session, fanout, topic, position);
+    const heddle_push_subscription *subscription = subscription_of(session);
+    char id[HEDDLE_EVENTS_TEXT];
+    if (sent && subscription && !position.text)
+        sent = send_text(session, id, heddle_events_first_id(&subscription->subscriber, id, sizeof(id)));
+    if (!sent)
+        heddle_push_reset_carrier(session);
+    retire_if_draining(session);
+}
+
+/*
+ * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
+ *
+ * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
+ * afterwards. If `since` is nil, only new messages are sent. `lines` are added before each event, such as "event:
+ * price\n"; `beginning` is sent first, such as "retry: 1000\n\n". When this process is replaced, the next process
+ * continues the stream; without `handoff` the client reconnects instead. Returns false, and does nothing, if a part of
+ * the request was not read.
+ */
+static VALUE stream_events(int count, VALUE *arguments, VALUE self)
+{
+    rb_check_arity(count, 7, 7);
+    heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
+    int status = NUM2INT(arguments[0]);
+    VALUE name = arguments[1], since = arguments[2], lines = arguments[3], beginning = arguments[4];
+    heddle_slow_policy policy = heddle_push_policy_named(arguments[5]);
+    Check_Type(name, T_STRING);
+    Check_Type(lines, T_STRING);
+    Check_Type(beginning, T_STRING);
+    if (!NIL_P(since))
+        Check_Type(since, T_STRING);
+    if (RSTRING_LEN(name) > HEDDLE_TOPIC_LIMIT || RSTRING_LEN(lines) > HEDDLE_EVENTS_LINES)
+        rb_raise(rb_eArgError, "the topic or the name of the events is too long");
+    heddle_fanout *fanout = heddle_fanout_of(heddle_exchange_writable_connection(exchange)->sockets->loop);
+    const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
+    if (!carrier->is_free(exchange))
+        return Qfalse;
+    bool chunked = exchange->chunking;
+    if (chunked)
+        lines = heddle_event_chunk(lines);
+    heddle_push_session *session = heddle_push_session_new(exchange->engine, carrier, &heddle_push_events);
+    if (!session)
+        rb_memerror();
+    session->chunked = chunked;
+    session->stays = !RTEST(arguments[6]);
+    heddle_push_topic topic = {
+        .name = RSTRING_PTR(name), .size = (size_t)RSTRING_LEN(name), .policy = policy,
+        .lines = RSTRING_PTR(lines), .lines_size = (size_t)RSTRING_LEN(lines),
+    };
+    heddle_push_hold(session);
+    carrier->begin(session, exchange, status, Qnil);
+    begin_events(session, fanout, &topic, since, beginning);
+    heddle_push_release_hold(session);
+    RB_GC_GUARD(name);
+    RB_GC_GUARD(since);
+    RB_GC_GUARD(lines);
+    RB_GC_GUARD(beginning);
+    RB_GC_GUARD(self);
+    return Qtrue;
+}
+
+/* -- between processes --------------------------------------------------------------------------------------------- */
+
+/* Sends the queued output. Held. */
+static void flush_output(heddle_push_session *session)
+{
+    int result = heddle_push_pending(session) ? session->carrier->flush(session) : -EAGAIN;
+    if (result == 0)
+        heddle_push_handle_drained(session);
+    else if (result != -EAGAIN)
+        heddle_push_stop_carrier(session);
+}
+
+static ssize_t describe_stream(const heddle_push_session *session, char *bytes)
+{
+    const heddle_push_subscription *subscription = subscription_of(session);
+    if (session->state != HEDDLE_PUSH_OPEN || session->retires || session->work.connection->error || !subscription ||
+        subscription->subscriber.behind || heddle_push_pending(session))
+        return -1;
+    char position[HEDDLE_POSITION_SIZE];
+    heddle_description_writer fields = heddle_description_begin(bytes, HEDDLE_SESSION_DESCRIPTION,
+                                                                HEDDLE_EVENT_STREAMS, VERSION);
+    heddle_description_add_number(&fields, session->chunked);
+    heddle_description_add_number(&fields, subscription->subscriber.policy);
+    heddle_description_add(&fields, subscription->name, subscription->size);
+    heddle_description_add(&fields, subscription->name + subscription->size, subscription->lines_size);
+    heddle_description_add(&fields, position, heddle_subscriber_position(&subscription->subscriber, position));
+    return fields.fits ? (ssize_t)fields.size : -1;
+}
+
+ssize_t heddle_events_describe(heddle_connection *connection, char *bytes)
+{
+    heddle_push_session *session = heddle_push_session_of(connection);
+    if (heddle_push_has_client(session) || session->stays)
+        return -1;
+    heddle_push_hold(session);
+    flush_output(session);
+    ssize_t size = describe_stream(session, bytes);
+    heddle_push_release_hold(session);
+    return size;
+}
+
+static VALUE find_fanout(VALUE loop)
+{
+    return (VALUE)heddle_fanout_of((heddle_loop *)loop);
+}
+
+typedef struct {
+    bool chunked;
+    heddle_push_topic topic;
+    heddle_position since;
+} stream_fields;
+
+/* Reads the fields. Returns false if they are damaged, or of another version of Heddle. */
+static bool read_stream(VALUE description, stream_fields *into)
+{
+    heddle_description_reader fields = heddle_description_open(RSTRING_PTR(description),
+                                                               (size_t)RSTRING_LEN(description), VERSION);
+    into->chunked = heddle_description_take_number(&fields, 1);
+    heddle_slow_policy policy = heddle_description_take_number(&fields, HEDDLE_SLOW_DROP);
+    heddle_description_field name = heddle_description_take(&fields), lines = heddle_description_take(&fields),
+                       position = heddle_description_take(&fields);
+    into->topic = (heddle_push_topic){
+        .name = name.bytes, .size = name.size, .lines = lines.bytes, .lines_size = lines.size, .policy = policy,
+    };
+    into->since = (heddle_position){position.bytes, position.size};
+    return heddle_description_are_complete(&fields) && lines.size <= UINT16_MAX;
+}
+
+static void resume_stream(heddle_connection *connection, VALUE description)
+{
+    stream_fields fields;
+    int state = 0;
+    heddle_fanout *fanout = (heddle_fanout *)rb_protect(find_fanout, (VALUE)connection->sockets->loop, &state);
+    if (state)
+        rb_set_errinfo(Qnil);
+    heddle_push_session *session = NULL;
+    if (!state && read_stream(description, &fields))
+        session = heddle_push_session_new(heddle_engine_of_connection(connection), &heddle_push_h1_carrier,
+                                         &heddle_push_events);
+    if (!session) {
+        heddle_transport_will_reset(&connection->transport);
+        heddle_sockets_close_connection(connection);
+        return;
+    }
+    session->chunked = fields.chunked;
+    heddle_push_hold(session);
+    heddle_connection_start(connection, &heddle_push_protocol, session);
+    subscribe(session, fanout, &fields.topic, fields.since);
+    retire_if_draining(session);
+    heddle_push_release_hold(session);
+    RB_GC_GUARD(description);
+}
+
+/*
+ * Logs a description that can't be read. Then the connection is closed, and the client reconnects with its last
+ * position.
+ */
+static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
+{
+    stream_fields fields;
+    if (read_stream(description, &fields))
+        return description;
+    if (engine->marked && engine->websockets.loader)
+        heddle_call_protected(engine->websockets.loader, rb_intern("refuse_stream"), 0, NULL, state);
+    return Qnil;
+}
+
+const heddle_http_protocol heddle_events_http_protocol = {
+    .load = load_stream,
+    .resume = resume_stream,
+};
+
+void Init_heddle_events(void)
+{
+    rb_define_method(rb_path2class("Heddle::HTTP::Exchange"), "stream_events", stream_events, -1);
+}

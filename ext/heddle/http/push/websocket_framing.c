@@ -1,0 +1,318 @@
+/* The framing of WebSockets: reads the client's frames, and writes the server's (RFC 6455). */
+
+#include "http/body_rules.h"
+#include "http/push/session.h"
+#include "net/majority.h"
+
+#include <ruby/encoding.h>
+
+/* -- input --------------------------------------------------------------------------------------------------------- */
+
+static void handle_message(heddle_push_session *session)
+{
+    heddle_websocket_message *message = heddle_websocket_take_message(session->reader);
+    if (session->state == HEDDLE_PUSH_OPEN) {
+        session->engine->websockets.received++;
+        session->engine->websockets.received_bytes += message->size;
+        session->traffic.received++;
+        session->traffic.received_bytes += message->size;
+        heddle_push_deliver(session, message);
+    } else {
+        free(message); /* the handler knows already that the socket is closed */
+    }
+}
+
+static void handle_ping(heddle_push_session *session)
+{
+    if (session->state == HEDDLE_PUSH_OPEN &&
+        !heddle_push_answer_ping(session, session->reader->control, session->reader->control_size))
+        heddle_push_stop_carrier(session);
+}
+
+/* -- unfinished messages ------------------------------------------------------------------------------------------- */
+
+static void forget_message(heddle_push_session *session)
+{
+    session->engine->websockets.unfinished -= session->unfinished;
+    session->unfinished = session->message_size = 0;
+    session->message_deadline = 0;
+    heddle_link_remove(&session->receiving_link);
+}
+
+static void release_reader(heddle_push_session *session)
+{
+    forget_message(session);
+    heddle_websocket_reader_end(session->reader);
+}
+
+static void end_unfinished(heddle_push_session *session, const char *reason)
+{
+    session->engine->websockets.failures++;
+    heddle_push_hold(session);
+    heddle_push_fail_session(session, HEDDLE_WEBSOCKET_POLICY, reason);
+    release_reader(session); /* the socket's input is discarded from here on */
+    heddle_push_release_hold(session);
+}
+
+/* Returns the socket whose unfinished message began next, or NULL. */
+static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session *session)
+{
+    heddle_link *head = &engine->receiving;
+    heddle_link *link = session ? heddle_link_after(head, &session->receiving_link) : heddle_link_first(head);
+    return link ? HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link) : NULL;
+}
+
+/* Returns 0 for clients that are not counted by address, and for one that has left. */
+static uint16_t find_address(const heddle_push_session *session)
+{
+    return session->work.connection ? session->work.connection->address_bucket : 0;
+}
+
+/* If an address has more than half of all bytes, considers only its sockets. */
+static heddle_push_session *find_oldest(heddle_engine *engine)
+{
+    heddle_majority majority = {0};
+    heddle_push_session *session = NULL;
+    while ((session = find_next(engine, session)))
+        heddle_majority_vote(&majority, find_address(session), session->unfinished);
+    while ((session = find_next(engine, session)))
+        heddle_majority_count(&majority, find_address(session), session->unfinished);
+    do {
+        session = find_next(engine, session);
+    } while (session && !heddle_majority_includes(&majority, find_address(session)));
+    return session;
+}
+
+/* Ends the sockets with the oldest unfinished messages while all unfinished messages together have too many bytes. */
+static void check_budget(heddle_push_session *session)
+{
+    heddle_websockets *all = &session->engine->websockets;
+    while (all->unfinished > all->unfinished_limit) {
+        heddle_push_session *oldest = find_oldest(session->engine);
+        if (!oldest || oldest == session)
+            break; /* the limit of one message bounds this socket alone */
+        end_unfinished(oldest, "too many messages are unfinished");
+    }
+}
+
+/* Called when all received bytes were read. An unfinished message gets a time limit, like a request's body. */
+static void track_message(heddle_push_session *session)
+{
+    heddle_websocket_reader *reader = session->reader;
+    heddle_websockets *all = &session->engine->websockets;
+    if (!reader->in_message || !reader->message || session->state != HEDDLE_PUSH_OPEN) {
+        if (session->message_deadline)
+            forget_message(session);
+        return;
+    }
+    all->unfinished += reader->room - session->unfinished;
+    session->unfinished = reader->room;
+    size_t came = reader->message->size - session->message_size;
+    session->message_size = reader->message->size;
+    if (session->message_deadline) {
+        session->message_deadline = heddle_body_next_deadline(session->engine, session->message_deadline, came);
+    } else {
+        session->message_deadline = heddle_body_first_deadline(session->engine, session->heard);
+        heddle_link_push_last(&session->engine->receiving, &session->receiving_link);
+        heddle_push_set_deadline(session);
+    }
+    check_budget(session);
+}
+
+/* Queues the close frame. */
+static bool send_close(heddle_push_session *session, unsigned code, const char *reason, size_t size)
+{
+    char payload[HEDDLE_WEBSOCKET_CONTROL];
+    size_t used = heddle_websocket_write_close(payload, code, reason, size);
+    return heddle_push_send_control(session, HEDDLE_WEBSOCKET_CLOSE, payload, used);
+}
+
+/* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
+static void answer_close(heddle_push_session *session)
+{
+    bool ours = session->state == HEDDLE_PUSH_CLOSING;
+    unsigned code = session->reader->code;
+    session->code = 0; /* the client's code is reported, even if we sent the first close frame */
+    if (!ours && !send_close(session, code, NULL, 0))
+        heddle_push_stop_carrier(session);
+    else
+        heddle_push_finish_output(session, code);
+}
+
+/* Reads frames until the handler must catch up, or no more frames are read. */
+static size_t read_frames(heddle_push_session *session, char *bytes, size_t size)
+{
+    size_t used = 0;
+    heddle_websocket_reader *reader = session->reader;
+    session->heard = heddle_clock_coarse();
+    while (session->state <= HEDDLE_PUSH_CLOSING && !heddle_push_must_pause(session)) {
+        size_t step;
+        heddle_websocket_event event =
+            heddle_websocket_read(reader, &session->engine->websockets.limits, bytes + used, size - used, &step);
+        used += step;
+        /* A closing socket discards received messages. */
+        if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader->message->compressed &&
+            session->state == HEDDLE_PUSH_OPEN)
+            event = heddle_websocket_inflate(&session->engine->websockets.deflater, reader,
+                                             &session->engine->websockets.limits);
+        switch (event) {
+        case HEDDLE_WEBSOCKET_NO_EVENT:
+            track_message(session);
+            return used;
+        case HEDDLE_WEBSOCKET_HAS_MESSAGE:
+            if (session->message_deadline)
+                forget_message(session);
+            handle_message(session);
+            break;
+        case HEDDLE_WEBSOCKET_HAS_PING:
+            handle_ping(session);
+            break;
+        case HEDDLE_WEBSOCKET_HAS_PONG:
+            break;
+        case HEDDLE_WEBSOCKET_HAS_CLOSE:
+            answer_close(session);
+            break;
+        case HEDDLE_WEBSOCKET_FAILED:
+            session->engine->websockets.failures++;
+            heddle_push_fail_session(session, reader->code, reader->failure);
+            break;
+        case HEDDLE_WEBSOCKET_NO_MEMORY:
+            heddle_push_stop_carrier(session);
+            break;
+        }
+    }
+    return used;
+}
+
+/* -- output -------------------------------------------------------------------------------------------------------- */
+
+bool heddle_push_send_control(heddle_push_session *session, heddle_websocket_opcode opcode, const char *payload,
+                              size_t size)
+{
+    char frame[HEDDLE_WEBSOCKET_HEAD + HEDDLE_WEBSOCKET_CONTROL];
+    size_t used = heddle_websocket_write_head(frame, opcode, false, size, NULL);
+    if (size)
+        memcpy(frame + used, payload, size);
+    session->written += used + size;
+    return session->carrier->write(session, frame, used + size, 0);
+}
+
+VALUE heddle_push_text_of(VALUE string)
+{
+    if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
+        string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
+    if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
+        rb_raise(rb_eArgError, "the message is not valid UTF-8, as text must be; send other bytes with String#b");
+    return string;
+}
+
+static VALUE prepare_message(VALUE data)
+{
+    if (rb_enc_get_index(data) != rb_ascii8bit_encindex())
+        data = heddle_push_text_of(data);
+    return RSTRING_LEN(data) > HEDDLE_OUTPUT_COPIED ? rb_str_new_frozen(data) : data;
+}
+
+/* Returns the frame, from malloc, or NULL if the message must be sent uncompressed. */
+static char *deflate_message(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message, size_t *size)
+{
+    char head[HEDDLE_WEBSOCKET_HEAD];
+    size_t plain = (size_t)RSTRING_LEN(message);
+    if (!heddle_push_deflates(session) || plain < HEDDLE_DEFLATE_LEAST || plain > HEDDLE_DEFLATE_MOST)
+        return NULL;
+    char *frame = malloc(HEDDLE_WEBSOCKET_HEAD + plain), *payload = frame + HEDDLE_WEBSOCKET_HEAD;
+    size_t deflated = frame ? heddle_websocket_deflate(&session->engine->websockets.deflater, RSTRING_PTR(message),
+                                                       plain, payload)
+                            : 0;
+    if (!deflated) {
+        free(frame);
+        return NULL;
+    }
+    size_t used = heddle_websocket_write_head(head, opcode, true, deflated, NULL);
+    memmove(frame + used, payload, deflated);
+    memcpy(frame, head, used);
+    *size = used + deflated;
+    return frame;
+}
+
+static bool send_message(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message)
+{
+    char head[HEDDLE_WEBSOCKET_HEAD];
+    size_t size, used;
+    char *frame = deflate_message(session, opcode, message, &size);
+    if (frame) {
+        bool written = session->carrier->write(session, frame, size, 0);
+        session->written += size;
+        free(frame);
+        return written;
+    }
+    used = heddle_websocket_write_head(head, opcode, false, (size_t)RSTRING_LEN(message), NULL);
+    session->written += used + (size_t)RSTRING_LEN(message);
+    return session->carrier->write(session, head, used, message);
+}
+
+static void end_slow(heddle_push_session *session)
+{
+    session->engine->websockets.too_slow++;
+    heddle_push_fail_session(session, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
+}
+
+/* -- pings --------------------------------------------------------------------------------------------------------- */
+
+static int64_t find_next_ping(const heddle_push_session *session)
+{
+    const heddle_websockets *all = &session->engine->websockets;
+    int64_t deadline = -1, message = session->message_deadline;
+    if (session->pinged)
+        deadline = heddle_add_duration(session->keepalive_sent_at, all->timeout);
+    else if (all->ping > 0)
+        deadline = heddle_add_duration(session->heard, all->ping);
+    return message && (deadline < 0 || message < deadline) ? message : deadline;
+}
+
+static void send_ping(heddle_push_session *session, bool full)
+{
+    session->pinged = true;
+    session->keepalive_sent_at = heddle_clock_coarse();
+    session->stalls = full; /* a ping would wait behind the output, so the output is watched instead */
+    if (!full && !heddle_push_send_control(session, HEDDLE_WEBSOCKET_PING, NULL, 0))
+        heddle_push_stop_carrier(session);
+}
+
+static void check_client(heddle_push_session *session, int64_t now)
+{
+    heddle_websockets *all = &session->engine->websockets;
+    if (session->message_deadline && session->message_deadline <= now) {
+        if (!session->paused) {
+            end_unfinished(session, "the message came too slowly");
+            return;
+        }
+        session->message_deadline = heddle_body_first_deadline(session->engine, now);
+    }
+    size_t pending = heddle_push_pending(session);
+    bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
+    bool moved = heddle_push_has_output_moved(session, pending) && (full || session->stalls);
+    /* a paused socket reads no input, so silence means nothing; if output has moved, the client reads */
+    if (session->paused || moved)
+        session->heard = now;
+    if (session->pinged && session->heard >= session->keepalive_sent_at)
+        session->pinged = session->stalls = false;
+    if (session->pinged && heddle_add_duration(session->keepalive_sent_at, all->timeout) <= now) {
+        all->vanished++;
+        heddle_push_reset_carrier(session);
+    } else if (!session->pinged && all->ping > 0 && heddle_add_duration(session->heard, all->ping) <= now) {
+        send_ping(session, full);
+    }
+}
+
+const heddle_push_framing heddle_push_frames = {
+    .reads_frames = true,
+    .feed = read_frames,
+    .prepare = prepare_message,
+    .send = send_message,
+    .send_close = send_close,
+    .next_check = find_next_ping,
+    .check = check_client,
+    .release = release_reader,
+    .end_slow = end_slow,
+};
