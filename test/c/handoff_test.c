@@ -104,7 +104,7 @@ void heddle_loop_wake(heddle_loop *unused)
 {
 }
 
-static const heddle_socket_set_operations epoll = {.watchable = true};
+static const heddle_event_set_operations epoll = {.watchable = true};
 
 /* -- a loop's sockets ---------------------------------------------------------------------------------------------- */
 

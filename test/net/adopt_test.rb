@@ -106,4 +106,4 @@ module AdoptTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(AdoptTests)
+Heddle::TestHelpers.with_each_event_set(AdoptTests)

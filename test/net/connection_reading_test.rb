@@ -168,4 +168,4 @@ module ConnectionReadingTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(ConnectionReadingTests)
+Heddle::TestHelpers.with_each_event_set(ConnectionReadingTests)

@@ -161,4 +161,4 @@ module ConnectionTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(ConnectionTests)
+Heddle::TestHelpers.with_each_event_set(ConnectionTests)

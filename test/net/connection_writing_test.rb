@@ -144,4 +144,4 @@ module ConnectionWritingTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(ConnectionWritingTests)
+Heddle::TestHelpers.with_each_event_set(ConnectionWritingTests)

@@ -148,4 +148,4 @@ module HandOverTests
   end
 end
 
-Heddle::TestHelpers.with_each_socket_set(HandOverTests)
+Heddle::TestHelpers.with_each_event_set(HandOverTests)

@@ -247,4 +247,4 @@ module SendingTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(SendingTests)
+Heddle::TestHelpers.with_each_event_set(SendingTests)

@@ -251,4 +251,4 @@ module SocketsAdmissionTests
   end
 end
 
-Heddle::TestHelpers.with_each_socket_set(SocketsAdmissionTests)
+Heddle::TestHelpers.with_each_event_set(SocketsAdmissionTests)

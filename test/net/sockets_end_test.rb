@@ -191,4 +191,4 @@ module SocketsEndTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(SocketsEndTests)
+Heddle::TestHelpers.with_each_event_set(SocketsEndTests)

@@ -171,4 +171,4 @@ module SocketsListeningTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(SocketsListeningTests)
+Heddle::TestHelpers.with_each_event_set(SocketsListeningTests)

@@ -248,4 +248,4 @@ module SocketsTests
     end
   end
 end
-Heddle::TestHelpers.with_each_socket_set(SocketsTests)
+Heddle::TestHelpers.with_each_event_set(SocketsTests)

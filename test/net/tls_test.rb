@@ -435,4 +435,4 @@ module TLSTests
   end
 end
 
-Heddle::TestHelpers.with_each_socket_set(TLSTests)
+Heddle::TestHelpers.with_each_event_set(TLSTests)

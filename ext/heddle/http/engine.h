@@ -7,11 +7,11 @@
 
 #include "http/response_head_writer.h"
 #include "http/exchange.h"
-#include "http/endpoints.h"
+#include "http/endpoint_accounts.h"
 #include "http/latency.h"
 #include "http/path_options.h"
 #include "http/request_durations.h"
-#include "http/slowest.h"
+#include "http/slowest_responses.h"
 #include "http/websocket/service.h"
 #include "net/fate.h"
 #include "net/protocol.h"

@@ -6,7 +6,7 @@
  */
 
 #include "net/address.h"
-#include "net/due.h"
+#include "net/deadlines.h"
 #include "net/link.h"
 #include "net/output_queue.h"
 #include "net/prefetch.h"

@@ -2,7 +2,7 @@
 
 #include "binding.h"
 #include "net/connection.h"
-#include "net/output.h"
+#include "net/write_all.h"
 #include "net/raw_protocol.h"
 #include "net/sockets.h"
 
@@ -153,7 +153,7 @@ static VALUE connection_unread(VALUE self, VALUE string)
 static VALUE connection_write(int argc, VALUE *argv, VALUE self)
 {
     int64_t timeout = heddle_parse_timeout(argc, argv, 1);
-    size_t written = heddle_output_write(&open_handle(self)->connection, argv[0], timeout);
+    size_t written = heddle_write_all(&open_handle(self)->connection, argv[0], timeout);
     RB_GC_GUARD(self);
     return SIZET2NUM(written);
 }

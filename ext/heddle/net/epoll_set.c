@@ -1,4 +1,4 @@
-#include "net/socket_set.h"
+#include "net/event_set.h"
 
 #ifdef HAVE_SYS_EPOLL_H
 
@@ -21,7 +21,7 @@ enum {
     EVENTS_PER_TICK = 8192, /* the limit for all events together: most hang-ups are only queued (turns.h) */
 };
 
-static void harvest_events(heddle_socket_set *set)
+static void harvest_events(heddle_event_set *set)
 {
     struct epoll_event events[EVENTS_PER_WAIT];
     heddle_sockets *sockets = set->sockets;
@@ -43,7 +43,7 @@ static void harvest_events(heddle_socket_set *set)
     heddle_sockets_schedule_resume(sockets);
 }
 
-static void accept_all(heddle_socket_set *set)
+static void accept_all(heddle_event_set *set)
 {
     if (heddle_listeners_accept(set->sockets)) {
         set->unaccepted = true;
@@ -51,7 +51,7 @@ static void accept_all(heddle_socket_set *set)
     }
 }
 
-static int watch_set(heddle_socket_set *set, heddle_waiter *waiter)
+static int watch_set(heddle_event_set *set, heddle_waiter *waiter)
 {
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result > 0)
@@ -60,7 +60,7 @@ static int watch_set(heddle_socket_set *set, heddle_waiter *waiter)
 }
 
 /* Arms a persistent waiter again that the selector has dropped (io_uring does when its queue overflows). */
-static void rearm_dropped(heddle_socket_set *set, heddle_waiter *waiter, uint32_t flags)
+static void rearm_dropped(heddle_event_set *set, heddle_waiter *waiter, uint32_t flags)
 {
     if (flags & HEDDLE_MORE)
         return;
@@ -70,19 +70,19 @@ static void rearm_dropped(heddle_socket_set *set, heddle_waiter *waiter, uint32_
 
 static void handle_ready_connections(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, connections_waiter));
+    heddle_event_set *set = (heddle_event_set *)((char *)waiter - offsetof(heddle_event_set, connections_waiter));
     rearm_dropped(set, waiter, flags);
     harvest_events(set);
 }
 
 static void handle_ready_listeners(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    heddle_socket_set *set = (heddle_socket_set *)((char *)waiter - offsetof(heddle_socket_set, listeners_waiter));
+    heddle_event_set *set = (heddle_event_set *)((char *)waiter - offsetof(heddle_event_set, listeners_waiter));
     rearm_dropped(set, waiter, flags);
     accept_all(set);
 }
 
-static void epoll_set_resume(heddle_socket_set *set)
+static void epoll_set_resume(heddle_event_set *set)
 {
     bool unfinished = set->unfinished, unaccepted = set->unaccepted;
     set->unfinished = set->unaccepted = false;
@@ -92,7 +92,7 @@ static void epoll_set_resume(heddle_socket_set *set)
         accept_all(set);
 }
 
-static void close_descriptors(heddle_socket_set *set)
+static void close_descriptors(heddle_event_set *set)
 {
     if (set->connections_fd >= 0)
         close(set->connections_fd);
@@ -101,7 +101,7 @@ static void close_descriptors(heddle_socket_set *set)
     set->connections_fd = set->listeners_fd = -1;
 }
 
-static int epoll_set_open(heddle_socket_set *set)
+static int epoll_set_open(heddle_event_set *set)
 {
     set->connections_fd = epoll_create1(EPOLL_CLOEXEC);
     set->listeners_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -127,7 +127,7 @@ static int epoll_set_open(heddle_socket_set *set)
     return result;
 }
 
-static void epoll_set_close(heddle_socket_set *set)
+static void epoll_set_close(heddle_event_set *set)
 {
     heddle_loop *loop = set->sockets->loop;
     if (!heddle_loop_is_closed(loop)) {
@@ -137,7 +137,7 @@ static void epoll_set_close(heddle_socket_set *set)
     close_descriptors(set);
 }
 
-static int epoll_set_add(heddle_socket_set *set, heddle_connection *connection)
+static int epoll_set_add(heddle_event_set *set, heddle_connection *connection)
 {
     struct epoll_event event = {
         .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
@@ -146,33 +146,33 @@ static int epoll_set_add(heddle_socket_set *set, heddle_connection *connection)
     return epoll_ctl(set->connections_fd, EPOLL_CTL_ADD, connection->transport.fd, &event) == 0 ? 0 : -errno;
 }
 
-static void epoll_set_remove(heddle_socket_set *set, heddle_connection *connection, bool closing)
+static void epoll_set_remove(heddle_event_set *set, heddle_connection *connection, bool closing)
 {
     struct epoll_event event = {0};
     if (!closing) /* closing the last descriptor removes it from the set */
         epoll_ctl(set->connections_fd, EPOLL_CTL_DEL, connection->transport.fd, &event);
 }
 
-static void epoll_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
+static void epoll_set_want(heddle_event_set *set, heddle_connection *connection, heddle_direction direction)
 {
     /* nothing to do: the connection was registered for both directions when it was added */
 }
 
-static int epoll_set_listen(heddle_socket_set *set, heddle_listener *listener)
+static int epoll_set_listen(heddle_event_set *set, heddle_listener *listener)
 {
     /* Several processes may have this listener in their sets: EPOLLEXCLUSIVE wakes only some of them for a client. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = listener};
     return epoll_ctl(set->listeners_fd, EPOLL_CTL_ADD, listener->fd, &event) == 0 ? 0 : -errno;
 }
 
-static void epoll_set_unlisten(heddle_socket_set *set, heddle_listener *listener, bool closed)
+static void epoll_set_unlisten(heddle_event_set *set, heddle_listener *listener, bool closed)
 {
     struct epoll_event event = {0};
     if (!closed)
         epoll_ctl(set->listeners_fd, EPOLL_CTL_DEL, listener->fd, &event);
 }
 
-const heddle_socket_set_operations heddle_epoll_set = {
+const heddle_event_set_operations heddle_epoll_set = {
     .waiters = 0,
     .watchable = true,
     .open = epoll_set_open,

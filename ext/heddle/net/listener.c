@@ -19,7 +19,7 @@ typedef union {
 
 static int arm_listener(heddle_listener *listener)
 {
-    heddle_socket_set *set = &listener->sockets->set;
+    heddle_event_set *set = &listener->sockets->set;
     int result = listener->armed ? 0 : set->operations->listen(set, listener);
     if (result == 0)
         listener->armed = true;
@@ -34,7 +34,7 @@ static bool is_closed(const heddle_listener *listener)
 
 static void disarm_listener(heddle_listener *listener)
 {
-    heddle_socket_set *set = &listener->sockets->set;
+    heddle_event_set *set = &listener->sockets->set;
     if (listener->armed)
         set->operations->unlisten(set, listener, is_closed(listener));
     listener->armed = false;

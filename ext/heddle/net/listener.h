@@ -4,7 +4,7 @@
 
 #include "net/link.h"
 #include "net/networks.h"
-#include "net/socket_set.h"
+#include "net/event_set.h"
 
 enum {
     HEDDLE_ACCEPTS_A_TURN = 64,
@@ -84,7 +84,7 @@ uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_addres
  */
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection, size_t shares);
 void heddle_address_uncount(heddle_connection *connection);
-/* Called for a socket set that removes a listener after one event: adds the listeners again. */
+/* Called for an event set that removes a listener after one event: adds the listeners again. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
 void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);

@@ -2,7 +2,7 @@
 
 /* A pooled fiber that serves one work item after another. */
 
-#include "net/runners.h"
+#include "net/runner_pool.h"
 #include "net/work.h"
 
 struct heddle_runner {
@@ -29,7 +29,7 @@ void heddle_runner_start(heddle_sockets *sockets);
 /* A description of the item that the runner serves, or nil. May be called on any thread. */
 VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
-/* -- runners.c: the lists of idle and of serving runners --------------------------------------------------- */
+/* -- runner_pool.c: the lists of idle and of serving runners ----------------------------------------------- */
 
 void heddle_runners_add_idle(heddle_runner *runner);
 /* Removes a runner from the list of idle runners. Called when other code than heddle_runners_summon has woken it. */

@@ -10,7 +10,7 @@ static uint8_t events_of(heddle_direction direction)
     return direction == HEDDLE_READING ? HEDDLE_HAS_INPUT : HEDDLE_HAS_ROOM;
 }
 
-static void selector_set_want(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction)
+static void selector_set_want(heddle_event_set *set, heddle_connection *connection, heddle_direction direction)
 {
     heddle_waiter *waiter = &connection->waiters[direction];
     if (waiter->armed)
@@ -64,16 +64,16 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
         heddle_listeners_rearm(sockets);
 }
 
-static int selector_set_open(heddle_socket_set *set)
+static int selector_set_open(heddle_event_set *set)
 {
     return 0;
 }
 
-static void selector_set_close(heddle_socket_set *set)
+static void selector_set_close(heddle_event_set *set)
 {
 }
 
-static int selector_set_add(heddle_socket_set *set, heddle_connection *connection)
+static int selector_set_add(heddle_event_set *set, heddle_connection *connection)
 {
     int fd = connection->transport.fd;
     connection->waiters[HEDDLE_READING] = (heddle_waiter){.fn = note_readable, .fd = fd, .events = HEDDLE_READABLE};
@@ -81,7 +81,7 @@ static int selector_set_add(heddle_socket_set *set, heddle_connection *connectio
     return 0;
 }
 
-static void selector_set_remove(heddle_socket_set *set, heddle_connection *connection, bool closing)
+static void selector_set_remove(heddle_event_set *set, heddle_connection *connection, bool closing)
 {
     heddle_loop *loop = set->sockets->loop;
     if (heddle_loop_is_closed(loop))
@@ -90,7 +90,7 @@ static void selector_set_remove(heddle_socket_set *set, heddle_connection *conne
     heddle_loop_disarm(loop, &connection->waiters[HEDDLE_WRITING]);
 }
 
-static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener)
+static int selector_set_listen(heddle_event_set *set, heddle_listener *listener)
 {
     if (listener->waiter.armed)
         return 0;
@@ -101,13 +101,13 @@ static int selector_set_listen(heddle_socket_set *set, heddle_listener *listener
     return result < 0 ? result : 0;
 }
 
-static void selector_set_unlisten(heddle_socket_set *set, heddle_listener *listener, bool closed)
+static void selector_set_unlisten(heddle_event_set *set, heddle_listener *listener, bool closed)
 {
     if (!heddle_loop_is_closed(set->sockets->loop))
         heddle_loop_disarm(set->sockets->loop, &listener->waiter);
 }
 
-static void selector_set_resume(heddle_socket_set *set)
+static void selector_set_resume(heddle_event_set *set)
 {
     heddle_sockets *sockets = set->sockets;
     if (!set->unfinished)
@@ -122,7 +122,7 @@ static void selector_set_resume(heddle_socket_set *set)
     }
 }
 
-const heddle_socket_set_operations heddle_selector_set = {
+const heddle_event_set_operations heddle_selector_set = {
     .waiters = 2,
     .hides_input_end = true,
     .open = selector_set_open,

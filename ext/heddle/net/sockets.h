@@ -16,8 +16,8 @@
 #include "net/protocol.h"
 #include "net/ready_list.h"
 #include "net/rounds.h"
-#include "net/runners.h"
-#include "net/socket_set.h"
+#include "net/runner_pool.h"
+#include "net/event_set.h"
 #include "net/tls.h"
 
 /*
@@ -44,7 +44,7 @@ struct heddle_sockets {
     VALUE block;
     VALUE service_object;
     heddle_service *service; /* chooses the protocol of each connection */
-    heddle_socket_set set;
+    heddle_event_set set;
     heddle_fork_guard fork_guard;
     /* makes the loop continue in its next tick; allocated early, so that posting can't fail */
     heddle_sockets_message *message;
@@ -141,7 +141,7 @@ HEDDLE_LAST_USE void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_
 /* Call this before waiting for an event of the connection in this direction. */
 static inline void heddle_connection_want(heddle_connection *connection, heddle_direction direction)
 {
-    heddle_socket_set *set = &connection->sockets->set;
+    heddle_event_set *set = &connection->sockets->set;
     set->operations->want(set, connection, direction);
 }
 

@@ -79,7 +79,7 @@ heddle_sockets *heddle_sockets_open(VALUE self)
     return sockets;
 }
 
-static const heddle_socket_set_operations *set_named(const char *name)
+static const heddle_event_set_operations *set_named(const char *name)
 {
 #ifdef HAVE_SYS_EPOLL_H
     if (strcmp(name, "epoll") == 0 || *name == '\0')
@@ -87,7 +87,7 @@ static const heddle_socket_set_operations *set_named(const char *name)
 #endif
     if (strcmp(name, "selector") == 0 || *name == '\0')
         return &heddle_selector_set;
-    rb_raise(rb_eArgError, "unknown socket set %s (known: epoll, selector)", name);
+    rb_raise(rb_eArgError, "unknown event set %s (known: epoll, selector)", name);
 }
 
 /* Called by Sockets.new with checked values. */
@@ -97,7 +97,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     heddle_loop *loop = heddle_loop_get(scheduler);
     heddle_service *service =
         NIL_P(service_object) ? &heddle_raw_service : rb_check_typeddata(service_object, &heddle_service_type);
-    const heddle_socket_set_operations *operations = set_named(StringValueCStr(set));
+    const heddle_event_set_operations *operations = set_named(StringValueCStr(set));
     int64_t timeout = heddle_parse_duration(idle_timeout), limit = heddle_parse_duration(handshake_timeout);
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);

@@ -5,7 +5,7 @@
 #include "offload/descriptors.h"
 #include "offload/in_place.h"
 #include "offload/openings.h"
-#include "offload/targets.h"
+#include "offload/fiddle_targets.h"
 #include "offload/threads.h"
 
 #ifndef RB_NOGVL_OFFLOAD_SAFE

@@ -81,7 +81,7 @@ module Heddle
     SOCKET_SETS = RUBY_PLATFORM.include?("linux") ? %i[epoll selector].freeze : %i[selector].freeze
 
     # Makes a test class for each way. A set of epoll's hears of its sockets without the loop's selector.
-    def self.with_each_socket_set(tests)
+    def self.with_each_event_set(tests)
       (thorough? ? SOCKET_SETS : %i[selector]).each do |name|
         kind = Class.new(Minitest::Test) do
           include SocketsCase

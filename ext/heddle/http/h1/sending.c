@@ -2,7 +2,7 @@
 
 #include "http/h1/exchange.h"
 
-#include "net/output.h"
+#include "net/write_all.h"
 #include "net/sockets.h"
 
 #include <ruby/io.h>
@@ -210,7 +210,7 @@ static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE l
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
     heddle_exchange_open_connection(handle);
-    heddle_output_sendfile(&handle->exchange->work.connection, rb_io_get_io(io), NUM2OFFT(offset), NUM2SIZET(length),
+    heddle_sendfile_all(&handle->exchange->work.connection, rb_io_get_io(io), NUM2OFFT(offset), NUM2SIZET(length),
                            heddle_parse_duration(timeout));
     RB_GC_GUARD(self);
     return length;

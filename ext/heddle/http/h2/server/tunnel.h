@@ -7,7 +7,7 @@
 
 #include "http/exchange.h"
 #include "http/h2/session.h"
-#include "net/due.h"
+#include "net/deadlines.h"
 #include "net/link.h"
 
 typedef struct heddle_h2_server heddle_h2_server;

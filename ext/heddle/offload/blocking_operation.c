@@ -1,6 +1,6 @@
 /* Ruby's own blocking operations (the hook blocking_operation_wait of Ruby >= 4.0) on the offload threads. */
 
-#include "offload/operation.h"
+#include "offload/blocking_operation.h"
 
 #include "offload/call.h"
 #include "offload/caller.h"

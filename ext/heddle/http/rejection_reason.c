@@ -1,4 +1,4 @@
-#include "http/rejection.h"
+#include "http/rejection_reason.h"
 
 #include <stdarg.h>
 

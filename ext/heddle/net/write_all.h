@@ -10,5 +10,5 @@
  */
 
 /* A String or an Array of Strings; returns the number of bytes. */
-size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t timeout);
-void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout);
+size_t heddle_write_all(heddle_connection *const *place, VALUE data, int64_t timeout);
+void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout);

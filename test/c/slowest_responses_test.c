@@ -1,6 +1,6 @@
-/* sources: http/slowest.c */
+/* sources: http/slowest_responses.c */
 #include "check.h"
-#include "http/slowest.h"
+#include "http/slowest_responses.h"
 
 static const int64_t MS = 1000000, MINUTE = INT64_C(60000000000);
 

@@ -1,4 +1,4 @@
-#include "http/slowest.h"
+#include "http/slowest_responses.h"
 
 /* Sets `floor`, the shortest duration that enters the list. */
 static void set_floor(heddle_slowest *slowest)

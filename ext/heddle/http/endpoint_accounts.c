@@ -1,4 +1,4 @@
-#include "http/endpoints.h"
+#include "http/endpoint_accounts.h"
 
 static heddle_endpoint *find_endpoint(heddle_endpoints *endpoints, uint32_t hash)
 {

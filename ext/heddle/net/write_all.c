@@ -1,4 +1,4 @@
-#include "net/output.h"
+#include "net/write_all.h"
 
 #include "net/sockets.h"
 #include "net/string_list.h"
@@ -52,7 +52,7 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 
 /* -- strings ----------------------------------------------------------------------------------------------------- */
 
-size_t heddle_output_write(heddle_connection *const *place, VALUE data, int64_t timeout)
+size_t heddle_write_all(heddle_connection *const *place, VALUE data, int64_t timeout)
 {
     find_writable_connection(place);
     heddle_string_list list = heddle_string_list_of(data);
@@ -123,7 +123,7 @@ static ssize_t send_piece(heddle_connection *connection, file_output *output)
     return copy_piece(connection, output);
 }
 
-void heddle_output_sendfile(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout)
+void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout)
 {
     file_output output = {.place = place, .fd = rb_io_descriptor(file), .offset = offset, .left = length};
     struct stat status;

@@ -1,4 +1,4 @@
-#include "offload/targets.h"
+#include "offload/fiddle_targets.h"
 
 #include "offload/library_judge.h"
 #include "scheduler/take_errinfo.h"

@@ -12,35 +12,35 @@
 #endif
 
 typedef struct heddle_listener heddle_listener;
-typedef struct heddle_socket_set heddle_socket_set;
+typedef struct heddle_event_set heddle_event_set;
 
 typedef struct {
     size_t waiters;   /* how many waiters each connection has */
     bool hides_input_end; /* it reports an end of input as ordinary input */
     bool watchable;       /* the watch thread can harvest its events: connections_fd is an epoll set */
 
-    int (*open)(heddle_socket_set *set); /* 0 or -errno */
+    int (*open)(heddle_event_set *set); /* 0 or -errno */
     /* Ends all reports. Connections and listeners were removed before, or belong to a parent process. */
-    void (*close)(heddle_socket_set *set);
+    void (*close)(heddle_event_set *set);
     /* In a forked child, where mutexes may be locked: only closes descriptors. */
-    void (*abandon)(heddle_socket_set *set);
+    void (*abandon)(heddle_event_set *set);
 
-    int (*add)(heddle_socket_set *set, heddle_connection *connection);
+    int (*add)(heddle_event_set *set, heddle_connection *connection);
     /* `closing`: the descriptor is about to be closed. Otherwise it stays open for another user. */
-    void (*remove)(heddle_socket_set *set, heddle_connection *connection, bool closing);
+    void (*remove)(heddle_event_set *set, heddle_connection *connection, bool closing);
     /* Called before a fiber waits in this direction. */
-    void (*want)(heddle_socket_set *set, heddle_connection *connection, heddle_direction direction);
+    void (*want)(heddle_event_set *set, heddle_connection *connection, heddle_direction direction);
 
-    int (*listen)(heddle_socket_set *set, heddle_listener *listener);
+    int (*listen)(heddle_event_set *set, heddle_listener *listener);
     /* `closed`: the program has closed the socket, so its number may already belong to another file. */
-    void (*unlisten)(heddle_socket_set *set, heddle_listener *listener, bool closed);
+    void (*unlisten)(heddle_event_set *set, heddle_listener *listener, bool closed);
 
     /* Continues with events that were left over when a tick's share was used up. */
-    void (*resume)(heddle_socket_set *set);
-} heddle_socket_set_operations;
+    void (*resume)(heddle_event_set *set);
+} heddle_event_set_operations;
 
-struct heddle_socket_set {
-    const heddle_socket_set_operations *operations;
+struct heddle_event_set {
+    const heddle_event_set_operations *operations;
     heddle_sockets *sockets;
     int connections_fd, listeners_fd; /* epoll sets */
     heddle_waiter connections_waiter, listeners_waiter;
@@ -67,5 +67,5 @@ static inline uint8_t heddle_epoll_events(uint32_t mask)
 }
 #endif
 
-extern const heddle_socket_set_operations heddle_epoll_set;
-extern const heddle_socket_set_operations heddle_selector_set;
+extern const heddle_event_set_operations heddle_epoll_set;
+extern const heddle_event_set_operations heddle_selector_set;
