@@ -6,7 +6,7 @@ require "heddle/own_code"
 require "heddle/async/implicit_task"
 require "heddle/async/job"
 require "heddle/async/loop_calls"
-require "heddle/async/reactors"
+require "heddle/async/reactor_guard"
 require "heddle/async/root"
 require "heddle/async/task_calls"
 
@@ -36,7 +36,7 @@ module Heddle
         Scheduler.prepend(LoopCalls)
         ::Async::Task.prepend(TaskCalls)
         ::Async::Task.singleton_class.prepend(CurrentTask)
-        ::Async::Reactor.prepend(Reactors)
+        ::Async::Reactor.prepend(ReactorGuard)
         OwnCode.add(cooperative_folders)
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/enable"
+require "heddle/protection"
 require "heddle/native_libraries"
 require "heddle/own_code"
 require "heddle/stalls"

@@ -102,7 +102,7 @@ module Heddle
 
         scheduler = Concurrency.scheduler!("Heddle::PubSub.subscribe")
         Route.backend&.follow_here
-        Reading.start(scheduler, Subscription.new(scheduler, topic.to_s, since), topic.to_s, block).handle
+        SubscriberTask.start(scheduler, Subscription.new(scheduler, topic.to_s, since), topic.to_s, block).handle
       end
 
       private

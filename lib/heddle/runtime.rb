@@ -4,7 +4,7 @@ require "heddle/autoloads"
 require "heddle/version"
 require "heddle/account"
 require "heddle/concurrency"
-require "heddle/enable"
+require "heddle/protection"
 require "heddle/events"
 # Loaded now: the extension defines only a part of these classes, which an autoload can't complete. The same is true of
 # heddle/http and heddle/rack, which the server loads.
@@ -249,7 +249,7 @@ module Heddle
     #                  #     capacity: nil, per_worker: [{worker: 0, pid: 4709, running: 2, …}, …]}
     #
     # @return [Hash{Symbol => Object}] see docs/observability.md
-    def stats = Server::Stats.to_h
+    def stats = Server::LoadReport.to_h
 
     # No other fiber of this loop runs while the block computes, preemption or not; where it waits, they do. For code
     # that changes several things together and takes no lock for it.

@@ -119,13 +119,13 @@ module Heddle
         @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
         join_cluster(mode.servings) if @scoreboard_slot
         mode.stop(now: @stopping == :now) if @stopping
-        Stats.server = self
+        LoadReport.server = self
         protected do
           mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
         end
       end
     ensure
-      Stats.server = @mode = nil
+      LoadReport.server = @mode = nil
       Stalls::Switch.since = 0.0
       @last_resort.cancel
       @listeners.close
@@ -178,11 +178,11 @@ module Heddle
     def loads
       unless @scoreboard_slot
         found = statistics
-        return found ? [Stats.of_process(found, engines.sum(&:requests))] : []
+        return found ? [LoadReport.of_process(found, engines.sum(&:requests))] : []
       end
       board = @scoreboard_slot.first
       slots = (0...board.slots).filter_map { |slot| board.read(slot) }.select { |slot| slot[:pid].positive? }
-      slots.sort_by { |slot| slot[:index] }.map { |slot| Stats.of_worker(slot) }
+      slots.sort_by { |slot| slot[:index] }.map { |slot| LoadReport.of_worker(slot) }
     end
 
     # @return [Array<Array(Fiber, Array, Thread)>] what is served now: fibers, method, target, age in seconds, client

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/enable"
+require "heddle/protection"
 require "heddle/scheduler"
 require "heddle/stall"
 require "heddle/watch"

@@ -209,11 +209,11 @@ module Heddle
     end
 
     def report_held
-      found = Held.find(@busy.values, now) { |slot| @driver.quiet?(slot.resource) }
-      Held.waiting(found, @upkeep.scheduler).each do |slot|
+      found = Unused.find(@busy.values, now) { |slot| @driver.quiet?(slot.resource) }
+      Unused.waiting(found, @upkeep.scheduler).each do |slot|
         slot.reported = true
         @statistics.held_while_waiting += 1
-        Held.report(name, now - slot.since, Nesting.place(slot.place), Held.waits_at(slot.fiber))
+        Unused.report(name, now - slot.since, Nesting.place(slot.place), Unused.waits_at(slot.fiber))
       end
     end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/runtime"
-require "heddle/databases/places"
+require "heddle/databases/app_lines"
 require "weakref"
 
 module Heddle
@@ -58,7 +58,7 @@ module Heddle
           return unless yield(around)
 
           @warned_of_transaction = true
-          Events.report(:transaction_not_shared, place: Places.innermost(caller))
+          Events.report(:transaction_not_shared, place: AppLines.innermost(caller))
         end
       end
 
@@ -111,7 +111,7 @@ module Heddle
 
       # @param _slot [Pool::Slot] one that is held for nothing
       # @return [String] what to do
-      def advice(_slot) = Pool::Held::ADVICE
+      def advice(_slot) = Pool::Unused::ADVICE
 
       # @api private
       def look(context)
@@ -170,10 +170,10 @@ module Heddle
       end
 
       def message(waiter, count, slot)
-        lines = Places.backtrace(slot.fiber)
+        lines = AppLines.backtrace(slot.fiber)
         "all #{count} connections of the pool #{name} are held by tasks that wait for the task that asks for a " \
-          "connection at #{Places.innermost(Places.backtrace(waiter.fiber))}, so none will ever be released. The " \
-          "first was checked out at #{checked_out(slot, lines)}, and its task waits at #{Places.innermost(lines)}. " \
+          "connection at #{AppLines.innermost(AppLines.backtrace(waiter.fiber))}, so none will ever be released. The " \
+          "first was checked out at #{checked_out(slot, lines)}, and its task waits at #{AppLines.innermost(lines)}. " \
           "Check out a connection outside the transaction, or make the pool larger"
       end
 
@@ -181,8 +181,8 @@ module Heddle
         return if @state.warned || (own = slots.find { |slot| waiter.blocks?(slot) }).nil?
 
         @state.warned = true
-        Events.report(:pool_nested_checkout, pool: name, place: Places.innermost(Places.backtrace(waiter.fiber)),
-                                             checked_out: checked_out(own, Places.backtrace(own.fiber)))
+        Events.report(:pool_nested_checkout, pool: name, place: AppLines.innermost(AppLines.backtrace(waiter.fiber)),
+                                             checked_out: checked_out(own, AppLines.backtrace(own.fiber)))
         nil
       end
 

@@ -47,16 +47,16 @@ module Heddle
       def tend
         @slots.select! { |slot, checkouts| checkouts.holds?(slot) }
         now = Concurrency.now
-        found = Pool::Held.find(@slots.keys, now) { |slot| @slots[slot].quiet?(slot.resource) }
-        Pool::Held.waiting(found, @scheduler).each { |slot| report(slot, @slots[slot], now) }
+        found = Pool::Unused.find(@slots.keys, now) { |slot| @slots[slot].quiet?(slot.resource) }
+        Pool::Unused.waiting(found, @scheduler).each { |slot| report(slot, @slots[slot], now) }
         nil
       end
 
       def report(slot, checkouts, now)
         slot.reported = true
-        lines = Places.backtrace(slot.fiber)
-        Pool::Held.report(checkouts.name, now - slot.since, checkouts.checked_out(slot, lines),
-                          Places.innermost(lines), checkouts.advice(slot))
+        lines = AppLines.backtrace(slot.fiber)
+        Pool::Unused.report(checkouts.name, now - slot.since, checkouts.checked_out(slot, lines),
+                            AppLines.innermost(lines), checkouts.advice(slot))
       end
     end
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/rack/reading"
+require "heddle/rack/read_methods"
 
 module Heddle
   module Rack
@@ -8,7 +8,7 @@ module Heddle
     # memory or a file: no call waits for the client, calls a hook of the fiber scheduler, or lets another fiber run. So
     # a native library may read it in a callback.
     class Input
-      include Reading
+      include ReadMethods
 
       # @return [Integer] bytes that were read
       attr_reader :pos

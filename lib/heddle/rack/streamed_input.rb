@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/rack/reading"
+require "heddle/rack/read_methods"
 
 module Heddle
   module Rack
@@ -8,7 +8,7 @@ module Heddle
     # connection when the application asks for bytes. Reading may wait, and other fibers run meanwhile. Not rewindable;
     # where an application needs that, Rack::RewindableInput::Middleware keeps the bytes.
     class StreamedInput
-      include Reading
+      include ReadMethods
 
       # @param body [HTTP::RequestBody]
       def initialize(body)

@@ -82,13 +82,13 @@ module Heddle
           return "#{path} has neither `run` nor `map`: it must say which application to run"
         end
 
-        lines = application_lines(error)
+        lines = app_lines(error)
         message = error.message.empty? ? error.class.name : "#{error.class}: #{error.message}"
         "#{path} can't be loaded:\n#{indent([message, *lines].join("\n"))}"
       end
 
       # The innermost line of the application; frames of Heddle and Rack are left out.
-      def application_lines(error)
+      def app_lines(error)
         lines = (error.backtrace || []).reject do |line|
           line.start_with?(OWN) || line.include?("/rack/builder.rb") || line.include?("/exe/heddle")
         end

@@ -55,9 +55,9 @@ module Heddle
       def serve(app, listeners)
         @scheduler = Fiber.scheduler
         @main = Fiber.current
-        service = Service.new(app, @configuration, @log, runners: @runners)
-        @engine = service.engine
-        sockets = open_sockets(service, listeners)
+        handler = RequestHandler.new(app, @configuration, @log, runners: @runners)
+        @engine = handler.engine
+        sockets = open_sockets(handler, listeners)
         admission = @admission = build_admission(sockets)
         @sockets = sockets
         @runners&.serve(sockets)
@@ -151,16 +151,16 @@ module Heddle
         [limit.fdiv(@loops).ceil, 1].max if limit > 0
       end
 
-      def open_sockets(service, listeners)
+      def open_sockets(handler, listeners)
         @connection_limit = loop_share(ConnectionLimit.of(@configuration))
         sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
                                                max_connections: @connection_limit,
                                                handshake_timeout: @configuration.http.head_timeout.to_f,
                                                proxies: @configuration.trusted_networks,
-                                               service: service.engine, &service)
+                                               service: handler.engine, &handler)
         sockets.stand_by(@reserve) if @reserve.positive?
         listeners.each { |listener| listener.attach(sockets) }
-        join(sockets, service.engine) if @scoreboard_slot
+        join(sockets, handler.engine) if @scoreboard_slot
         sockets.enable_handoff(@handoff_sockets.first) if @handoff_sockets
         sockets
       end

@@ -26,7 +26,7 @@ module Heddle
       # @return [Array<Listener>]
       # @raise [BootError]
       def open(report: nil, open: [])
-        open = Inherited.take { |inherited| name.nil? || inherited.name == name }.map(&:io) if open.empty?
+        open = InheritedSocket.take { |inherited| name.nil? || inherited.name == name }.map(&:io) if open.empty?
         raise BootError, nothing if open.empty?
 
         acceptor = acceptor(report)

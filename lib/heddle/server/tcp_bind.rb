@@ -98,10 +98,10 @@ module Heddle
 
       # The sockets that systemd has opened for this address.
       def take_inherited
-        return [] if port == 0 || Inherited.waiting.empty?
+        return [] if port == 0 || InheritedSocket.waiting.empty?
 
         wanted = addresses
-        Inherited.take do |one|
+        InheritedSocket.take do |one|
           one.address.ip? && one.address.ip_port == port && wanted.include?(one.address.ip_address)
         end
       end

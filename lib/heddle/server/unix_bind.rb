@@ -38,7 +38,7 @@ module Heddle
       def open(open: [], **_options)
         return open.map { |socket| adopt(socket, path) } if open.any?
 
-        inherited = Inherited.take { |one| one.address.unix? && one.address.unix_path == path }
+        inherited = InheritedSocket.take { |one| one.address.unix? && one.address.unix_path == path }
         return inherited.map { |one| adopt(one.io) } if inherited.any?
 
         [adopt(listen, path)]

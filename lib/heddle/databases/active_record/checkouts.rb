@@ -52,7 +52,7 @@ module Heddle
         # @param lines [Array<String>] of the backtrace of its fiber
         # @return [String] file and line
         def checked_out(slot, lines)
-          return Places.checked_out(lines) unless permanent?(slot)
+          return AppLines.checked_out(lines) unless permanent?(slot)
 
           "#{slot.place || "an unknown place"}, as a permanent lease"
         end
@@ -66,7 +66,7 @@ module Heddle
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         def leased(connection)
           slot = SLOTS[connection]
-          slot.place ||= Places.innermost(caller) if slot && holds?(slot)
+          slot.place ||= AppLines.innermost(caller) if slot && holds?(slot)
         end
 
         private

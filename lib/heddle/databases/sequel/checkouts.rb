@@ -69,7 +69,7 @@ module Heddle
 
         # @param lines [Array<String>] of the backtrace of the slot's fiber
         # @return [String] file and line
-        def checked_out(_slot, lines) = Places.checked_out(lines)
+        def checked_out(_slot, lines) = AppLines.checked_out(lines)
 
         private
 

@@ -35,7 +35,7 @@ module Heddle
           @tls = {}
           @former_tls = nil
           inheritance.adopt_ticket_keys
-          Inherited.handed_on = inheritance.sockets?("systemd:")
+          InheritedSocket.handed_on = inheritance.sockets?("systemd:")
           configuration.check_selector
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|

@@ -46,7 +46,7 @@ module Heddle
         def addresses
           return bind unless bind.nil? || bind.empty?
 
-          Inherited.any? ? ["systemd"] : ["localhost"]
+          InheritedSocket.any? ? ["systemd"] : ["localhost"]
         end
 
         def parse_bind(address, index, defaults)

@@ -15,7 +15,7 @@ module Heddle
     end
 
     # Prepended to the singleton class of Async::Reactor.
-    module Reactors
+    module ReactorGuard
       def initialize(...)
         Async.refuse_reactor
         super

@@ -5,7 +5,7 @@ module Heddle
     # Finds connections whose fibers wait for something else, such as for another service during a transaction.
     #
     # @api private
-    module Held
+    module Unused
       # The default advice at the end of a report.
       ADVICE = "Return it to the pool before such a wait, so that other fibers can use it"
       # Methods of pg that wait on a quiet connection, for a notification.

@@ -8,7 +8,7 @@ module Heddle
     #
     # @!attribute io [TCPServer, UNIXServer]
     # @!attribute name [String] FileDescriptorName= of its unit; "unknown" where there is none
-    Inherited = Data.define(:io, :name) do
+    InheritedSocket = Data.define(:io, :name) do
       const_set(:FIRST, 3)
 
       class << self
@@ -20,11 +20,11 @@ module Heddle
         def any? = handed_on || waiting.any?
 
         # The sockets that no listener has taken yet.
-        # @return [Array<Inherited>]
+        # @return [Array<InheritedSocket>]
         def waiting = @waiting ||= find(ENV)
 
-        # @yieldparam inherited [Inherited]
-        # @return [Array<Inherited>] the sockets for which the block is true; from now on they belong to the caller
+        # @yieldparam inherited [InheritedSocket]
+        # @return [Array<InheritedSocket>] those for which the block is true; from now on they belong to the caller
         def take(&)
           taken, @waiting = waiting.partition(&)
           taken
@@ -32,7 +32,7 @@ module Heddle
 
         # Reads the three variables, and removes them, because they are not for programs that this one starts.
         # @param environment [Hash{String => String}]
-        # @return [Array<Inherited>]
+        # @return [Array<InheritedSocket>]
         def find(environment)
           count = environment["LISTEN_FDS"].to_i
           meant = environment["LISTEN_PID"] == Process.pid.to_s && count.positive?

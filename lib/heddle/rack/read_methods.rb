@@ -8,7 +8,7 @@ module Heddle
     #
     # Strings are binary, as the Rack specification wants them, unless {#set_encoding} says otherwise. There is no
     # `to_io` and no descriptor.
-    module Reading
+    module ReadMethods
       include Enumerable
 
       NEWLINE = "\n".b.freeze

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # The load of the server that this process belongs to, for {Heddle.stats}.
-    module Stats
+    module LoadReport
       SUMS = %i[running queued connections requests].freeze
       private_constant :SUMS
 

@@ -5,7 +5,7 @@ require "rbconfig"
 module Heddle
   module Databases
     # Finds the application's lines in the backtrace of a fiber that uses Active Record or Sequel.
-    module Places
+    module AppLines
       # Lines of a backtrace that are not the application's.
       LIBRARIES = %r{/(?:activerecord|activesupport|sequel|pg|trilogy|mysql2)-\d[^/]*/|\A<internal:|
                      \A#{RbConfig::CONFIG["rubylibdir"]}/}x

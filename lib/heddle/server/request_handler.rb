@@ -5,7 +5,7 @@ require "etc"
 module Heddle
   class Server
     # Serves requests: runs in a fiber from the moment a request is complete until its response is.
-    class Service
+    class RequestHandler
       # @return [HTTP::Engine] the service of the sockets
       attr_reader :engine
 

@@ -10,7 +10,7 @@ require "timeout"
 require "tmpdir"
 
 # Sockets that were open when the server was started (sd_listen_fds(3)).
-class InheritedTest < Minitest::Test
+class InheritedSocketTest < Minitest::Test
   PATIENCE = 60
   ROOT = File.expand_path("../..", __dir__)
   HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
@@ -115,7 +115,7 @@ class InheritedTest < Minitest::Test
   def test_sockets_for_another_process_are_ignored
     variables = { "LISTEN_FDS" => "1", "LISTEN_PID" => "1" }
 
-    assert_empty Heddle::Server::Inherited.find(variables)
+    assert_empty Heddle::Server::InheritedSocket.find(variables)
     assert_equal 2, variables.size
   end
 end

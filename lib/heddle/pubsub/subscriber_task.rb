@@ -8,8 +8,8 @@ module Heddle
     # began.
     #
     # @api private
-    class Reading < Concurrency::TaskFrame
-      # @return [Reading] in the innermost scope that is open here
+    class SubscriberTask < Concurrency::TaskFrame
+      # @return [SubscriberTask] in the innermost scope that is open here
       # @raise [ScopeEndedError] when that scope has ended
       def self.start(scheduler, subscription, topic, block)
         scope = Concurrency::Context.of(scheduler).scope
