@@ -71,12 +71,25 @@ class Nightly
 
   # A group of its own, so that all that a stage has started ends with this program.
   def succeeds?(stage, log)
+    pid = ended_by = nil
+    before = %w[INT TERM].to_h do |name|
+      [name, trap(name) { |number| end_group(pid) if (ended_by = number) }]
+    end
     pid = Process.spawn(stage.environment, *stage.command, chdir: @root, out: log, err: %i[child out], in: File::NULL,
                                                            pgroup: true)
-    Process.wait2(pid).last.success?
-  rescue SignalException
+    end_group(pid) if ended_by # it came before the process was known
+    status = Process.wait2(pid).last
+    raise SignalException, ended_by if ended_by
+
+    status.success?
+  ensure
+    before&.each { |name, handler| trap(name, handler || "DEFAULT") }
+  end
+
+  def end_group(pid)
     Process.kill(:TERM, -pid) if pid
-    raise
+  rescue Errno::ESRCH
+    nil # it has ended
   end
 
   def record(stage, output, succeeded, seconds)

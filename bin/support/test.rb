@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# bin/test's command line. The first argument names the file in which bin/setup lists the Rubies that are ready; with
-# --help there is none.
+# bin/test's command line. The first argument names the file in which bin/setup lists the Rubies that are ready, which
+# is deleted; with --help there is none.
 
 require_relative "test_runner"
 
@@ -24,6 +24,7 @@ OptionParser.new do |options|
 end.parse!
 
 rubies = TestInterpreter.list(rubies_file)
+File.delete(rubies_file)
 
 in_c, files = TestRunner.files(ARGV.empty? ? ["test"] : ARGV).partition { |file| file.end_with?(".c") }
 
