@@ -9,6 +9,7 @@ rubies_file = ARGV.shift unless ARGV.first == "--help"
 arguments = []
 selectors = nil
 jobs = TestRunner::JOBS
+fill = nil
 durations = 0
 plan = "whole"
 OptionParser.new do |options|
@@ -17,6 +18,7 @@ OptionParser.new do |options|
   options.on("--seed N", Integer, "the order of the tests") { |seed| arguments.push("--seed", seed.to_s) }
   options.on("-s", "--selector NAME", "with this selector only (several with commas)") { |s| selectors = s.split(",") }
   options.on("-j", "--jobs N", Integer, "test files at a time (#{jobs})") { |n| jobs = n }
+  options.on("--fill", "one more while a processor idles") { fill = IdleProcessors.new }
   options.on("--durations N", Integer, "name the N files that cost most at the end") { |n| durations = n }
   options.on("--plan NAME", TestPlan::NAMES, "#{TestPlan::NAMES.join(", ")}: see CONTRIBUTING.md") { |name| plan = name }
   options.separator ""
@@ -43,7 +45,7 @@ end
 
 plan = TestPlan.new(root: TestRunner::ROOT, rubies:, name: plan, selectors:)
 files.reject! { |file| plan.marked?(file, "nightly") } if ARGV.empty? && !plan.nightly?
-runner = TestRunner.new(plan:, jobs:, arguments:, durations:)
+runner = TestRunner.new(plan:, jobs:, fill:, arguments:, durations:)
 begin
   runner.run(files, commands:)
 rescue Interrupt

@@ -5,6 +5,7 @@
 require "etc"
 require "optparse"
 require "tmpdir"
+require_relative "idle_processors"
 require_relative "test_interpreter"
 require_relative "test_plan"
 require_relative "test_process"
@@ -33,13 +34,15 @@ class TestRunner
   # @param plan [TestPlan]
   # @param root [String] the folder that holds test/
   # @param jobs [Integer] processes at a time
+  # @param fill [IdleProcessors, nil] says when one more may start, up to twice as many
   # @param arguments [Array<String>] handed on to minitest
   # @param limit [Numeric] seconds that a file may take
   # @param durations [Integer] how many of the files that cost most are named at the end
-  def initialize(plan:, root: ROOT, jobs: JOBS, arguments: [], limit: 600, durations: 0, out: $stdout)
+  def initialize(plan:, root: ROOT, jobs: JOBS, fill: nil, arguments: [], limit: 600, durations: 0, out: $stdout)
     @plan = plan
     @root = root
     @jobs = jobs
+    @fill = fill
     @arguments = arguments
     @limit = limit
     @report = TestReport.new(out:, durations:, some_may_be_empty: arguments.any?)
@@ -75,7 +78,7 @@ class TestRunner
     waiting = processes.dup
     running = {}
     until waiting.empty? && running.empty?
-      while running.size < jobs && (process = waiting.shift)
+      while room_for_one?(running.size, jobs) && (process = waiting.shift)
         running[process.start(folder)] = process
       end
       finish(running)
@@ -84,6 +87,9 @@ class TestRunner
     running.each_value(&:stop)
     raise
   end
+
+  # A file that runs alone stays alone.
+  def room_for_one?(running, jobs) = running < jobs || (jobs > 1 && running < 2 * jobs && @fill&.one?)
 
   def finish(running)
     before = children_seconds

@@ -73,6 +73,18 @@ class TestRunnerTest < Minitest::Test
     assert_equal %w[b a], lines.filter_map { |line| line[%r{test/(.)_test.rb: 1 passed}, 1] }
   end
 
+  # The files wait for each other, which only succeeds if all of them run at once.
+  def test_idle_processors_are_filled_up_to_twice_the_jobs
+    names = %w[a b c d]
+    waiting = "def test_one = File.write(\"#{@root}/\" + self.class.name, '') && all"
+    all = "require 'timeout'\ndef all = Timeout.timeout(60) { sleep 0.01 until Dir[\"#{@root}/?Test\"].size == 4 }"
+    names.each { |name| write_test "test/#{name}_test.rb", waiting, all }
+    idle = Struct.new(:one?).new(true)
+    run_files(*names.map { |name| "test/#{name}_test.rb" }, jobs: 2, fill: idle).close(ci: false)
+
+    assert_equal "4 passed, 0 failed, 0 skipped", lines.last
+  end
+
   def test_a_skip_fails_the_run_in_ci_only
     write_test "test/a_test.rb", "def test_one = pass", "def test_two = skip"
     report = run_files("test/a_test.rb")

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "etc"
+
+# How many of the machine's processors idle, from Linux's /proc/stat.
+class IdleProcessors
+  # Seconds over which it looks: tests wait and compute by turns.
+  WINDOW = 2
+  IDLE, IOWAIT = 4, 5
+  private_constant :WINDOW, :IDLE, :IOWAIT
+
+  # @param path [String]
+  # @param clock [#call] seconds
+  def initialize(path: "/proc/stat", clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+    @path = path
+    @clock = clock
+    start_window
+  end
+
+  # @return [Boolean] whether a whole processor has idled since a window began. Each answer begins a new one. It is false
+  #   while the window is open, and on systems without /proc
+  def one?
+    seconds = @clock.call - @started
+    return false if seconds < WINDOW
+
+    before = @idle
+    start_window
+    !before.nil? && @idle - before >= seconds
+  end
+
+  private
+
+  def start_window
+    @started = @clock.call
+    @idle = idle_seconds
+  end
+
+  def idle_seconds
+    File.open(@path, &:gets).split.values_at(IDLE, IOWAIT).sum(&:to_f) / Etc.sysconf(Etc::SC_CLK_TCK)
+  rescue Errno::ENOENT
+    nil
+  end
+end

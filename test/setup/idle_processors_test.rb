@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "etc"
+require "tempfile"
+require_relative "../../bin/support/idle_processors"
+
+# Whether one more test file may start.
+class IdleProcessorsTest < Minitest::Test
+  def setup
+    @now = 0
+    @stat = Tempfile.new
+    pass(seconds: 0, idle: 0)
+    @processors = IdleProcessors.new(path: @stat.path, clock: -> { @now })
+  end
+
+  def teardown = @stat.close!
+
+  # So many seconds pass, in which all processors together idle for so many.
+  def pass(seconds:, idle:, waiting: 0)
+    @now += seconds
+    @idle = (@idle || 0) + idle
+    @waiting = (@waiting || 0) + waiting
+    ticks = Etc.sysconf(Etc::SC_CLK_TCK)
+    File.write(@stat.path, "cpu  9 9 9 #{@idle * ticks} #{@waiting * ticks} 0 0\ncpu0 9 9 9 9 9 0 0\n")
+  end
+
+  def test_a_processor_idles_when_the_sum_of_all_is_the_window
+    pass(seconds: 2, idle: 1, waiting: 1)
+
+    assert_predicate @processors, :one?
+    pass(seconds: 2, idle: 1.5)
+
+    refute_predicate @processors, :one?
+  end
+
+  def test_answer_begins_a_window_so_that_a_start_shows_before_the_next
+    pass(seconds: 4, idle: 8)
+
+    assert_predicate @processors, :one?
+    pass(seconds: 1, idle: 8)
+
+    refute_predicate @processors, :one?, "the window is open"
+    pass(seconds: 1, idle: 0)
+
+    assert_predicate @processors, :one?
+  end
+
+  def test_system_without_proc_has_no_idle_processor
+    processors = IdleProcessors.new(path: "/nowhere/stat", clock: -> { @now })
+    @now += 10
+
+    refute_predicate processors, :one?
+  end
+end
