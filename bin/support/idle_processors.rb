@@ -17,8 +17,8 @@ class IdleProcessors
     start_window
   end
 
-  # @return [Boolean] whether a whole processor has idled since a window began. Each answer begins a new one. It is false
-  #   while the window is open, and on systems without /proc
+  # @return [Boolean] whether a whole processor has idled in a window, which each answer begins anew; false while the
+  #   window is open, and on systems without /proc
   def one?
     seconds = @clock.call - @started
     return false if seconds < WINDOW
