@@ -377,9 +377,9 @@ class ControlTest < Minitest::Test
     stopped = UNIXServer.new(@path)
     asking = Client.new(Heddle::Server::Control::Address.new(path: @path), timeout: 0.01)
 
-    assert_match(/has not answered for .* follows this order when it runs again\z/,
+    assert_match(/has not answered for .* will follow the command when it runs again\z/,
                  assert_raises(Client::NoServerError) { asking.command("stop") }.message)
-    refute_match(/this order/, assert_raises(Client::NoServerError) { asking.status }.message)
+    refute_match(/follow the command/, assert_raises(Client::NoServerError) { asking.status }.message)
   ensure
     stopped&.close
   end

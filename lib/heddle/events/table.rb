@@ -43,13 +43,13 @@ module Heddle
       warn: {
         action_cable_not_closed: "Action Cable failed to close its connections: {error}",
         address_limited: "busy: {connections:connection was|connections were} closed on accept, because one client " \
-                         "address may have at most a quarter of max_connections; if it is a proxy, add it to " \
-                         "trusted_proxies",
+                         "address may have at most a quarter of max_connections; if the client is a proxy, add " \
+                         "its address to trusted_proxies",
         adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
-        callback_switch: "another fiber runs while {library}, called by {caller}, calls back the code at {place}. If " \
-                         "that fiber calls {library}, too, the calls mix up the state that {library} keeps per " \
-                         "thread<; {advice}>",
+        callback_switch: "{library}, called by {caller}, calls back the code at {place}, which lets another fiber " \
+                         "run. If that fiber calls {library}, too, the calls mix up the state that {library} keeps " \
+                         "per thread<; {advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, and " \
                                  "browsers warn about it",

@@ -136,6 +136,6 @@ class ClientSloppyServersTest < ClientCase
   def test_a_path_without_a_slash_is_named_as_what_it_is
     message = assert_raises(ArgumentError) { Client.new("http://a.example").get("orders") }.message
 
-    assert_match(%r{"orders" .* no path after the base, which begins with /}, message)
+    assert_match(%r{"orders" .* or a path that begins with /}, message)
   end
 end

@@ -41,8 +41,8 @@ module Heddle
             return [base_origin, @prefix.empty? ? url : "#{@prefix}#{url}", own_fields(@base)]
           end
           unless whole?(url)
-            raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL, and " \
-                                 "#{@base ? "no path after the base, which begins with /" : "the client has no base"}"
+            raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL" \
+                                 "#{@base ? " or a path that begins with /" : ", and there is no base for a path"}"
           end
 
           uri = parse(url)

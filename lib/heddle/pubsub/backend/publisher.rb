@@ -54,8 +54,8 @@ module Heddle
           answer = entry.answer.pop(timeout: TIMEOUT + 1)
           return answer if answer.is_a?(String)
 
-          raise answer || UnreachableError.new("#{@backend} has not answered in #{TIMEOUT} s: perhaps the message is " \
-                                               "published")
+          raise answer || UnreachableError.new("#{@backend} has not answered for #{TIMEOUT} s: the message may have " \
+                                               "been published")
         end
 
         private
@@ -90,10 +90,10 @@ module Heddle
           History.count_published(batch.size)
           batch.each_with_index { |entry, i| entry.answer << "#{@epoch}:#{first + i}" }
         rescue LostError, UnreachableError => e
-          fail_batch(batch, UnreachableError.new("perhaps the message is not published: #{e.message}"))
+          fail_batch(batch, UnreachableError.new("the message may not have been published: #{e.message}"))
         rescue StandardError => e
           close
-          fail_batch(batch, UnreachableError.new("perhaps the message is not published: #{e.message} (#{e.class})"))
+          fail_batch(batch, UnreachableError.new("the message may not have been published: #{e.message} (#{e.class})"))
         end
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }

@@ -137,7 +137,7 @@ module Heddle
           answer(socket)
         rescue IO::TimeoutError
           raise NoServerError, "the server at #{@address} has not answered for #{timeout} s. #{SILENT}" \
-                               "#{". It follows this order when it runs again" if method == "POST"}"
+                               "#{". It will follow the command when it runs again" if method == "POST"}"
         rescue SystemCallError => e
           raise broken(e)
         ensure
