@@ -22,8 +22,8 @@ module Heddle
     #     Heddle::WebSocket.upgrade(env, Room.new)
     #
     # @param env [Hash] of the request
-    # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] has some of these methods, which are
-    #   called with a {ServerSocket}; on_message with the message, too
+    # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] an object with some of these methods,
+    #   which are called with a {ServerSocket}; on_message with the message, too
     # @param headers [Hash{String => String}] fields of the response, such as `sec-websocket-protocol`
     # @return [Array] the response for the application to return: 101, or 426 if the client asks for no WebSocket
     def self.upgrade(env, handler, headers = {})

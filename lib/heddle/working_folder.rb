@@ -17,11 +17,11 @@ module Heddle
         Dir.pwd
       end
 
-      # @return [String] the folder in which the process was started, which paths of code begin with, and a slash
+      # @return [String] the folder in which the process was started, and a slash: paths of code begin with it
       def started = @started || note
 
-      # The application may change to another one later.
-      # @return [String] the folder of the process, from now on {started}
+      # Remembers the current folder as {started}, because the application may change to another one later.
+      # @return [String]
       def note
         @started = "#{Dir.pwd}/"
       rescue Errno::ENOENT # a deployment has deleted it

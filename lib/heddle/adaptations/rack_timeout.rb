@@ -49,7 +49,7 @@ module Heddle
         end
       end
 
-      # Calls a block every so many seconds, each time in a task of its own, which may wait.
+      # Calls a block at an interval of `seconds`, each time in a task of its own, which may wait.
       class Beat
         def initialize(scheduler, seconds, block)
           @context = Concurrency::Context.of(scheduler)

@@ -10,7 +10,7 @@ module Heddle
       #
       # @param seconds [Numeric]
       # @param exception [Class, Exception]
-      # @yield [timeout] an Async::Timeout, which can be put off
+      # @yield [timeout] an Async::Timeout, by which the block can change its deadline
       def with_timeout(seconds, exception = ::Async::TimeoutError, message = "execution expired", &block)
         return adjustable_timeout(seconds, exception, message, &block) unless block.arity.zero?
 
@@ -51,7 +51,7 @@ module Heddle
         def schedule(time, block) = Handle.new(@clock, time, time - now, block)
       end
 
-      # One alarm, set.
+      # An alarm that is set.
       class Handle
         attr_reader :time, :block
 

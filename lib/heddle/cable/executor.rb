@@ -5,10 +5,10 @@ module Heddle
     # Runs what adapters and periodic timers of Action Cable post. It has no thread: a posted block never waits, because
     # connections put their work into a queue of their own.
     class Executor
-      # Calls the block every so many seconds until it is shut down.
+      # Calls the block at an interval until it is shut down.
       class Timer
         # @param timers [Concurrency::Timers]
-        # @param interval [Numeric]
+        # @param interval [Numeric] seconds
         def initialize(timers, interval, &)
           @timer = timers.every(interval.to_f, self, &)
         end

@@ -46,7 +46,7 @@ module Heddle
       end
 
       # Called in the socket's loop.
-      # @param socket [Socket] is open
+      # @param socket [Socket] an open socket
       # @return [ThreadCalls] of the loop
       def add_socket(socket)
         forget_parent unless @pid == Process.pid
@@ -56,7 +56,7 @@ module Heddle
       end
 
       # Called in the socket's loop.
-      # @param socket [Socket] has ended
+      # @param socket [Socket] a socket that has ended
       # @return [void]
       def remove_socket(socket) = @heartbeats[Fiber.current_scheduler]&.delete(socket)
 

@@ -19,9 +19,9 @@ module Heddle
       # Requests that a press of the button makes, and how long each of them sleeps, in seconds.
       REQUESTS = 50
       SECONDS = 1
-      # Pools that the page can compare with, in threads.
+      # Sizes of the thread pools with which the page can compare.
       POOLS = [3, 5, 16].freeze
-      # Crowds that the page offers, in clients, and how long they ask, in seconds.
+      # Numbers of clients that the page offers, and for how many seconds they send requests.
       CROWDS = [1, 16, 64, 256].freeze
       CROWD_SECONDS = 5
       # The body of the response that the crowd gets.

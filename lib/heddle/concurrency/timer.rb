@@ -31,7 +31,7 @@ module Heddle
         @block&.call
       end
 
-      # Called at its time.
+      # Called when its time has come.
       def ring
         unless @pending
           @pending = true

@@ -73,7 +73,7 @@ module Heddle
         # @param connection [PG::Connection]
         # @yield in that fiber, when the connection is settled, or closed
         # @return [void]
-        # @raise [FiberError] where there is no stack for a fiber
+        # @raise [FiberError] if there is no memory for the stack of a fiber
         def abandon(connection, &)
           return if connection.finished? || settling?(connection)
 

@@ -114,7 +114,7 @@ module Heddle
       # @return [void]
       def subscribe(topic, &block) = @live_session&.subscribe(topic.to_s, block)
 
-      # Calls the block every so many seconds while the page is connected.
+      # Calls the block at an interval of `seconds` while the page is connected.
       # @param seconds [Numeric]
       # @return [void]
       def every(seconds, &block) = @live_session&.every(seconds, block)

@@ -10,8 +10,8 @@ module Heddle
     #     socket = Heddle::Net::DatagramSocket.bind("0.0.0.0", 5353)
     #     loop { socket.receive { |bytes, peer| socket.send(bytes, peer) } }
     #
-    # `receive`, `send`, `close` and the others are in C (ext/heddle/net/datagram_ruby.c), as is LARGEST, the most bytes
-    # that a datagram can have.
+    # `receive`, `send`, `close` and the others are in C (ext/heddle/net/datagram_ruby.c), as is LARGEST, the maximum
+    # number of bytes in a datagram.
     class DatagramSocket
       # Addresses that stand for all addresses of the machine. A response comes from the address to which the datagram
       # was sent.

@@ -11,7 +11,7 @@ module Heddle
       DELAY = 0.25
       private_constant :DELAY
 
-      # @param addresses [Array<Addrinfo>] one at least, best first
+      # @param addresses [Array<Addrinfo>] at least one; the best first
       # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
       def initialize(addresses, deadline, host, port)
         @waiting = interleave(addresses)

@@ -24,8 +24,8 @@ module Heddle
       # @param scheduler [Scheduler]
       # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, up to 64 ms late;
       #   nil: never
-      # @param max_connections [Integer, nil] accept no more than so many at a time; while others wait in the kernel,
-      #   those are closed that have been idle longest. One address may have a quarter of them, and 16 at least
+      # @param max_connections [Integer, nil] the maximum number at a time. While others wait in the kernel, the
+      #   connections that have been idle longest are closed. One address may have a quarter of them, and at least 16
       # @param set [Symbol, nil] how events are received: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
       # @param service [Object, nil] the service of the connections, such as an HTTP::Engine. It chooses the protocol of

@@ -30,7 +30,8 @@ module Heddle
                        "the header Server-Timing",
                  reason: "Set a path to see in the browser why its requests are slow",
                  details: "All requests are measured, also with paths. A path includes all paths below it; / stands " \
-                          "for all requests. The header reveals details of the server to clients. See [Why is it slow](observability.md#why-is-it-slow)."),
+                          "for all requests. The header reveals details of the server to clients. See " \
+                          "[Why is it slow](observability.md#why-is-it-slow)."),
       Option.new(name: :slow_request, unit: :seconds, range: 0..86_400, example: "slow_request 1",
                  default: ->(values) { values[:environment] == "development" ? 0.5 : 0 },
                  default_words: "0.5 in development, else 0",

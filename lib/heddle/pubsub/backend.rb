@@ -110,7 +110,7 @@ module Heddle
 
       # Lets the history of this process, and of those that share it, follow the backend from now on.
       # @param patience [Numeric] seconds to wait for the first answer, counted from the first call
-      # @param report [#call] is called with events
+      # @param report [#call] called with each event
       # @return [Boolean] whether the history has all messages of the backend
       def follow(patience = 5, report: Events.method(:report))
         History.open

@@ -4,7 +4,7 @@ module Heddle
   module Rails
     # Adds the largest parts of a request's time account to Rails' line "Completed 200 OK in 53ms (…)".
     module CompletedLine
-      # Parts in the line, and the least of them, seconds.
+      # The maximum number of parts in the line, and the shortest part that is shown, in seconds.
       PARTS = 3
       LEAST = 0.001
       private_constant :PARTS, :LEAST

@@ -79,7 +79,7 @@ module Heddle
       end
 
       # Makes the shared memory for messages, if this process has none, and begins to follow the backend.
-      # @param report [#call] is called with events
+      # @param report [#call] called with each event
       # @return [void]
       # @raise [ConfigurationError] when the memory or the backend can't be had
       def open_pubsub(report)

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     # How many connections this process accepts if `max_connections` is 0. Before a request runs, its connection uses a
-    # bounded amount of memory; so many connections are accepted as fit into the process's share. The number is also
-    # limited by the descriptors, without those for bodies in files.
+    # bounded amount of memory. The limit is the number of connections that fit into the process's share, and into its
+    # descriptors without those for bodies in files.
     module ConnectionLimit
       # Bytes of a connection besides a body that is complete in memory (`body_buffer`): 64 KiB of input that was not
       # read yet, and 48 KiB of a head and its fields.

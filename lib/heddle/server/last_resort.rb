@@ -14,8 +14,8 @@ module Heddle
         @thread = nil
       end
 
-      # Kills the process after so many seconds and {GRACE}, unless {#cancel} is called before. A thread waits, because
-      # the loop may be blocked.
+      # Kills the process after `seconds` and {GRACE}, unless {#cancel} is called before. A thread waits, because the
+      # loop may be blocked.
       # @param seconds [Numeric]
       # @return [void]
       def within(seconds)

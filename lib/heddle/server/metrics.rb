@@ -3,15 +3,15 @@
 module Heddle
   class Server
     # The server's metrics in Prometheus' text format (exposition format, version 0.0.4): writes the families of
-    # {Families} and {SemanticConventions}. Every worker has its own series: replacing a worker resets only its
-    # counters, and no sum over workers falls.
+    # {Families} and {SemanticConventions}. Every worker has its own series, so replacing a worker resets only
+    # that worker's counters.
     class Metrics
       Autoloads.add(self, "heddle/server/metrics")
 
       TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-      # @param report [Hash{Symbol => Object}] `workers`: of {WorkerStatus#to_h} each, with its `index`; `master`: the
-      #   master's own, if there is one; `certificates`: of {Net::TLS::Certificates#expiries}
+      # @param report [Hash{Symbol => Object}] `workers`: {WorkerStatus#to_h} of each, and its `index`; `master`: the
+      #   statistics of the master, if there is one; `certificates`: {Net::TLS::Certificates#expiries}
       def initialize(report)
         # While one worker replaces another, both have the same index: the younger one is kept.
         workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|

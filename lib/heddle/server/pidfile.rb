@@ -18,7 +18,7 @@ module Heddle
       SIZE = 32
       private_constant :SIZE
 
-      # Writes the file. Overwrites the file of a killed server: whether another server runs is seen by the sockets.
+      # Writes the file, also over the file of a killed server. The sockets show whether another server runs.
       # @return [void]
       # @raise [BootError]
       def write

@@ -8,7 +8,7 @@ module Heddle
       GREATEST = %i[lag heartbeat_age memory].freeze
       private_constant :GREATEST
 
-      # @param all [Array<Hash>] {Serving#statistics}, one at least
+      # @param all [Array<Hash>] at least one {Serving#statistics}
       # @return [Hash]
       def self.sum(all)
         all.first.to_h do |name, value|

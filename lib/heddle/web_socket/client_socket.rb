@@ -92,8 +92,8 @@ module Heddle
         send_frame(TEXT, data)
       end
 
-      # Begins the close handshake. Waits for the server's side, at most so many seconds, unless another fiber reads.
-      # Idempotent.
+      # Begins the close handshake. Waits at most `timeout` seconds for the server's side, unless another fiber
+      # reads. Idempotent.
       # @return [void]
       # @raise [ArgumentError] for a code that RFC 6455 (section 7.4) does not allow, and a reason above 123 bytes
       def close(code = 1000, reason = "", timeout: 5)

@@ -85,8 +85,8 @@ module Heddle
       # @return [nil] the browser does not say how it leaves
       attr_reader :close_code
 
-      # @param topic [String] has the messages of the client
-      # @param key [String] with which the client sends them
+      # @param topic [String] the topic with the messages of the client
+      # @param key [String] the key with which the client sends them
       # @param handler [#on_message, #on_close]
       def initialize(topic, key, handler)
         super(topic)

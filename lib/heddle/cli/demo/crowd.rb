@@ -8,9 +8,9 @@ require "socket"
 module Heddle
   module CLI
     class Demo
-      # A body that runs many clients in a process of their own, so that the server has a core to itself where there are
-      # two: each keeps a connection and sends one request after the other, for a few seconds. The process reports in
-      # lines of JSON.
+      # A body that runs many clients for a few seconds. Each client keeps a connection, and sends one request after the
+      # other. The clients run in a process of their own, so that they don't use the server's core if there are two
+      # cores. The process reports in lines of JSON.
       class Crowd
         # Seconds between two lines, and seconds after which a client without a response gives up.
         INTERVAL = 0.5
@@ -55,7 +55,7 @@ module Heddle
 
         # What the process does.
         #
-        # @param input [IO] it ends at once when this ends
+        # @param input [IO] the process ends at once when this input ends
         # @yieldparam sample [Hash]
         def run(input)
           Heddle.run do

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class Doctor
-      # Reads in the application's folder how the application is started.
+      # Finds out from files in the application's folder how the application is started.
       class Deployment
         # Files that start a server in production.
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze

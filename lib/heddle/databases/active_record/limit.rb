@@ -59,7 +59,7 @@ module Heddle
 
         # Runs the block, which makes a connection, if there is a share for it. Fibers that wait come first.
         #
-        # @param waited [Boolean] is it for one of them?
+        # @param waited [Boolean] whether the connection is for one of them
         def make(waited, &)
           return reserved(&) if (waited || needy.empty?) && take
 

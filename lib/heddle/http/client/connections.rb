@@ -41,7 +41,7 @@ module Heddle
             reap_later
           end
 
-          # Forgets the origins that have had no connection for so many seconds.
+          # Forgets the origins that have had no connection for `kept` seconds.
           # @return [void]
           def drop_unused(kept = KEPT)
             @lock.synchronize { @origins.delete_if { |key, origin| origin.retire(key, kept) } }

@@ -8,7 +8,7 @@ module Heddle
       #
       # @api private
       class Exchange
-        # After so many kept connections that were found closed, a new connection is opened.
+        # The number of kept connections found closed after which a new connection is opened.
         STALE_CONNECTIONS = 3
         private_constant :STALE_CONNECTIONS
 

@@ -117,7 +117,7 @@ module Heddle
           left
         end
 
-        # Drops this origin from the process's list if it has had no connection for so many seconds.
+        # Drops this origin from the process's list if it has had no connection for `seconds`.
         # @param key [Object] its key in that list
         # @return [Boolean] whether it is dropped
         def retire(key, seconds)

@@ -8,7 +8,7 @@ module Heddle
       # @api private
       class Configuration
         PORT = 53
-        # libc asks at most so many servers.
+        # The maximum number of servers that libc asks.
         MAX_SERVERS = 3
         MAX_NDOTS = 15
         MAX_TIMEOUT = 30
@@ -85,7 +85,7 @@ module Heddle
 
         # @param nameservers [Array<Array(String, Integer)>] numeric addresses and ports
         # @param search [Array<String>] domains
-        # @param ndots [Integer] a name with at least so many dots is tried as it is before the search list
+        # @param ndots [Integer] a name with at least this many dots is tried as it is before the search list
         # @param timeout [Numeric] seconds that a server has for one try
         # @param attempts [Integer] rounds through the servers
         # @param rotate [Boolean] start each lookup with another server

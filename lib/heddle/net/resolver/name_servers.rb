@@ -7,9 +7,9 @@ module Heddle
       #
       # @api private
       class NameServers
-        # Maximum number of aliases that need another message each.
+        # Maximum number of aliases that each need a further message.
         MAX_ALIASES = 8
-        # If only one of the two record types was found, its records are kept no longer than this.
+        # If only one of the two record types was found, its records are kept for at most this many seconds.
         PARTIAL_TTL = 30
 
         # @param configuration [Configuration]

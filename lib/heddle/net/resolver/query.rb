@@ -21,7 +21,7 @@ module Heddle
         # @param except [Integer, nil] id of another question on the same socket
         # @param flags [Integer] of the header
         # @param edns [DNS::EDNS, nil] nil: without EDNS
-        # @param max_answers [Integer, nil] of a message with more answers, only so many are read
+        # @param max_answers [Integer, nil] the number of answers that are read of a message that has more
         def initialize(question, except: nil, flags: RECURSION_DESIRED, edns: DNS::EDNS.of, max_answers: nil)
           @question = question
           @flags = flags

@@ -17,7 +17,7 @@ module Heddle
         # Seconds.
         LOOK_EVERY = 1.0
         DAY = 86_400
-        # From so many seconds before it expires, a certificate is reported once a day.
+        # A certificate that expires within this many seconds is reported once a day.
         EXPIRY_NOTICE = 14 * DAY
         # Bytes of all certificates and keys that processes share; unused ones take no memory.
         SHARED_LIMIT = 8 << 20
@@ -42,7 +42,7 @@ module Heddle
         # @return [Array<#load, #stamp>] their sources
         attr_reader :sources
 
-        # @param sources [Array<KeyFiles, SelfSigned>] one at least
+        # @param sources [Array<KeyFiles, SelfSigned>] at least one
         # @param minimum [String] the minimum version of TLS, "1.2" or "1.3"
         # @param protocols [Array<String>] by their registered names
         # @param clients [ClientCheck] the check of clients' certificates

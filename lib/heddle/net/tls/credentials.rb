@@ -8,7 +8,7 @@ module Heddle
     class TLS
       # The contents of a listener's files.
       #
-      # @!attribute pairs [Array<KeyPair>] one at least
+      # @!attribute pairs [Array<KeyPair>] at least one
       # @!attribute authorities [Array<OpenSSL::X509::Certificate>] those that sign clients' certificates
       Credentials = Data.define(:pairs, :authorities) do
         # @param text [String] of {#dump}

@@ -29,7 +29,7 @@ module Heddle
         attr_reader :pid
 
         # @param backend [Backend]
-        # @param report [#call] is called with events
+        # @param report [#call] called with each event
         def initialize(backend, report)
           @backend = backend
           @report = report

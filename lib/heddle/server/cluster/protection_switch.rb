@@ -6,7 +6,7 @@ module Heddle
       # Whether new workers have their protections. An operator switches them for all workers; workers that crash switch
       # them off for new ones.
       class ProtectionSwitch
-        # So many crashes of protected workers within so many seconds switch the protections off.
+        # The number of crashes of protected workers, and the seconds within which they switch the protections off.
         CRASHES = 2
         PERIOD = 600
         private_constant :CRASHES, :PERIOD

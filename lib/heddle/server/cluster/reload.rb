@@ -43,7 +43,7 @@ module Heddle
           @done.call(@former, nil)
         end
 
-        # @param reason [String, nil] nil: on request
+        # @param reason [String, nil] why the reload ends early; nil if that was requested
         # @return [void]
         def abandon(reason)
           @log.event(:"#{@name}_failed", reason:) if reason
@@ -73,7 +73,7 @@ module Heddle
         def former?(worker) = worker.accepting && !worker.mold.equal?(mold)
 
         def replace(old)
-          @current = @fleet.start(old.index, replaces: old) or return # once another one has ended
+          @current = @fleet.start(old.index, replaces: old) or return # tried again when another worker has ended
           @replaced += 1 unless old.reserve?
         end
       end

@@ -6,7 +6,7 @@ module Heddle
       # A loop in each of several Ractors. The main Ractor has a loop, too, which serves no requests: it handles
       # signals, the log and the control socket, and replaces a Ractor that dies.
       class Mode
-        # @param app [#call] is frozen, with all that it refers to
+        # @param app [#call] deeply frozen
         # @return [#call]
         # @raise [BootError] when Ractors can't share the application
         def self.share(app) = Sharing.new(app).share
@@ -22,7 +22,7 @@ module Heddle
           @servings = Array.new(configuration.threads) { |index| Serving.new(configuration, log, index) }
         end
 
-        # @param app [#call] is frozen, with all that it refers to
+        # @param app [#call] deeply frozen
         # @see Modes::Fibers#run
         # @raise [BootError] when the application can't be shared by Ractors
         def run(app, listeners, around, &ready)

@@ -12,8 +12,8 @@ module Heddle
         # A shorter time behind others gets no arrow, seconds; stacks with a longer pause between them are not joined.
         LEAST = 0.001
         GAP = 0.03
-        # An arrow ends so many seconds before the end of its slice: at the end itself, the viewer would choose the next
-        # slice.
+        # Seconds before the end of its slice at which an arrow ends. At the end itself, the viewer would choose the
+        # next slice.
         BEFORE_END = 0.000001
         # Times in which a fiber keeps the loop.
         KEEPS = %i[running gc].freeze
