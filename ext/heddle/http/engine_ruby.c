@@ -176,7 +176,7 @@ static VALUE engine_websocket_clients(VALUE self)
     return found;
 }
 
-/* The most files for bodies that a process with this limit of descriptors opens. */
+/* The maximum number of files for bodies in a process with this limit of descriptors. */
 static VALUE engine_body_files(VALUE class, VALUE descriptors)
 {
     return UINT2NUM(heddle_body_files_limit(NUM2ULL(descriptors)));

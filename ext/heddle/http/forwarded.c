@@ -212,7 +212,7 @@ bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes)
 
 /* -- the time ------------------------------------------------------------------------------------------------------ */
 
-enum { DIGITS = 19 }; /* a time in nanoseconds since 1970 has so many digits */
+enum { DIGITS = 19 }; /* the number of digits of a time in nanoseconds since 1970 */
 
 /* Returns 0 if the text is not such a time. */
 static int64_t parse_start(const char *at, const char *end)

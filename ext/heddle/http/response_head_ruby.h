@@ -14,7 +14,7 @@
  * content is restored afterwards.
  */
 
-/* Makes room for so many more bytes; raises NoMemoryError. */
+/* Makes room for `more` bytes; raises NoMemoryError. */
 void heddle_buffer_reserve(heddle_buffer *buffer, size_t more);
 void heddle_buffer_free(heddle_buffer *buffer);
 

@@ -13,7 +13,7 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* one check cuts off so many clients for their rate, and so many for the budget */
+    MOST_CUTS = 64, /* clients that one check cuts off for their rate, and as many for the budget */
 };
 
 /* ns. How long a client is watched before it can count as the slowest. */

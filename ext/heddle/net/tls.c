@@ -124,7 +124,7 @@ void heddle_tls_mark(const heddle_tls *list)
  */
 enum {
     OVERHEAD = 128,      /* records of a handshake, or messages afterwards; clients change keys after many GB */
-    RECORDS_A_RECV = 64, /* the most that one recv reads: a record may have a single byte */
+    RECORDS_A_RECV = 64, /* the maximum that one recv reads: a record may have a single byte */
 };
 
 /* As in openssl/ssl.h. */

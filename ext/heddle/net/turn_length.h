@@ -10,7 +10,7 @@
 
 enum {
     HEDDLE_LONGEST_TURN = 16,  /* items */
-    HEDDLE_TURNS_WATCHED = 64, /* the least number of turns that are observed before turns become longer */
+    HEDDLE_TURNS_WATCHED = 64, /* the minimum number of turns that are observed before turns become longer */
 };
 
 /* ns. How long turns are observed at least before they become longer. */

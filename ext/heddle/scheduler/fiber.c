@@ -15,7 +15,7 @@ static VALUE fiber_class;
  */
 static const ssize_t FIBER_MEMORY = 760;
 
-/* After so many started fibers, the ready fibers get a turn. */
+/* The number of started fibers after which the ready fibers get a turn. */
 static const unsigned STARTS_A_TURN = 16;
 
 /* Called at load time and not at first use, because two Ractors could use it for the first time at once. */

@@ -41,7 +41,7 @@ enum {
 };
 
 enum {
-    HEDDLE_HEARTBEAT_PATIENCE = 10, /* after so many samples without an answer the thread counts as unresponsive */
+    HEDDLE_HEARTBEAT_PATIENCE = 10, /* samples without an answer after which the thread counts as unresponsive */
     HEDDLE_HEARTBEAT_REQUEST = 256, /* bytes of a method and a path */
     HEDDLE_HEARTBEAT_PLACE = 2048,  /* bytes of a backtrace */
     HEDDLE_HEARTBEAT_LIBRARY = 256, /* bytes of a library's path */

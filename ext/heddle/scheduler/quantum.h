@@ -10,7 +10,7 @@
 
 /* ns. How long a request may compute before the next one begins. Ruby lets a thread run as long while others wait. */
 #define HEDDLE_QUANTUM INT64_C(100000000)
-/* One slice counts as at most so many ns. */
+/* The maximum time for which one slice counts, ns. */
 #define HEDDLE_QUANTUM_SLICE INT64_C(10000000)
 
 typedef struct {

@@ -7,7 +7,7 @@
 enum {
     FRAMES = 100000, /* more than fit into a stack */
     OPERANDS = 8,    /* the stack of a DWARF expression */
-    GAP = 64,        /* the most words that a frame without an unwind table can have */
+    GAP = 64,        /* the maximum number of words of a frame without an unwind table */
 };
 
 typedef struct {

@@ -144,8 +144,8 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 }
 
 /*
- * Every so many turns a preempted fiber runs although a request within its quantum waits for a turn. So requests that
- * compute for long continue under any load.
+ * One turn in this many goes to a preempted fiber, although a request within its quantum waits for a turn. So requests
+ * that compute for long continue under any load.
  */
 static const unsigned PREEMPTED_SHARE = 4;
 

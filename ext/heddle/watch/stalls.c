@@ -7,7 +7,7 @@
 #include <ruby/debug.h>
 
 enum {
-    KEPT = 64,   /* the most stalls that Ruby has not taken; if there are more, the oldest is dropped */
+    KEPT = 64,   /* stalls that Ruby has not taken; if there are more, the oldest is dropped */
     FRAMES = 32, /* frames of a backtrace */
 };
 

@@ -5,7 +5,7 @@
 #include "net/address.h"
 
 enum {
-    HEDDLE_BODY_FILES_MOST = 1024,              /* the most files of a process, whose buffers have 64 MiB together */
+    HEDDLE_BODY_FILES_MOST = 1024,              /* files of a process; their buffers have 64 MiB together */
     HEDDLE_BODY_FILES_SHARE = 4,                /* at most a fourth of its descriptors are such files */
     HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection has at most an eighth of the files */
 };

@@ -243,7 +243,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *conne
     if (h1->stage != HEDDLE_H1_BODY) {
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
-        /* reading so many bytes costs more than a new connection */
+        /* reading more than body_buffer costs more than a new connection */
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }

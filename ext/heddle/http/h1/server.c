@@ -160,7 +160,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_h1_close(connection);
         break;
     case HEDDLE_H1_BODY:
-        /* a streamed body pauses, but is not too slow as a whole: so calls the application, which may read it */
+        /* a streamed body pauses, but is not too slow overall: calls the application, which may read it */
         if (h1->streams && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else

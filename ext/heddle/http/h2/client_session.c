@@ -9,7 +9,7 @@ enum {
     FIRST_FINAL_STATUS = 200,
     NO_CONTENT = 204,
     NOT_MODIFIED = 304,
-    INTERIM_LIMIT = 32, /* the most interim heads before the final head */
+    INTERIM_LIMIT = 32, /* interim heads before the final head */
 };
 
 heddle_h2_limits heddle_h2_client_limits(void)

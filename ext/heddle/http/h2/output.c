@@ -8,7 +8,10 @@
  */
 
 enum {
-    /* ns. Streams are limited to their shares after this time: the client may be about to read */
+    /*
+     * ns. How long the kept bytes may exceed connection_output before streams are limited to their shares: the client
+     * may be about to read
+     */
     CROWDED = 1000000000,
     SMALLEST_PIECE = 1024, /* no frame has fewer bytes, unless the body ends with it */
 };

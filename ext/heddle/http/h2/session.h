@@ -25,7 +25,7 @@ typedef struct {
     uint32_t max_streams, stream_window;
     bool connect_protocol;        /* extended CONNECT (RFC 8441): the application serves WebSockets on streams */
 
-    uint32_t connection_window;   /* the most bytes of all request bodies that are kept */
+    uint32_t connection_window;   /* bytes of all request bodies that are kept */
     uint32_t header_limit;        /* bytes of a request's head, plus 32 octets for each field (RFC 9113, 10.5.1) */
     uint32_t header_count;
     uint32_t crumb_count;         /* cookie fields that `header_count` does not count */
@@ -38,16 +38,13 @@ typedef struct {
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
     uint32_t overhead; /* an eighth of all received bytes may exceed all payload, received and sent, by this number */
-    uint32_t control_answers;     /* the most answers to SETTINGS and PING that were not pulled yet */
-    /*
-     * the most WINDOW_UPDATE frames, and the most PRIORITY frames; each stream and each DATA frame sent allows some
-     * more
-     */
+    uint32_t control_answers;     /* answers to SETTINGS and PING that were not pulled yet */
+    /* WINDOW_UPDATE frames, and as many PRIORITY frames; each stream and each DATA frame sent allows some more */
     uint32_t updates;
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
     uint32_t continuations;       /* CONTINUATION frames of one header block */
 
-    /* the most bytes of response bodies that are kept while the client's windows are closed */
+    /* bytes of response bodies that are kept while the client's windows are closed */
     uint32_t stream_output, connection_output;
     uint32_t write_rate;          /* bytes a second, measured over write_timeout */
     int64_t write_timeout, head_timeout, idle_timeout;

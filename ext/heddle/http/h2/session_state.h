@@ -70,7 +70,7 @@ typedef struct heddle_h2_block heddle_h2_block;
 enum {
     HEDDLE_H2_URGENCIES = 8,
     HEDDLE_H2_DEFAULT_URGENCY = 3,
-    HEDDLE_H2_REMEMBERED = 64, /* the most closed streams that are remembered */
+    HEDDLE_H2_REMEMBERED = 64, /* closed streams that are remembered */
     HEDDLE_H2_FIRST_REMEMBERED = 8,
     HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that came before their streams */
     HEDDLE_H2_PAUSE_OUTPUT = 65536, /* when more bytes of heads and control frames are queued, nothing more is read */

@@ -3,10 +3,10 @@
 #include "http/push/session.h"
 
 enum {
-    FRAGMENTS = 1000,         /* the least limit of the frames in a message; browsers send one frame */
-    BYTES_A_FRAGMENT = 1024,  /* so many bytes of websocket_message_limit allow one more frame */
-    UNFINISHED_BYTES = 16777216, /* the least limit of the bytes of all incomplete messages */
-    UNFINISHED = 4,           /* … or so many times websocket_message_limit, if that is more */
+    FRAGMENTS = 1000,         /* the limit of the frames in a message is at least this; browsers send one frame */
+    BYTES_A_FRAGMENT = 1024,  /* bytes of websocket_message_limit that allow one more frame */
+    UNFINISHED_BYTES = 16777216, /* the limit of the bytes of all incomplete messages is at least this */
+    UNFINISHED = 4,           /* … or this many times websocket_message_limit, if that is more */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)

@@ -25,7 +25,7 @@ struct heddle_deflater {
 typedef struct {
     heddle_websocket_message *message;
     size_t room;
-    uint64_t most; /* the most bytes that it may have */
+    uint64_t most; /* the maximum number of its bytes */
 } inflated;
 
 bool heddle_deflate_is_available(void)

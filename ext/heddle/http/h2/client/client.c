@@ -7,7 +7,7 @@
 #include "scheduler/loop.h"
 
 enum {
-    AT_ONCE = 65536,  /* the most bytes that are pulled from the session and not yet sent */
+    AT_ONCE = 65536,  /* bytes that are pulled from the session and not yet sent */
     FILL = 16384,
     PSEUDO_FIELDS = 4,
 };

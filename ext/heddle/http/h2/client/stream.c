@@ -212,8 +212,8 @@ static VALUE stream_trailers(VALUE self)
 /*
  * call-seq: read(max) -> String or nil
  *
- * The received bytes of the body, at most +max+, or nil. The server may send as many bytes again: it learns that when
- * the connection's output is sent next.
+ * The received bytes of the body, at most +max+, or nil. They count as read: the connection's next output
+ * allows the server to send as many bytes again.
  */
 static VALUE stream_read(VALUE self, VALUE max)
 {

@@ -10,7 +10,7 @@
 #include "net/sockets.h"
 
 enum {
-    /* the most bytes that are queued for the kernel, because a change of priority no longer affects them */
+    /* bytes that are queued for the kernel; no more, because a change of priority no longer affects them */
     HEDDLE_H2_AT_ONCE = 65536,
 };
 
