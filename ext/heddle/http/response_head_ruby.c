@@ -377,7 +377,7 @@ static void check_switch(const heddle_head_writer *head, heddle_buffer *out, siz
     if (head->minor == 0)
         rb_raise(
             invalid_response,
-            "the status 101 is not allowed in a response over HTTP/1.0: look at SERVER_PROTOCOL before an upgrade");
+            "the status 101 is not allowed in a response over HTTP/1.0: check SERVER_PROTOCOL before an upgrade");
     rb_raise(invalid_response, "the status 101 needs a header upgrade with the protocol");
 }
 

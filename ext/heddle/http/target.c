@@ -83,7 +83,7 @@ int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rej
         return split_path_and_query(head, bytes, start, start + size);
     if (size == 1 && bytes[start] == '*') {
         if (head->method_id != HEDDLE_OPTIONS)
-            return heddle_reject(rejection, BAD_REQUEST, "the request target * is for OPTIONS alone");
+            return heddle_reject(rejection, BAD_REQUEST, "the request target * is allowed only with OPTIONS");
         return split_path_and_query(head, bytes, start, start + size);
     }
     return split_absolute_form(head, bytes, rejection);

@@ -58,7 +58,7 @@ static VALUE text_initialize(VALUE self, VALUE limit)
     shared_text *text = rb_check_typeddata(self, &text_type);
     size_t bytes = NUM2SIZET(limit);
     if (text->memory.start)
-        rb_raise(rb_eTypeError, "this text has its memory");
+        rb_raise(rb_eTypeError, "this text has its memory already");
     int result = heddle_shared_memory_create(&text->memory, "heddle-text", sizeof(text_head) + 2 * bytes);
     if (result < 0)
         rb_syserr_fail(-result, "making shared memory for a text");

@@ -97,7 +97,7 @@ static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits
     chunked->data += chunked->remaining;
     chunked->framing += LINE_END; /* the line end after the data */
     if (chunked->framing > chunked->data && chunked->framing - chunked->data > limits->chunk_overhead)
-        return heddle_reject(rejection, BAD_REQUEST, "the framing of the body outweighs its data");
+        return heddle_reject(rejection, BAD_REQUEST, "the body has too much chunk framing for its data");
     chunked->state = DATA;
     return 0;
 }

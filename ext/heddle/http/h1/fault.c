@@ -78,7 +78,7 @@ static int reject_version(heddle_rejection *rejection, const char *version, cons
         return heddle_reject(rejection, VERSION_NOT_SUPPORTED,
                              "this server speaks HTTP/1.1 and HTTP/1.0, and not %.8s", version);
     }
-    return heddle_reject(rejection, BAD_REQUEST, "the HTTP version is malformed: HTTP/1.1 would be right");
+    return heddle_reject(rejection, BAD_REQUEST, "the HTTP version is malformed: expected HTTP/1.1");
 }
 
 static int reject_shape(heddle_rejection *rejection)

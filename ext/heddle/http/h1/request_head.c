@@ -81,7 +81,7 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
 static int reject_long_line(heddle_rejection *rejection, const char *line, size_t limit)
 {
     if (!memchr(line, ' ', limit))
-        return heddle_reject(rejection, NOT_IMPLEMENTED, "no method is that long");
+        return heddle_reject(rejection, NOT_IMPLEMENTED, "the method is too long");
     return heddle_reject(rejection, URI_TOO_LONG, "the request line is longer than %zu bytes", limit);
 }
 

@@ -133,7 +133,7 @@ static void check_envelope(VALUE envelope, heddle_push_form form)
     size_t least = heddle_push_form_of(form)->least_envelope;
     if ((least > 0) != RB_TYPE_P(envelope, T_STRING) ||
         (least && (!OBJ_FROZEN(envelope) || (size_t)RSTRING_LEN(envelope) < least)))
-        rb_raise(rb_eArgError, "the envelope is %+" PRIsVALUE, envelope);
+        rb_raise(rb_eArgError, "invalid envelope: %+" PRIsVALUE, envelope);
 }
 
 /*
