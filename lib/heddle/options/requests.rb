@@ -35,7 +35,7 @@ module Heddle
                    reason: "Raise it when clients send large cookies or tokens",
                    details: "A request line may have 16 KiB, and a request 100 header lines."),
       Option.limit(:underscore_headers, :switch, false, nil,
-                   text: "accept header names with an underscore, with which clients can forge other headers",
+                   text: "accept header names with an underscore, though clients can use them to forge other headers",
                    reason: "Set it when a client that you can't change sends such names"),
       Option.limit(:head_timeout, :seconds, 10, 0.001,
                    text: "maximum time for a request head, and for the TLS handshake before it; then the client gets " \

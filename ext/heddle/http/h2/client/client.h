@@ -2,7 +2,7 @@
 
 /*
  * A client's HTTP/2 connection for Ruby: a session over an outbound connection, and its streams. Many fibers and
- * threads use it, under a lock for threads; lib/heddle/http/client/h2_connection.rb decides which of them reads.
+ * threads use it, under a lock for threads; lib/heddle/http/client/shared_connection.rb decides which of them reads.
  */
 
 #include "http/h2/session_state.h"
