@@ -173,6 +173,19 @@ class AdmissionTest < Minitest::Test
     end
   end
 
+  def test_an_address_behind_a_proxy_header_leaves_a_quarter_of_the_limit_to_others
+    serving(held, max_requests: 4, bind: ["127.0.0.1:0?proxy_protocol=on"]) do
+      [1, 2, 3, 4, 9].each_with_index do |path, index|
+        from = "PROXY TCP4 192.0.2.#{path} 192.0.2.8 1 2\r\n"
+        connect.write("#{from.sub(/2\.[1-4] /, "2.1 ")}GET /#{path} HTTP/1.1\r\nHost: a\r\n\r\n")
+        until_statistics { |found| heard(found) > index }
+      end
+
+      assert_equal %w[/1 /2 /3 /9], Array.new(4) { next_arrived }
+      assert_equal [4, 1], server.statistics.values_at(:running, :waiting)
+    end
+  end
+
   def test_an_address_leaves_a_quarter_of_the_limit_to_others_over_http2
     serving(held, max_requests: 4, trusted_proxies: []) do
       client = H2Client.new(connect_from("127.0.0.66"))

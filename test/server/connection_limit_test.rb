@@ -287,5 +287,24 @@ class ConnectionLimitTest < Minitest::Test
     end
   end
 
+  def test_address_behind_a_proxy_header_with_too_many_connections_is_refused_and_others_are_not
+    serving(text, bind: ["127.0.0.1:0?proxy_protocol=on"], max_connections: 20, lint: false) do
+      sockets = Array.new(16) { connect.tap { |socket| socket.write(PROXY + GET) && read_answer(socket) } }
+      refused, other = [PROXY, PROXY.sub("192.0.2.1", "192.0.2.3") + GET].map do |input|
+        sockets << connect.tap { |socket| socket.write(input) }
+        read_answer(sockets.last)
+      end
+
+      assert_nil refused
+      assert_match(%r{\AHTTP/1.1 200}, other)
+      sockets[0, 2].each(&:close)
+      until_statistics { |found| found[:connections] == 15 }
+      sockets << connect.tap { |socket| socket.write(PROXY + GET) }
+
+      assert_match(%r{\AHTTP/1.1 200}, read_answer(sockets.last), "an ended connection doesn't count")
+      sockets.each(&:close)
+    end
+  end
+
   def said = output.string.scan("busy: 2 connections are open, which is the limit (max_connections)").size
 end

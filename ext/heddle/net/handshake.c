@@ -59,12 +59,19 @@ static void handshake_due(heddle_connection *connection)
 
 /* -- the header of a proxy --------------------------------------------------------------------------------------- */
 
+/* From here on the connection counts for the client's address; it was accepted from the proxy's. */
 static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {
     heddle_connection_drop_input(connection);
     if (header->source.family) {
+        heddle_address_uncount(connection);
         connection->remote = header->source;
         connection->local = header->destination;
+        if (!heddle_address_count(connection->sockets, connection, 1)) {
+            connection->sockets->refused++;
+            heddle_sockets_close_idle(connection);
+            return;
+        }
     }
     connection->secure = header->secure;
     if (!connection->transport.tls) {
