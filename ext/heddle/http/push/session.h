@@ -136,8 +136,7 @@ struct heddle_push_session {
     heddle_wait *wait; /* the fiber that waits for a message */
     /* when input came last; for an event stream, when output was last taken or none was queued. Coarse clock, ns */
     int64_t heard;
-    int64_t keepalive_sent_at; /* the time of the last ping, or of the last comment of an event stream */
-    int64_t retires_at;
+    int64_t keepalive_sent_at, retires_at; /* a keepalive is a ping, or a comment of an event stream */
     uint64_t lingered;          /* discarded bytes */
     heddle_link receiving_link; /* in the list of sockets with an unfinished message */
     int64_t message_deadline;   /* when the unfinished message must continue: see heddle_body_next_deadline; 0: none */
