@@ -18,7 +18,6 @@
  */
 
 #include "net/connection.h"
-#include "net/fate.h"
 #include "watch/watch.h"
 
 enum {

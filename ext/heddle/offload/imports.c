@@ -4,7 +4,6 @@
 #include "scheduler/import_table.h"
 #include "offload/io_calls.h"
 #include "offload/libc_hooks.h"
-#include "offload/library_judge.h"
 #include "offload/policy.h"
 #include "offload/replacements.h"
 

@@ -2,7 +2,6 @@
 
 #include "binding.h"
 #include "http/exchange_ruby.h"
-#include "http/fields.h"
 #include "rack/env.h"
 #include "rack/env_parts.h"
 

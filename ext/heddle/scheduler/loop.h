@@ -7,7 +7,6 @@
  * then polls the selector. All functions are called with the GVL, on the loop's thread, unless they say otherwise.
  */
 
-#include "selector/clock.h"
 #include "scheduler/spin.h"
 #include "scheduler/inbox.h"
 #include "scheduler/timer_heap.h"

@@ -3,7 +3,6 @@
  */
 
 #include "http/body/spool.h"
-#include "selector/clock.h"
 #include "selector/list.h"
 #include "selector/native_thread.h"
 
