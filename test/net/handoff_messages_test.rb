@@ -124,8 +124,10 @@ module HandOverTests
 
   def test_all_that_wait_are_accepted_at_the_end
     serve(echo) do |server|
-      server.sockets.pause_accept
-      clients = Array.new(5) { server.connect.tap { |client| client.write("x") } }
+      # While this fiber blocks the thread, the loop accepts nobody.
+      clients = Fiber.blocking { Array.new(5) { server.connect.tap { |client| client.write("x") } } }
+
+      assert_equal 0, server.sockets.connections
       server.sockets.accept_rest
       server.listener.close
 

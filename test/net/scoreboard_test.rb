@@ -154,12 +154,7 @@ class BoardTest < Minitest::Test
       assert_equal [1, 1], scoreboard.read(slot).values_at(:connections, :requests)
       client.close
       until_true { scoreboard.read(slot)[:connections] == 0 }
-      server.sockets.pause_accept
 
-      refute scoreboard.read(slot)[:accepting]
-      server.sockets.resume_accept
-
-      assert scoreboard.read(slot)[:accepting]
       assert_raises(ArgumentError) { server.sockets.join(scoreboard, slot) }
       server.sockets.stop_listening
 

@@ -105,23 +105,6 @@ module SocketsListeningTests
     end
   end
 
-  def test_accepting_can_be_paused
-    serve(echo) do |server|
-      2.times { server.sockets.pause_accept }
-
-      refute_predicate server.sockets, :accepting?
-      client = server.connect
-      client.write("x")
-
-      assert_nil client.wait_readable(0.05)
-      assert_equal 0, server.sockets.accepted
-      server.sockets.resume_accept
-
-      assert_equal "x", client.readpartial(10)
-      assert_predicate server.sockets, :accepting?
-    end
-  end
-
   def test_a_listener_that_is_closed_behind_our_back
     serve(echo) do |server|
       client = server.connect

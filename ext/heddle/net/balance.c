@@ -6,7 +6,7 @@ void heddle_balance_show_accepting(heddle_sockets *sockets)
     if (!slot)
         return;
     HEDDLE_SCOREBOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
-    HEDDLE_SCOREBOARD_SET(slot->open, sockets->listeners && !(sockets->paused & HEDDLE_PAUSED_BY_USER));
+    HEDDLE_SCOREBOARD_SET(slot->open, sockets->listeners != NULL);
 }
 
 bool heddle_balance_should_defer(heddle_sockets *sockets)

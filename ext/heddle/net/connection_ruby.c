@@ -237,8 +237,6 @@ HEDDLE_DEFINE_METHOD(connection_local_address, "local_address",
     X(connection_remote_address, "remote_address", heddle_address_string(&open_handle(self)->connection->remote))      \
     X(connection_remote_port, "remote_port", port_of(&open_handle(self)->connection->remote))                          \
     X(connection_local_port, "local_port", port_of(&open_handle(self)->connection->local))                             \
-    /* Does the client use TLS, with this server or with a proxy that says so in its PROXY header? */                  \
-    X(connection_secure_p, "secure?", open_handle(self)->connection->secure ? Qtrue : Qfalse)                          \
     /* Makes the connection idle: it waits for its next input without a fiber. This object can't be used               \
      * afterwards. */                                                                                                  \
     X(connection_idle, "idle!", (heddle_raw_make_idle(open_handle(self)->connection), Qnil))

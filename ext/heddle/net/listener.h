@@ -44,11 +44,10 @@ struct heddle_address_share {
 
 /* Why accepting is paused; 0: it is not. */
 enum {
-    HEDDLE_PAUSED_BY_USER = 1,
-    HEDDLE_PAUSED_FULL = 2,     /* max_connections */
-    HEDDLE_PAUSED_BACK_OFF = 4, /* EMFILE and the like */
-    HEDDLE_PAUSED_LOADED = 8,   /* another worker has less to do */
-    HEDDLE_PAUSED_RESERVE = 16, /* this is a reserve, and the other workers run */
+    HEDDLE_PAUSED_FULL = 1,     /* max_connections */
+    HEDDLE_PAUSED_BACK_OFF = 2, /* EMFILE and the like */
+    HEDDLE_PAUSED_LOADED = 4,   /* another worker has less to do */
+    HEDDLE_PAUSED_RESERVE = 8,  /* this is a reserve, and the other workers run */
 };
 
 struct heddle_listener {

@@ -58,7 +58,7 @@ typedef struct {
     _Atomic uint32_t stuck; /* how many of its loops are blocked */
     _Atomic uint32_t label; /* hashed label of the request that blocks it; 0: unknown */
     _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
-    _Atomic uint32_t open;       /* it has listeners, and its program has not paused them */
+    _Atomic uint32_t open;       /* it has listeners */
     _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is not a reserve */
     _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
 } heddle_scoreboard_slot;

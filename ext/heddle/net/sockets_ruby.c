@@ -309,12 +309,7 @@ static VALUE sockets_end_queue(VALUE self)
 }
 
 #define METHODS(X)                                                                                                     \
-    X(sockets_pause_accept, "pause_accept",                                                                            \
-      (heddle_listeners_pause(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER), Qnil))                                \
-    X(sockets_resume_accept, "resume_accept",                                                                          \
-      (heddle_listeners_resume(heddle_sockets_open(self), HEDDLE_PAUSED_BY_USER), Qnil))                               \
-    /* False without a listener, and while accepting is paused: by #pause_accept, by max_connections, or for lack of   \
-     * descriptors. */                                                                                                 \
+    /* False without a listener, and while accepting is paused: by max_connections, or for lack of descriptors. */     \
     X(sockets_accepting_p, "accepting?",                                                                               \
       heddle_sockets_of(self)->listeners && !heddle_sockets_of(self)->paused ? Qtrue : Qfalse)                         \
     /* Stops listening and closes every connection. Fibers that wait for a connection get IOError. Idempotent. */      \
