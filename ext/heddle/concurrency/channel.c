@@ -136,7 +136,7 @@ static bool has_room(const channel *self)
     return self->capacity < 0 || self->count < (size_t)self->capacity;
 }
 
-/* -- waiting visits ---------------------------------------------------------------------------------------------- */
+/* -- visits ------------------------------------------------------------------------------------------------------ */
 
 static void append_visit(visit_list *list, visit *visit)
 {
@@ -346,7 +346,7 @@ static VALUE channel_push(int argc, VALUE *argv, VALUE object)
     return object;
 }
 
-/* -- the rest ---------------------------------------------------------------------------------------------------- */
+/* -- closing and counting ---------------------------------------------------------------------------------------- */
 
 static VALUE channel_close(VALUE object)
 {

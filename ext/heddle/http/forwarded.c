@@ -143,7 +143,7 @@ static bool read_forwarded(rest text, forwarded_fields fields)
     }
 }
 
-/* -- all of them --------------------------------------------------------------------------------------------------- */
+/* -- all fields ---------------------------------------------------------------------------------------------------- */
 
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes)
 {

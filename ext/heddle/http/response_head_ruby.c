@@ -38,7 +38,7 @@ void heddle_buffer_free(heddle_buffer *buffer)
     *buffer = (heddle_buffer){0};
 }
 
-/* -- names that were found right --------------------------------------------------------------------------------- */
+/* -- the cache of valid names ------------------------------------------------------------------------------------ */
 
 /*
  * A cache of valid field names in lower case, as Rack demands them: an application uses few names. An entry's index is
@@ -241,7 +241,7 @@ static int write_pair(VALUE name, VALUE value, VALUE writer)
     return write_header((field_writer *)writer, name, value) ? ST_CONTINUE : ST_STOP;
 }
 
-/* -- headers that are no Hash of Strings ------------------------------------------------------------------------- */
+/* -- headers that are not a Hash of Strings ---------------------------------------------------------------------- */
 
 static int collect_pair(VALUE name, VALUE value, VALUE pairs)
 {

@@ -55,7 +55,7 @@ static bool is_token(const char *name, size_t size)
     return size > 0 && heddle_find_token_end(name, name + size) == name + size;
 }
 
-/* -- fields that are taken --------------------------------------------------------------------------------------- */
+/* -- fields with a meaning for the server ------------------------------------------------------------------------ */
 
 static heddle_field_result take_length(heddle_head_writer *head, const char *value, size_t size)
 {

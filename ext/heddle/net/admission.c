@@ -140,7 +140,7 @@ void heddle_admission_set_limit(heddle_sockets *sockets, size_t limit)
     heddle_admission_request(sockets);
 }
 
-/* -- beginning ---------------------------------------------------------------------------------------------------- */
+/* -- choosing the next work --------------------------------------------------------------------------------------- */
 
 heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
 {

@@ -51,7 +51,7 @@ static int receive_messages(int fd, message *messages, unsigned count)
 
 #endif
 
-/* -- the own address ----------------------------------------------------------------------------------------------- */
+/* -- the local address --------------------------------------------------------------------------------------------- */
 
 static void read_own_address(struct msghdr *header, heddle_datagram_peer *peer)
 {

@@ -87,7 +87,7 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
     }
 }
 
-/* -- giving one away ---------------------------------------------------------------------------------------------- */
+/* -- handoff by the watch thread ---------------------------------------------------------------------------------- */
 
 #ifdef __linux__
 
@@ -337,7 +337,7 @@ int heddle_handoff_begin(heddle_sockets *sockets, int socket)
 
 #endif
 
-/* -- its life ------------------------------------------------------------------------------------------------------ */
+/* -- start and end ------------------------------------------------------------------------------------------------- */
 
 void heddle_handoff_start(heddle_sockets *sockets)
 {

@@ -248,7 +248,7 @@ void heddle_handshake_run_queued(heddle_sockets *sockets)
         heddle_sockets_schedule_resume(sockets);
 }
 
-/* -- all of it --------------------------------------------------------------------------------------------------- */
+/* -- the whole stage --------------------------------------------------------------------------------------------- */
 
 bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener *listener)
 {

@@ -190,7 +190,7 @@ const heddle_protocol heddle_raw_protocol = {
     .abandon = abandon_session,
 };
 
-/* -- its work items ------------------------------------------------------------------------------------------------ */
+/* -- work items ---------------------------------------------------------------------------------------------------- */
 
 static VALUE object_of(heddle_work *work)
 {

@@ -1,6 +1,6 @@
 #include "net/sockets.h"
 
-/* -- requests that it does not start ------------------------------------------------------------------------------ */
+/* -- deferred requests -------------------------------------------------------------------------------------------- */
 
 bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
 {
@@ -46,7 +46,7 @@ static bool serve_here(heddle_sockets *sockets, heddle_work *work)
     return true;
 }
 
-/* -- stepping in and back ----------------------------------------------------------------------------------------- */
+/* -- activation --------------------------------------------------------------------------------------------------- */
 
 static void start_serving(heddle_sockets *sockets)
 {

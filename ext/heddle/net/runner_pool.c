@@ -82,7 +82,7 @@ void heddle_runners_end_idle(heddle_sockets *sockets)
         end_idle_runners(sockets, sockets->runners.idle_count);
 }
 
-/* -- summoning ---------------------------------------------------------------------------------------------------- */
+/* -- starting and waking runners ---------------------------------------------------------------------------------- */
 
 static void retry_summons(heddle_timer *timer)
 {

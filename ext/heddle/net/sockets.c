@@ -264,7 +264,7 @@ void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *conn
         heddle_handshake_handle_event(connection);
 }
 
-/* -- the whole --------------------------------------------------------------------------------------------------- */
+/* -- the object -------------------------------------------------------------------------------------------------- */
 
 static void continue_posted(heddle_loop_message *message)
 {

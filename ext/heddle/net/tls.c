@@ -116,7 +116,7 @@ void heddle_tls_mark(const heddle_tls *list)
     }
 }
 
-/* -- what a peer may cost ---------------------------------------------------------------------------------------- */
+/* -- limits for a peer's messages -------------------------------------------------------------------------------- */
 
 /*
  * The library continues to read while records contain nothing for the application. A change of keys takes 27 bytes and

@@ -154,7 +154,7 @@ static ssize_t hooked_recv_chk(int fd, void *buffer, size_t length, size_t size,
     return hooked_recv(fd, buffer, length, flags);
 }
 
-/* -- which libraries ----------------------------------------------------------------------------- */
+/* -- the libraries that are hooked --------------------------------------------------------------- */
 
 static const heddle_import hooks[] = {
     {"poll", NULL, (void *)hooked_poll},

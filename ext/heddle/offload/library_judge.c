@@ -89,7 +89,7 @@ static bool collect_needed(judging *self)
     return true;
 }
 
-/* -- its imports --------------------------------------------------------------------------------------------------- */
+/* -- the imports of a library -------------------------------------------------------------------------------------- */
 
 static bool is_provided_by_judged(judging *self, const char *name, const void *address)
 {
@@ -148,7 +148,7 @@ static bool judge_relocations(judging *self, const heddle_object *object, const 
     return true;
 }
 
-/* -- its code ------------------------------------------------------------------------------------------------------ */
+/* -- the code of a library ----------------------------------------------------------------------------------------- */
 
 /* Finds instructions that make a system call or read the thread pointer, which need no import. */
 static const char *instruction_in(const unsigned char *code, size_t size)
@@ -196,7 +196,7 @@ static bool judge_code(judging *self, const heddle_object *object)
     return true;
 }
 
-/* -- the judgement ------------------------------------------------------------------------------------------------- */
+/* -- the judgment -------------------------------------------------------------------------------------------------- */
 
 static bool judge_storage(judging *self, const heddle_object *object)
 {

@@ -72,7 +72,7 @@ void heddle_exception_take_back(heddle_fiber *fiber)
         heddle_exception_postpone(fiber, exception);
 }
 
-/* -- would one be raised here? ------------------------------------------------------------------------------------ */
+/* -- finding out whether Ruby would raise here -------------------------------------------------------------------- */
 
 typedef struct {
     heddle_fiber *fiber;

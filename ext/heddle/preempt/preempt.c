@@ -20,7 +20,7 @@ enum {
 
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
-/* -- where the last switch led to -------------------------------------------------------------------------------- */
+/* -- switches of fibers ------------------------------------------------------------------------------------------ */
 
 static void follow_switch(rb_event_flag_t event, VALUE loop, VALUE self, ID id, VALUE class)
 {
@@ -41,7 +41,7 @@ static void follow_switches(heddle_loop *loop, bool follow)
         rb_thread_remove_event_hook_with_data(rb_thread_current(), follow_switch, data);
 }
 
-/* -- giving way -------------------------------------------------------------------------------------------------- */
+/* -- preempting -------------------------------------------------------------------------------------------------- */
 
 typedef struct {
     heddle_loop *loop;
@@ -148,7 +148,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
     return true;
 }
 
-/* -- may it? ----------------------------------------------------------------------------------------------------- */
+/* -- conditions of a preemption ---------------------------------------------------------------------------------- */
 
 /* Has the loop other work than the current fiber? */
 static bool has_other_work(heddle_loop *loop)
@@ -256,7 +256,7 @@ static int consider_preempting(heddle_loop *loop)
     return HEDDLE_LOOK_LATER;
 }
 
-/* -- the job ----------------------------------------------------------------------------------------------------- */
+/* -- the postponed job ------------------------------------------------------------------------------------------- */
 
 static heddle_heartbeat *heartbeat_of(VALUE thread)
 {

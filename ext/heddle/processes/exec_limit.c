@@ -78,7 +78,7 @@ static int exec_execle(const char *path, const char *first, ...)
     return complete ? exec_execve(path, (char *const *)words, environment) : -1;
 }
 
-/* -- where Ruby calls them ---------------------------------------------------------------------------------------- */
+/* -- intercepting Ruby's calls ------------------------------------------------------------------------------------ */
 
 static bool intercept_ruby(heddle_object *object, void *intercepted)
 {

@@ -188,7 +188,7 @@ uint64_t heddle_code_map_version(void)
     return version;
 }
 
-/* -- looking it up ----------------------------------------------------------------------------------------------- */
+/* -- lookup ------------------------------------------------------------------------------------------------------ */
 
 const heddle_library *heddle_code_map_find(uintptr_t address)
 {

@@ -104,7 +104,7 @@ static int keeping_madvise(void *address, size_t length, int advice)
     return next_madvise(address, length, advice);
 }
 
-/* -- does the kernel have it? ------------------------------------------------------------------------------------ */
+/* -- support by the kernel --------------------------------------------------------------------------------------- */
 
 /*
  * Emulators accept advice that they don't know. So this function tests a guard page with a system call that must fail.
@@ -120,7 +120,7 @@ static bool guards_work(void)
     return works;
 }
 
-/* -- Ruby's calls of them ---------------------------------------------------------------------------------------- */
+/* -- intercepting Ruby's calls ----------------------------------------------------------------------------------- */
 
 typedef struct {
     const void *inside; /* an address of Ruby's code */

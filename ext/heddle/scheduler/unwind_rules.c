@@ -161,7 +161,7 @@ bool heddle_unwind_find_entry(const heddle_library *library, uintptr_t pc, heddl
     return !from.failed && from.at <= from.end && pc >= to->start && pc < to->end;
 }
 
-/* -- its rules at an address --------------------------------------------------------------------------------------- */
+/* -- the rules at an address --------------------------------------------------------------------------------------- */
 
 typedef struct {
     heddle_frame_rules now, initial, saved[STATES];

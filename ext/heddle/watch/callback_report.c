@@ -111,7 +111,7 @@ static void describe_function(const callback *found, report *to)
         snprintf(to->function, sizeof(to->function), "%s", info.dli_sname);
 }
 
-/* -- each place once ----------------------------------------------------------------------------------------------- */
+/* -- places that were reported ------------------------------------------------------------------------------------- */
 
 static uint64_t hash_text(uint64_t start, const char *text)
 {

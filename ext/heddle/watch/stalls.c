@@ -22,7 +22,7 @@ typedef struct {
 static stall stalls[KEPT];
 static unsigned next_stall, noted;
 
-/* -- where it is ------------------------------------------------------------------------------------------------- */
+/* -- the place of a stall ---------------------------------------------------------------------------------------- */
 
 /* One line for each frame: path, line, label. */
 typedef struct {
@@ -154,7 +154,7 @@ static void prolong_callback(heddle_loop *loop)
         loop->watch.heartbeat->callback_until = heddle_clock_now();
 }
 
-/* -- when it is over --------------------------------------------------------------------------------------------- */
+/* -- the end of a stall ------------------------------------------------------------------------------------------ */
 
 static heddle_activity find_most_frequent(const heddle_heartbeat *heartbeat)
 {

@@ -86,7 +86,7 @@ void heddle_heartbeat_release(heddle_heartbeat *heartbeat)
     pthread_mutex_unlock(&watch.mutex);
 }
 
-/* -- looking ----------------------------------------------------------------------------------------------------- */
+/* -- sampling ---------------------------------------------------------------------------------------------------- */
 
 /*
  * The loop may be reading the counts of its late heartbeat. It gets the old or the new counts, never a mixture of
@@ -259,7 +259,7 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
     return word & 1 ? examine_busy(heartbeat, now, late, gvl) : examine_idle(heartbeat, now, late, gvl);
 }
 
-/* -- looking after a loop's work ----------------------------------------------------------------------------------- */
+/* -- rescues ------------------------------------------------------------------------------------------------------- */
 
 /* A loop that waits for the GVL is blocked by another loop or thread. */
 static bool is_stuck_alone(const heddle_heartbeat *heartbeat)
@@ -338,7 +338,7 @@ unsigned heddle_watch_rescues(void)
 }
 
 /*
- * -- its thread -----------------------------------------------------------------------------------------------------
+ * -- the watch thread -------------------------------------------------------------------------------------------------
  */
 
 static bool has_changes(int64_t now)
@@ -411,7 +411,7 @@ static void *run_watch(void *unused)
     return NULL;
 }
 
-/* -- its life ---------------------------------------------------------------------------------------------------- */
+/* -- start and end ----------------------------------------------------------------------------------------------- */
 
 HEDDLE_HOLD_DURING_FORK(&watch.mutex)
 

@@ -110,7 +110,7 @@ int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit)
     return count_on_disk(spool, limit) ? heddle_body_writer_submit(spool) : -ENOBUFS;
 }
 
-/* -- its end ------------------------------------------------------------------------------------------------------ */
+/* -- release ------------------------------------------------------------------------------------------------------ */
 
 static void close_file(heddle_body_spool *spool)
 {

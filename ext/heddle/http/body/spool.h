@@ -83,7 +83,7 @@ struct heddle_body_spool {
     char folder[];
 };
 
-/* -- the owner's: on the loop's thread ---------------------------------------------------------------------------- */
+/* -- calls of the owner, on the loop's thread --------------------------------------------------------------------- */
 
 /* NULL without memory; NULL with errno EMFILE if this process or the client's address has too many files. */
 heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_owner *owner, uint16_t address);
@@ -140,7 +140,7 @@ void heddle_body_spool_end_read(heddle_body_spool *spool);
  */
 ssize_t heddle_body_spool_read(const heddle_body_spool *spool, uint64_t offset, char *memory, size_t size);
 
-/* -- all of this process ------------------------------------------------------------------------------------------ */
+/* -- all spools of this process ----------------------------------------------------------------------------------- */
 
 /*
  * Counts bytes of memory in large buffers, and in bodies above body_buffer that have no file. Returns false if there

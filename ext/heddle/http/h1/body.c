@@ -6,7 +6,7 @@
 #include "http/body_rules.h"
 #include "http/h1/states.h"
 
-/* -- how long it may take ----------------------------------------------------------------------------------------- */
+/* -- time limits -------------------------------------------------------------------------------------------------- */
 
 void heddle_h1_await_body(heddle_connection *connection)
 {
@@ -35,7 +35,7 @@ static heddle_h1_progress reject_unwritten(heddle_connection *connection, int er
     return HEDDLE_H1_ENDED;
 }
 
-/* -- its beginning ------------------------------------------------------------------------------------------------ */
+/* -- the beginning of a body -------------------------------------------------------------------------------------- */
 
 static bool send_continue(heddle_connection *connection)
 {
@@ -89,7 +89,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     return HEDDLE_H1_MORE;
 }
 
-/* -- to its file -------------------------------------------------------------------------------------------------- */
+/* -- bodies in files ---------------------------------------------------------------------------------------------- */
 
 static HEDDLE_MUST_CHECK heddle_h1_progress write_buffer(heddle_connection *connection)
 {
@@ -159,7 +159,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress proceed_reading(heddle_connection *c
     return HEDDLE_H1_SERVE;
 }
 
-/* -- its bytes ---------------------------------------------------------------------------------------------------- */
+/* -- receiving ---------------------------------------------------------------------------------------------------- */
 
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size)
 {

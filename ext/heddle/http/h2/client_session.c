@@ -123,7 +123,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
     return result;
 }
 
-/* -- answers ------------------------------------------------------------------------------------------------------- */
+/* -- responses ----------------------------------------------------------------------------------------------------- */
 
 /* Returns -1 if the value is not a status. */
 static int read_status(const heddle_h2_block *block)

@@ -82,7 +82,7 @@ static bool put_string(heddle_bytes *to, const char *text, size_t size)
     return true;
 }
 
-/* -- finding ------------------------------------------------------------------------------------------------------- */
+/* -- lookup -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t mix_word(uint64_t hash, uint64_t word)
 {

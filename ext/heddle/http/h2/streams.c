@@ -27,7 +27,7 @@ const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS] = {
     [HEDDLE_H2_FORGOTTEN] = {WRONG,   STREAM,      IGNORE,      IGNORE,     NEVER,       NEVER,      BY_US},
 };
 
-/* -- finding ------------------------------------------------------------------------------------------------------- */
+/* -- lookup -------------------------------------------------------------------------------------------------------- */
 
 /* The index of the first stream whose id is at least this id. */
 static uint32_t find_index(const heddle_h2_session *session, uint32_t id)
@@ -294,7 +294,7 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
     heddle_h2_leave(session);
 }
 
-/* -- the ends of request and answer -------------------------------------------------------------------------------- */
+/* -- the ends of request and response ------------------------------------------------------------------------------ */
 
 static void report_completion(heddle_h2_session *session, heddle_h2_stream *stream)
 {

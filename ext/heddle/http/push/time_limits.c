@@ -80,7 +80,7 @@ void heddle_push_handle_deadline(heddle_push_session *session)
     }
 }
 
-/* -- when the server stops ----------------------------------------------------------------------------------------- */
+/* -- draining ------------------------------------------------------------------------------------------------------ */
 
 bool heddle_push_has_to_retire(const heddle_push_session *session)
 {

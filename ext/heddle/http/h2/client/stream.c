@@ -179,7 +179,7 @@ heddle_h2_client_stream *heddle_h2_client_stream_of(VALUE object)
     return rb_check_typeddata(object, &stream_type);
 }
 
-/* -- the answer ---------------------------------------------------------------------------------------------------- */
+/* -- the response -------------------------------------------------------------------------------------------------- */
 
 static VALUE fields_of(const heddle_field *fields, uint32_t count)
 {

@@ -44,7 +44,7 @@ static bool is_writing(const heddle_exchange *exchange)
     return exchange->spool && exchange->spool->state != HEDDLE_SPOOL_FILLING;
 }
 
-/* -- how long it may take ------------------------------------------------------------------------------------------ */
+/* -- time limits --------------------------------------------------------------------------------------------------- */
 
 static void check_rate(heddle_due *due)
 {
@@ -69,7 +69,7 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier)
     heddle_due_set(carrier->server->connection->sockets, &carrier->due, carrier->body_deadline);
 }
 
-/* -- where it is kept ---------------------------------------------------------------------------------------------- */
+/* -- storage ------------------------------------------------------------------------------------------------------- */
 
 /* Returns false without memory. */
 static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
