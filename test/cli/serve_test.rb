@@ -163,7 +163,7 @@ class ServeTest < Minitest::Test
 
     assert_equal 1, @served.stop.exitstatus
     assert_match(%r{stopping with 1 request unanswered after 0\.1 s: GET /for/ever for \d+\.\d s$}, @served.output)
-    assert_match(/killing the server: it still runs \d+(\.\d+)? s after it should have stopped$/, @served.output)
+    assert_match(/killing the server: it still runs \d+(\.\d+)? s after the signal to stop$/, @served.output)
     @served = nil
   end
 

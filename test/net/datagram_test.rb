@@ -297,7 +297,7 @@ class DatagramTest < Minitest::Test
     Process.wait(pid)
     to_parent.close
 
-    assert_equal '["this socket belongs to the process that has opened it, and this is a child of it", true]',
+    assert_equal '["this socket belongs to the parent process, which opened it", true]',
                  in_child.read
     assert_equal %w[once once], responses
     @client.send("query", 0)

@@ -37,7 +37,7 @@ void heddle_owned_socket_compact(heddle_owned_socket *socket)
 void heddle_owned_socket_check(const heddle_owned_socket *socket, const char *what)
 {
     if (socket->abandoned)
-        rb_raise(rb_eIOError, "this %s belongs to the process that has opened it, and this is a child of it", what);
+        rb_raise(rb_eIOError, "this %s belongs to the parent process, which opened it", what);
     if (NIL_P(socket->io))
         rb_raise(rb_eIOError, "this %s is closed", what);
 }

@@ -124,7 +124,7 @@ static VALUE names_initialize(VALUE self, VALUE contexts)
     server_names *names = rb_check_typeddata(self, &names_type);
     Check_Type(contexts, T_HASH);
     if (names->all)
-        rb_raise(rb_eTypeError, "these names are complete");
+        rb_raise(rb_eTypeError, "initialized already");
     names->all = ruby_xcalloc(RHASH_SIZE(contexts) + 1, sizeof(*names->all));
     rb_hash_foreach(contexts, add_name, self);
     return self;

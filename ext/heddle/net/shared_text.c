@@ -39,7 +39,7 @@ static shared_text *text_of(VALUE object)
 {
     shared_text *text = rb_check_typeddata(object, &text_type);
     if (!text->memory.start)
-        rb_raise(rb_eIOError, "this text has no memory");
+        rb_raise(rb_eIOError, "uninitialized text");
     return text;
 }
 
@@ -58,7 +58,7 @@ static VALUE text_initialize(VALUE self, VALUE limit)
     shared_text *text = rb_check_typeddata(self, &text_type);
     size_t bytes = NUM2SIZET(limit);
     if (text->memory.start)
-        rb_raise(rb_eTypeError, "this text has its memory already");
+        rb_raise(rb_eTypeError, "initialized already");
     int result = heddle_shared_memory_create(&text->memory, "heddle-text", sizeof(text_head) + 2 * bytes);
     if (result < 0)
         rb_syserr_fail(-result, "making shared memory for a text");

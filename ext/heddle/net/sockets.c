@@ -369,7 +369,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
 void heddle_sockets_check(heddle_sockets *sockets)
 {
     if (sockets->abandoned)
-        rb_raise(rb_eIOError, "these sockets belong to the process that has made them, and this is a child of it");
+        rb_raise(rb_eIOError, "these sockets belong to the parent process, which made them");
     if (sockets->closed)
         rb_raise(rb_eIOError, "these sockets are closed");
     heddle_loop_get(sockets->scheduler);

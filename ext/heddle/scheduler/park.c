@@ -284,7 +284,7 @@ static void switch_away(heddle_park *park)
         return;
     }
     if (loop->fiber == park->fiber)
-        rb_raise(rb_eThreadError, "the fiber that runs the loop can't wait for it");
+        rb_raise(rb_eThreadError, "this fiber runs the loop, so it can't wait");
     heddle_spender_stop(&park->owner->spender, park->waits_for);
     if (!park->idle) /* an idle fiber waits between two jobs, so no callback can be on its stack */
         heddle_loop_note_switch(loop);

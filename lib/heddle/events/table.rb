@@ -28,7 +28,7 @@ module Heddle
         restart_failed: "restart failed: {reason}; keeping this master",
         solid_queue_ended: "Solid Queue (pid {pid}) has ended; stopping the server",
         solid_queue_failed: "Solid Queue failed: {error}",
-        stop_timed_out: "killing the server: it still runs {timeout:seconds} after it should have stopped",
+        stop_timed_out: "killing the server: it still runs {timeout:seconds} after the signal to stop",
         task_failed: "{task} failed, and no fiber waits for it:\n{error}",
         thread_failed: "{thread} ended with {error}< ({place})>. Its abort_on_exception is ignored, because that " \
                        "setting would raise the error in a request",

@@ -99,10 +99,10 @@ module Heddle
       # @raise [UnreachableError] when the backend has not confirmed it in time
       def publish(topic, data)
         size = topic.bytesize + data.bytesize
-        raise ArgumentError, "the topic has #{topic.bytesize} bytes, but may have 1024" if topic.bytesize > 1024
+        raise ArgumentError, "the topic has #{topic.bytesize} bytes, at most 1024 are allowed" if topic.bytesize > 1024
         if size > History.largest
-          raise ArgumentError, "the message has #{data.bytesize} bytes, but may have #{History.largest} with its " \
-                               "topic: see pubsub_memory"
+          raise ArgumentError, "the message has #{data.bytesize} bytes; a message and its topic may have at most " \
+                               "#{History.largest}: see pubsub_memory"
         end
 
         publisher.publish(topic, data)

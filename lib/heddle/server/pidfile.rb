@@ -23,13 +23,13 @@ module Heddle
       # @raise [BootError]
       def write
         # Opening a pipe for writing would wait for a reader.
-        raise BootError, "the pidfile #{path} is a named pipe. Name another one with --pidfile." if File.pipe?(path)
+        raise BootError, "the pidfile #{path} is a named pipe. Name a regular file with --pidfile." if File.pipe?(path)
 
         FileUtils.mkdir_p(File.dirname(path))
         @former = running
         replace_id(Process.pid)
       rescue SystemCallError => e
-        raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Name another one with " \
+        raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Name another file with " \
                          "--pidfile."
       end
 

@@ -93,7 +93,7 @@ module Heddle
       end
 
       def too_long
-        "can't listen on unix:#{path}: a socket's path may have #{LONGEST} bytes, this one has #{path.bytesize}"
+        "can't listen on unix:#{path}: the path has #{path.bytesize} bytes, at most #{LONGEST} are allowed"
       end
 
       def owner_ids

@@ -49,7 +49,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
     StringValue(buffer);
     size_t start = NUM2SIZET(position), size = (size_t)RSTRING_LEN(buffer);
     if (start > size)
-        rb_raise(rb_eArgError, "the position is %zu, of %zu bytes", start, size);
+        rb_raise(rb_eArgError, "position %zu is beyond the buffer of %zu bytes", start, size);
     if (!NIL_P(one->rejection))
         return position;
     StringValue(output);

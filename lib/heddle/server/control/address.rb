@@ -92,8 +92,8 @@ module Heddle
           bind = UnixBind.new(path, 0o600) # only this user may open it, from its creation on
           [bind.adopt(bind.listen, path)]
         rescue Errno::EADDRINUSE
-          raise BootError, "another server answers at #{self}, or that is a file: stop it, or name another path with " \
-                           "--control"
+          raise BootError, "another server answers at #{self}, or a file is there: stop the server, remove the " \
+                           "file, or name another path with --control"
         rescue SystemCallError, ArgumentError => e
           raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \
                            "Name another address with --control, or --control off"
