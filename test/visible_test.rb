@@ -20,6 +20,11 @@ class VisibleTest < Minitest::Test
     assert_equal '\x9B31m\x85', Visible.line("\u009B31m\u0085"), "C1: a terminal takes U+009B for ESC ["
   end
 
+  # With them a client could make a line look like two, or the end of a line like its beginning.
+  def test_line_ends_and_changes_of_direction_are_shown
+    assert_equal 'a\u2028b\u2029\u202Ec\u202D\u2066\u2069', Visible.line("a\u2028b\u2029\u202Ec\u202D\u2066\u2069")
+  end
+
   def test_text_of_any_encoding_becomes_utf8
     assert_equal 'a\xFF\x9Bü', Visible.line("a\xFF\x9Bü"), "bytes that are no UTF-8"
     assert_equal 'ü\xFF', Visible.line("\xC3\xBC\xFF".b)
@@ -36,10 +41,11 @@ class VisibleTest < Minitest::Test
   end
 
   def test_json_stays_the_same_value
-    value = ["\u007F\u009B\e", "ü"]
+    value = ["\u007F\u009B\e\u202E\u2066", "ü"]
     text = Visible.json(JSON.generate(value))
 
     assert_equal value, JSON.parse(text)
-    refute_match(/[\u007F-\u009F]/, text)
+    refute_match(/[\u007F-\u009F\u202E\u2066]/, text)
+    assert_equal "[\n1]", Visible.json("[\n1]")
   end
 end

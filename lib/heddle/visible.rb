@@ -3,14 +3,16 @@
 module Heddle
   # Makes text of clients and applications safe to be printed: it can't begin a line of its own in a log, and a terminal
   # finds nothing in it to obey. Control characters but the tab (C0, DEL and C1: Unicode category Cc) and bytes that are
-  # no UTF-8 are shown as `\xNN`.
+  # no UTF-8 are shown as `\xNN`; Unicode's line ends and changes of direction as `\uNNNN`.
   #
   # @api private
   module Visible
-    CONTROL = /[\u0000-\u0008\u000A-\u001F\u007F-\u009F]/
+    # DEL, C1, ends of lines, changes of direction.
+    BEYOND_C0 = /[\u007F-\u009F\u2028-\u202E\u2066-\u2069]/
+    CONTROL = /[\u0000-\u0008\u000A-\u001F]|#{BEYOND_C0}/
     # The indentation of a line after the first.
     INDENT = "    "
-    private_constant :CONTROL
+    private_constant :BEYOND_C0, :CONTROL
 
     class << self
       # @param text [Object]
@@ -23,8 +25,8 @@ module Heddle
       def lines(text, indent: INDENT) = utf8(text).split(/\r?\n/).map { |one| line(one) }.join("\n#{indent}")
 
       # @param json [String] as JSON.generate makes it, which escapes only C0
-      # @return [String] the same value, with DEL and C1 escaped, too
-      def json(json) = json.gsub(/[\u007F-\u009F]/) { |character| format("\\u%04x", character.ord) }
+      # @return [String] the same value, with the other control characters escaped, too
+      def json(json) = json.gsub(BEYOND_C0) { |character| format("\\u%04x", character.ord) }
 
       # @param url [String]
       # @return [String] without the password of a backend
@@ -44,7 +46,7 @@ module Heddle
 
       private
 
-      def escape(byte) = format("\\x%02X", byte)
+      def escape(number) = format(number < 256 ? "\\x%02X" : "\\u%04X", number)
     end
   end
 end

@@ -25,6 +25,14 @@ size_t heddle_log_measure_utf8(const uint8_t *at, size_t left)
     return 0;
 }
 
+unsigned heddle_log_control_code(const uint8_t *at, size_t length)
+{
+    if (length == 2 && at[0] == 0xc2 && at[1] < 0xa0)
+        return at[1];
+    unsigned code = length == 3 ? (at[0] & 0x0fu) << 12 | (at[1] & 0x3fu) << 6 | (at[2] & 0x3fu) : 0;
+    return (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) ? code : 0;
+}
+
 heddle_log_line heddle_log_start_line(size_t room)
 {
     VALUE string = rb_str_buf_new((long)room);

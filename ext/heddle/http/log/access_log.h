@@ -53,6 +53,11 @@ static inline uint32_t heddle_log_cut_size(uint32_t size, uint32_t most)
 
 /* The size of the well-formed UTF-8 sequence at `at` (RFC 3629, 4); 0 if there is none. */
 size_t heddle_log_measure_utf8(const uint8_t *at, size_t left);
+/*
+ * The code of this UTF-8 sequence if a terminal would obey it: a C1 control character, an end of a line, or a change of
+ * direction. Otherwise 0.
+ */
+unsigned heddle_log_control_code(const uint8_t *at, size_t length);
 /* The request's field, or NULL. */
 const heddle_field *heddle_log_find_field(const heddle_exchange *exchange, heddle_field_id id);
 size_t heddle_log_field_size(const heddle_exchange *exchange, heddle_field_id id);

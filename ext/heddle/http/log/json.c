@@ -14,14 +14,15 @@ static void put_json(heddle_log_line *line, const char *bytes, size_t size)
     heddle_log_put_text(line, "\"");
     while (at < end) {
         size_t length = heddle_log_measure_utf8(at, (size_t)(end - at));
+        unsigned code;
         if (length == 0) {
             heddle_log_put_bytes(line, "\xef\xbf\xbd", 3);
             at++;
         } else if (length == 1 && (*at < 0x20 || *at == 0x7f)) {
             heddle_log_put_text(line, "\\u%04x", *at++);
-        } else if (length == 2 && at[0] == 0xc2 && at[1] < 0xa0) { /* C1 controls */
-            heddle_log_put_text(line, "\\u%04x", at[1]);
-            at += 2;
+        } else if ((code = heddle_log_control_code(at, length))) {
+            heddle_log_put_text(line, "\\u%04x", code);
+            at += length;
         } else {
             if (*at == '"' || *at == '\\')
                 heddle_log_put_bytes(line, "\\", 1);

@@ -42,13 +42,13 @@ static bool is_ascii(const char *bytes, size_t size)
 
 enum { TEXT_GROWTH = 4 }; /* \xNN */
 
-/* UTF-8 is shown as it is, except C1 control characters, which a terminal would obey. */
+/* UTF-8 is shown as it is, except what a terminal would obey. */
 static void put_visible(heddle_log_line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
     while (at < end) {
         size_t length = heddle_log_measure_utf8(at, (size_t)(end - at));
-        if (length == 0 || (length == 2 && at[0] == 0xc2 && at[1] < 0xa0)) {
+        if (length == 0 || heddle_log_control_code(at, length)) {
             heddle_log_put_text(line, "\\x%02X", *at++);
         } else {
             heddle_log_put_bytes(line, (const char *)at, length);
