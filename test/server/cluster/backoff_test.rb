@@ -11,6 +11,13 @@ class ClusterBackoffTest < Minitest::Test
     assert_in_delta 130.0, backoff.retry_at
   end
 
+  def test_what_had_served_is_started_again_after_a_second_at_most
+    backoff = Heddle::Server::Cluster::Backoff.new
+
+    assert_equal [0, 0.5, 1, 1, 1], Array.new(5) { backoff.record_failure(100.0, 1, served: true) }
+    assert_in_delta 8.0, backoff.record_failure(100.0, 1)
+  end
+
   def test_a_long_run_resets_the_backoff
     backoff = Heddle::Server::Cluster::Backoff.new
     3.times { backoff.record_failure(100.0, 1) }

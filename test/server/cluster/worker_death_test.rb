@@ -57,14 +57,14 @@ class ClusterWorkerDeathTest < Minitest::Test
 
   def test_a_worker_that_dies_repeatedly_is_restarted_with_backoff
     serve(workers: 1)
-    3.times do |number|
+    4.times do |number|
       assert_equal "", ask("/die").read
       wait_for("SIGKILL", number + 1)
 
       assert_equal "200", served.get("/").code
     end
 
-    assert_equal ["now", "in 0.5 s", "in 1 s"], served.output.scan(/starting another (.*)$/).flatten
+    assert_equal ["now", "in 0.5 s", "in 1 s", "in 1 s"], served.output.scan(/starting another (.*)$/).flatten
   end
 
   def test_a_worker_without_a_heartbeat_is_killed_and_replaced

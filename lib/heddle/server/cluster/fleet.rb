@@ -193,7 +193,8 @@ module Heddle
         end
 
         def handle_loss(worker, how)
-          served = worker.serving?
+          # A request may end a worker before its message that it serves is read.
+          served = worker.serving? || @scoreboard.read(worker.slot)&.fetch(:accepted)&.positive?
           requests = unanswered(worker)
           remove(worker)
           return if worker.ending?
@@ -204,7 +205,7 @@ module Heddle
           return report_failed_replacement(worker, how) if worker.replaces
 
           now = @clock.call
-          delay = @backoffs[worker.index].record_failure(now, now - worker.started_at)
+          delay = @backoffs[worker.index].record_failure(now, now - worker.started_at, served:)
           @log.event(:worker_ended, **worker.fields, reason: how, requests:, delay:)
         end
 
