@@ -67,7 +67,7 @@ module Heddle
       @topic = topic.to_s
       @since = since unless since.to_s.empty?
       if @topic.bytesize > TOPIC_LIMIT
-        raise ArgumentError, "the topic has #{@topic.bytesize} bytes, at most #{TOPIC_LIMIT} are allowed"
+        raise ArgumentError, "the topic has #{@topic.bytesize} bytes, the limit is #{TOPIC_LIMIT}"
       end
 
       event = event&.to_s

@@ -63,7 +63,7 @@ static void read_description(const char *bytes, size_t size)
             PROMISE(heddle_description_take_number(&fields, 1000) <= 1000);
         PROMISE(field.size == 0 || (field.bytes >= copy && field.bytes + field.size <= copy + size));
     }
-    PROMISE(!heddle_description_are_complete(&fields) || fields.valid);
+    PROMISE(!heddle_description_is_complete(&fields) || fields.valid);
     free(copy);
 }
 

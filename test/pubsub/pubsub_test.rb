@@ -489,10 +489,10 @@ class PubSubTest < Minitest::Test
   end
 
   def test_a_message_that_is_too_large_is_rejected
-    assert_match(/at most 1024 are allowed/, assert_raises(ArgumentError) { PubSub.publish("x" * 1025, "") }.message)
-    assert_match(/at most 1024 are allowed/, assert_raises(ArgumentError) { PubSub.position("x" * 1025) }.message)
+    assert_match(/limit is 1024/, assert_raises(ArgumentError) { PubSub.publish("x" * 1025, "") }.message)
+    assert_match(/limit is 1024/, assert_raises(ArgumentError) { PubSub.position("x" * 1025) }.message)
     assert_match(/pubsub_memory/, assert_raises(ArgumentError) { PubSub.publish("x", "x" * 5_000_000) }.message)
-    assert_match(/at most 1024 are/, in_loop { assert_raises(ArgumentError) { subscription("x" * 1025) } }.message)
+    assert_match(/limit is 1024/, in_loop { assert_raises(ArgumentError) { subscription("x" * 1025) } }.message)
   end
 
   def test_subscribing_needs_a_loop_and_a_block

@@ -356,7 +356,7 @@ class EventStreamTest < Minitest::Test
       response = get("/events?topic=#{topic}")
 
       assert_equal "500", response.code
-      assert_match(/ArgumentError: the topic has 1025 bytes, at most 1024 are allowed/, errors.string)
+      assert_match(/ArgumentError: the topic has 1025 bytes, the limit is 1024/, errors.string)
       @topic = "#{name}#{rand(2**64)}".ljust(1_024, "x")
       client = events("&event=#{"e" * 500}")
       client.event

@@ -110,16 +110,14 @@ static VALUE position_of(const heddle_history_state *state, uint64_t offset)
 static void check_topic(VALUE topic)
 {
     if (RSTRING_LEN(topic) > HEDDLE_TOPIC_LIMIT)
-        rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic),
-                 HEDDLE_TOPIC_LIMIT);
+        rb_raise(rb_eArgError, "the topic has %ld bytes, the limit is %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
 }
 
 /* Raises the error of a failed call. */
 static void check_result(int64_t result, long data_size)
 {
     if (result == -EMSGSIZE)
-        rb_raise(rb_eArgError,
-                 "the message has %ld bytes; a message and its topic may have at most %zu: see pubsub_memory",
+        rb_raise(rb_eArgError, "the message has %ld bytes, the limit with its topic is %zu: see pubsub_memory",
                  data_size, heddle_history_largest_message(heddle_process_history()));
     if (result < 0)
         rb_syserr_fail((int)-result, "the history of messages");

@@ -146,8 +146,7 @@ static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, V
     case HEDDLE_SUBSCRIBED:
         break;
     case HEDDLE_TOPIC_TOO_LONG:
-        rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic),
-                 HEDDLE_TOPIC_LIMIT);
+        rb_raise(rb_eArgError, "the topic has %ld bytes, the limit is %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
     case HEDDLE_SUBSCRIBE_FAILED:
         rb_raise(rb_eIOError, "subscribing failed: there is no memory, or another process holds the history's mutex "
                               "and makes no progress");

@@ -99,9 +99,9 @@ module Heddle
       # @raise [UnreachableError] when the backend has not confirmed it in time
       def publish(topic, data)
         size = topic.bytesize + data.bytesize
-        raise ArgumentError, "the topic has #{topic.bytesize} bytes, at most 1024 are allowed" if topic.bytesize > 1024
+        raise ArgumentError, "the topic has #{topic.bytesize} bytes, the limit is 1024" if topic.bytesize > 1024
         if size > History.largest
-          raise ArgumentError, "the message has #{data.bytesize} bytes; a message and its topic may have at most " \
+          raise ArgumentError, "the message has #{data.bytesize} bytes, the limit with its topic is " \
                                "#{History.largest}: see pubsub_memory"
         end
 

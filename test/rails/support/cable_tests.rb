@@ -150,7 +150,7 @@ module CableTests
     one.command("subscribe", CableSocket.identifier("RoomChannel", room: "x" * 1_020))
 
     assert_equal({ "identifier" => ROOM, "type" => "confirm_subscription" }, one.subscribe(ROOM))
-    wait_for_output("the topic has 1025 bytes, at most 1024 are allowed")
+    wait_for_output("the topic has 1025 bytes, the limit is 1024")
   end
 
   def test_a_channel_that_fails_is_reported_and_its_connection_continues

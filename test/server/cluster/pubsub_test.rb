@@ -81,7 +81,7 @@ class ClusterPubSubTest < Minitest::Test
     assert_includes error, "no server answers at unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"
     assert_includes error, "UnreachableError"
     refute_includes error, "Run the command"
-    assert_includes publish_from_outside(topic: "x" * 1_025), "has 1025 bytes, at most 1024 are allowed (ArgumentError)"
+    assert_includes publish_from_outside(topic: "x" * 1_025), "has 1025 bytes, the limit is 1024 (ArgumentError)"
   end
 
   def test_the_history_outlives_workers_that_are_killed_a_reload_and_a_new_master

@@ -90,7 +90,7 @@ static inline uint32_t heddle_description_take_number(heddle_description_reader 
 }
 
 /* Was the whole description valid, and read? */
-static inline bool heddle_description_are_complete(const heddle_description_reader *reader)
+static inline bool heddle_description_is_complete(const heddle_description_reader *reader)
 {
     return reader->valid && reader->size == 0;
 }

@@ -279,7 +279,7 @@ static bool read_stream(VALUE description, stream_fields *into)
         .name = name.bytes, .size = name.size, .lines = lines.bytes, .lines_size = lines.size, .policy = policy,
     };
     into->since = (heddle_position){position.bytes, position.size};
-    return heddle_description_are_complete(&fields) && lines.size <= UINT16_MAX;
+    return heddle_description_is_complete(&fields) && lines.size <= UINT16_MAX;
 }
 
 static void resume_stream(heddle_connection *connection, VALUE description)

@@ -187,7 +187,7 @@ static bool read_socket(VALUE description, socket_fields *into)
     topic_fields topic;
     for (uint32_t i = 0; i < into->topic_count; i++)
         read_topic(&fields, &topic);
-    return heddle_description_are_complete(&fields) && is_label(into->label) &&
+    return heddle_description_is_complete(&fields) && is_label(into->label) &&
            (heddle_deflate_is_available() || !into->deflates);
 }
 

@@ -175,8 +175,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
     if (result == HEDDLE_TOPIC_TOO_LONG)
-        rb_raise(rb_eArgError, "the topic has %ld bytes, at most %d are allowed", RSTRING_LEN(topic),
-                 HEDDLE_TOPIC_LIMIT);
+        rb_raise(rb_eArgError, "the topic has %ld bytes, the limit is %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
     if (result == HEDDLE_SUBSCRIBE_FAILED)
         rb_raise(rb_eRuntimeError,
                  "the subscription failed: no memory, or another process keeps the lock of the pub/sub history");
