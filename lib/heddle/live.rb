@@ -42,7 +42,7 @@ module Heddle
     attr_reader :page
 
     # @param page [Class] a subclass of {Page}
-    # @param secret [String, nil] signs the parameters of pages; 32 bytes at least. nil: a random one, so that open
+    # @param secret [String, nil] signs the parameters of pages; at least 32 bytes. nil: a random one, so that open
     #   pages reload after a reload of the server. Several machines need a common one.
     # @yieldparam env [Hash] of a request
     # @yieldreturn [Object, nil] the page's owner, such as the user's id: no other user can connect to it

@@ -14,8 +14,8 @@ module Heddle
   # loaded libraries (Linux; see docs/offload.md). That applies only to fibers of Heddle's loops, and to libraries that
   # are known good, judged safe by the extension, or allowed by the user.
   module Offload
-    # The beginnings of the file names of libraries that no option can allow. Their functions must stay on the thread
-    # that called them first, or they run loops of their own; ffi keeps a list of its calls by thread.
+    # Prefixes of the file names of libraries that no option can allow. Some of their functions must stay on the thread
+    # that called them first; some run loops of their own; ffi keeps a list of its calls by thread.
     DENIED = %w[
       cuda libcuda pycall rjbcore rugged IO_Event nio4r_ext glib2 gtk3 gtk4 opengl glfw sdl2 ruby-sdl qt qml ffi_c.
       lmdb_ext
@@ -34,13 +34,13 @@ module Heddle
     # would report a circular require.
     LOADING = %w[require require_relative load autoload].freeze
 
-    # The entry of {status} for Ruby's own calls before it was switched on for the first time.
+    # The entry of {status} for Ruby's own calls until the protection is switched on for the first time.
     NOT_TRIED = "not tried yet"
 
     autoload :ThreadLimit, "heddle/offload/thread_limit"
     autoload :InPlace, "heddle/offload/in_place"
 
-    # The prefix of a library in the list of allowed ones of which only the waits in libc are offloaded.
+    # The prefix of an allowed library if only its waits in libc are offloaded.
     WAITS = "libc:"
 
     private_constant :DENIED, :QUICK, :LIBC, :NEVER_LIBC, :LOADING, :NOT_TRIED, :WAITS
@@ -52,15 +52,15 @@ module Heddle
       class << self
         # Switches it on: see {Heddle.enable}.
         #
-        # @param allow [Array<String>] further libraries whose calls may run on any thread, for good, each the beginning
-        #   of a file's name; more come from the environment variable HEDDLE_OFFLOAD_ALLOW, separated by commas. Read
-        #   docs/offload.md first: it lists things that such a library must not do
-        # @param deny [Array<String>] further libraries to leave alone, for good, the same way, and HEDDLE_OFFLOAD_DENY;
+        # @param allow [Array<String>] prefixes of the file names of further libraries whose calls may run on any
+        #   thread. The variable HEDDLE_OFFLOAD_ALLOW adds more, separated by commas. Names stay for the life of the
+        #   process. Read docs/offload.md first: it lists things that such a library must not do
+        # @param deny [Array<String>] further libraries whose calls are not offloaded, and those of HEDDLE_OFFLOAD_DENY;
         #   a library that is both allowed and denied is denied
         # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
         #   offloaded though they hold Ruby's lock: see docs/offload.md for the demands on such a library
-        # @param threads [Integer, nil] how many offload threads there may be; nil: as before, at first
-        #   {ThreadLimit.default}. Then calls queue until others end
+        # @param threads [Integer, nil] the maximum number of offload threads; further calls are queued. nil keeps the
+        #   current number, which is {ThreadLimit.default} at first
         # @raise [ArgumentError] for a library that must not be hooked, or no thread at all
         def enable(allow: [], deny: [], libc: [], threads: nil)
           name_libraries(allow:, deny:, libc:)
@@ -83,14 +83,14 @@ module Heddle
           limit_threads(@thread_limit = threads)
         end
 
-        # @param workers [Integer] processes that share the container's limit of tasks; does not change a limit that was
-        #   set
+        # Sets the default limit of threads. Has no effect on a limit that the program has set.
+        # @param workers [Integer] processes that share the container's limit of tasks
         def share_threads(workers)
           @share = ThreadLimit.default(workers:)
           limit_threads(@thread_limit || @share)
         end
 
-        # Names further libraries, from now on or, while it is off, from when it is switched on.
+        # Adds libraries. While the protection is off, they have an effect when it is switched on.
         # @param (see enable)
         # @raise (see enable)
         def name_libraries(allow: [], deny: [], libc: [])
@@ -192,13 +192,13 @@ module Heddle
       # @return [Array<Hash>] the ones that take most time first
       def functions = native_functions.sort_by { |function| -function[:wall] }
 
-      # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, how
-      #   many libraries' are; +:libc+, how many libraries' waits in libc are; +:missing+, Ruby's functions that are not
-      #   intercepted though others are, each a Hash of +:function+, +:use+ and +:reason+; the result of {threads}; and
-      #   +:reason+, the thing that is missing here, or nil
+      # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, the
+      #   number of libraries whose calls are offloaded; +:libc+, the number of libraries whose waits in libc are;
+      #   +:missing+, Ruby's functions that are not intercepted though others are, each a Hash of +:function+, +:use+
+      #   and +:reason+; the result of {threads}; and +:reason+, the thing that is missing here, or nil
       def status = Switch.status
 
-      # @param threads [Integer] how many offload threads there may be from now on
+      # @param threads [Integer] the maximum number of offload threads from now on
       # @raise [ArgumentError] unless it is 1 or more
       def thread_limit=(threads)
         Switch.thread_limit = threads

@@ -50,8 +50,8 @@ module Heddle
     # Ctrl-C cancels all tasks, and is raised here when they have cleaned up; a second one is raised at once.
     #
     # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the one named by the
-    #   environment variable HEDDLE_SELECTOR, or the best one that the machine allows; in other threads than the main
-    #   one epoll, which costs less where a loop lives for a request. Inside a loop it changes nothing.
+    #   environment variable HEDDLE_SELECTOR, else the best one that the machine allows. Threads other than the main one
+    #   prefer epoll, which is cheaper for a loop that lives for one request. Inside a loop it changes nothing.
     # @param name [String, nil] its name in the task tree
     # @param cancel_grace [Numeric] seconds that a cancelled task may take to clean up; 5
     # @return what the block returns
@@ -141,7 +141,7 @@ module Heddle
     # block, or the end of a time limit, is deferred to the next wait after the block. The same holds for tasks that are
     # started in the block. Outside of a loop the block is just run.
     #
-    # A cancellation from inside the block is not deferred, above all a time limit there. `Timeout.timeout` around it,
+    # A cancellation from inside the block, such as a time limit there, is not deferred. `Timeout.timeout` around it,
     # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, interrupt the
     # block, too.
     #

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Makes text of clients and applications safe to be printed: it can't begin a line of its own in a log, and a terminal
-  # finds nothing in it to obey. Control characters but the tab (C0, DEL and C1: Unicode category Cc) and bytes that are
-  # no UTF-8 are shown as `\xNN`; Unicode's line ends and changes of direction as `\uNNNN`.
+  # Makes text of clients and applications safe to print: it can't begin a new line in a log, and does not control a
+  # terminal. Control characters but the tab (C0, DEL and C1: Unicode category Cc) and bytes that are not UTF-8 are
+  # shown as `\xNN`; Unicode's line ends and changes of direction as `\uNNNN`.
   #
   # @api private
   module Visible

@@ -399,7 +399,7 @@ METHODS(HEDDLE_DEFINE_METHOD)
     X(exchange_write, "write", data, (SEND(self, write, data), self))                                                  \
     /*                                                                                                                 \
      * Writes a chunk without waiting. Returns false and writes nothing when the body is not chunked, when the output  \
-     * is full or another fiber waits to write, or when the string is empty or no String: then #write must be used.    \
+     * is full or another fiber waits to write, or when the argument is not a String, or empty: then #write is needed. \
      */                                                                                                                \
     X(exchange_chunk, "chunk", string, heddle_exchange_write_piece(HANDLE(self), string) ? Qtrue : Qfalse)             \
     /* Is the content sent in chunks, each as soon as the application has written it? */                               \

@@ -183,8 +183,8 @@ static void start_env(env *env)
 }
 
 /*
- * Fields with the same name become a list (RFC 9110, 5.3); cookies are joined with semicolons (RFC 9113, 8.2.3). Of two
- * lengths, which are equal here, one is kept.
+ * Fields with the same name become a list (RFC 9110, 5.3); cookies are joined with semicolons (RFC 9113, 8.2.3). A
+ * repeated Content-Length, whose values are equal here, is kept once.
  */
 static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earlier, heddle_slice value)
 {

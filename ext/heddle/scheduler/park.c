@@ -81,7 +81,7 @@ static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
  * Notes when the awaited event came. If fibers have run for long before the loop found the event, the time is
- * estimated. If the wait began a time t before these fibers, the estimate is t after they began, but not later than the
+ * estimated: the event came as long after the fibers' start as the wait had begun before it, but at the latest in the
  * middle of their run.
  */
 static void note_ready(heddle_park *park)
@@ -149,8 +149,8 @@ void heddle_fiber_reserve_queue_park(heddle_fiber *fiber)
 }
 
 /*
- * If not the loop, but Fiber#raise or #transfer in another fiber has switched to this fiber, queues the other fiber, so
- * that it continues.
+ * Fiber#raise or #transfer in another fiber may have switched to this fiber, instead of the loop. Then the other fiber
+ * is queued, so that it continues.
  */
 void heddle_park_finish_switch(heddle_park *park)
 {

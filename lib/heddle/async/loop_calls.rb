@@ -5,7 +5,7 @@ require "heddle/async/timeouts"
 
 module Heddle
   module Async
-    # The methods that async's classes call on `Fiber.scheduler`, answered by Heddle's.
+    # The methods that async's classes call on `Fiber.scheduler`, for Heddle's scheduler.
     module LoopCalls
       include Timeouts
 

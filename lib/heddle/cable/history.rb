@@ -8,7 +8,7 @@ module Heddle
       NUMBERS = 0..((2**63) - 1)
       private_constant :NUMBERS
 
-      # @param wish [Hash] `streams`: positions by stream; `since`: seconds of the Unix clock, for the other ones
+      # @param wish [Hash] `streams`: positions by stream; `since`: Unix time in seconds, for the other streams
       # @param refused [Boolean] whether the client gets no messages, because it has asked too often
       # @yieldparam type [String] of the answer
       def initialize(wish, refused: false, &answer)

@@ -53,7 +53,7 @@ module Heddle
         @connection = server.config.connection_class.call.new(server, self)
       end
 
-      # @return [Hash] of the request; when the connection is open, its Strings
+      # @return [Hash] the Rack env of the request; only its Strings once the connection is open
       def env = @env ||= Marshal.load(@strings) # rubocop:disable Security/MarshalLoad -- ours
 
       # -- calls of a connection ------------------------------------------------------------------------------------

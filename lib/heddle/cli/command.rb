@@ -7,7 +7,7 @@ module Heddle
   module CLI
     # The base of commands with flags of their own. Those that take the options of the server use {Flags}.
     class Command
-      # Without OptionParser's own flags, with which Ruby 3.3 fails where names must be whole.
+      # Leaves out OptionParser's own flags: Ruby 3.3 fails with them if abbreviations are off (`require_exact`).
       Parser = Class.new(OptionParser) { def add_officious = nil }
       private_constant :Parser
 
@@ -53,7 +53,7 @@ module Heddle
       # The command's name.
       def name = self.class::NAME
 
-      # The OptionParser of Ruby 3.3 knows neither `--name=value` nor `--` where names must be whole.
+      # If abbreviations are off, the OptionParser of Ruby 3.3 knows neither `--name=value` nor `--`.
       def words(arguments, flags)
         arguments.flat_map do |word|
           name, value = word.split("=", 2)

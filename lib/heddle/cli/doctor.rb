@@ -44,7 +44,7 @@ module Heddle
             case state
             when :made then Finding.new(level: :ok, subject: row.to_s, text: "adapted: #{row.changes}")
             when :excluded
-              level = shared?(row) ? :problem : :note # requests see each other's
+              level = shared?(row) ? :problem : :note # requests would see each other's state
               Finding.new(level:, subject: row.to_s,
                           text: "not adapted, because an option excludes it. The change would be: #{row.changes}",
                           advice: ("add #{row.variable} to the option isolate" if shared?(row)))

@@ -13,7 +13,7 @@ module Heddle
       NOTES = <<~TEXT
 
         Puma's file runs with the current environment variables, without Puma and without the application.
-        If it calls the application's code (workers 3 if Shop.large?), name that code's file by --require.
+        If it calls the application's code (workers 3 if Shop.large?), load that code's file with --require.
       TEXT
       APPLIED = <<~TEXT
         Now: bundle install, bundle exec heddle doctor, and start the server as before.

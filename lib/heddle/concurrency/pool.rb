@@ -140,7 +140,7 @@ module Heddle
 
     # Waits for a resource, which must be returned with {#release} or {#discard}. Prefer {#with}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for one at most; nil: forever
+    # @param timeout [Numeric, nil] the maximum number of seconds to wait for one; nil: forever
     # @raise [TimeoutError]
     # @raise [NestedCheckoutError] when no resource can ever be released, because the tasks that hold them wait for this
     #   one

@@ -17,7 +17,7 @@ module Heddle
       )
       # The other limits of the server. The HTTP client needs other values of some.
       FIXED = {
-        # Bytes of a request line. RFC 9112, section 3, asks for 8,000 at least.
+        # Bytes of a request line. RFC 9112, section 3, asks for at least 8,000.
         request_line_limit: 16_384,
         # Field lines of a request, trailers included, as Apache allows by default. `header_limit` limits their bytes.
         header_count: 100,

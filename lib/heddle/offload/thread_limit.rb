@@ -13,7 +13,7 @@ module Heddle
 
       # @param workers [Integer] processes that share the container's limit
       # @param root [String] where the system's files are
-      # @return [Integer] {DEFAULT}, or each worker's share of the container's tasks if that is less; 1 at least
+      # @return [Integer] {DEFAULT}, or each worker's share of the container's tasks if that is less; at least 1
       def self.default(workers: 1, root: "/")
         share = pids_max(root)&.div(workers)
         [DEFAULT, share].compact.min.clamp(1, DEFAULT)

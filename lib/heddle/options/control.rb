@@ -4,7 +4,7 @@ require "heddle/options/option"
 
 module Heddle
   module Options
-    # Where metrics, health and commands are answered.
+    # Metrics, health checks and commands.
     CONTROL = [
       Option.new(name: :control, unit: :list, none: "off", argument: "ADDRESS",
                  default_words: "a unix socket for this folder", example: 'control ["tcp://127.0.0.1:9293"]',

@@ -43,7 +43,7 @@ module Heddle
         rescue Exception => e
           Native::Processes.end_child(e) unless Process.pid == @process
           failure = e
-          exchange.response?&.withdraw # now: ending the tasks and logging may wait, and then the head would be sent
+          exchange.response?&.withdraw # at once: while tasks end or the log waits, the loop would send the head
         end
         # A task that the application has started belongs to its request: it ends before the exchange does, and when
         # it fails, it is the request that fails and not the server.
@@ -67,9 +67,9 @@ module Heddle
         env["rack.early_hints"] = ->(headers) { sender.response.early_hints(headers) }
       end
 
-      # A body of unknown length that is complete has its size in the env, else Rails would read none of it over
-      # HTTP/2. One that still comes is called chunked over HTTP/2, too: there is no other sign of it. What follows
-      # CONNECT is no body, but the bytes of a tunnel (RFC 9113, section 8.5).
+      # The env has the size of a complete body whose length was unknown, else Rails would read none of it over HTTP/2.
+      # A body that is still being received counts as chunked, over HTTP/2, too: the env has no other sign of it. The
+      # bytes after CONNECT are a tunnel's, not a body (RFC 9113, section 8.5).
       # @param reader [HTTP::Exchange, ExchangeProxy] by which a streamed body is read
       # @return [Input, StreamedInput]
       def add_input(env, exchange, reader)

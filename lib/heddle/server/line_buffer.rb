@@ -11,8 +11,8 @@ module Heddle
       DELAY = 0.05
       # Bytes that wait for a reader; further lines are counted and not kept.
       LIMIT = 1_048_576
-      # Seconds that a call waits until its line is written. After such a call, further calls don't wait until lines are
-      # read again.
+      # The maximum number of seconds that a call waits until its line is written. If it was not written by then,
+      # further calls don't wait before the stream takes lines again.
       TIMEOUT = 1
       private_constant :DELAY, :LIMIT, :TIMEOUT
 

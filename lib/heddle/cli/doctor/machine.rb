@@ -103,7 +103,7 @@ module Heddle
             off.group_by(&:text).map { |text, same| switched_off(same.map(&:name).join(", "), text) }
         end
 
-        # The text has the line that does it.
+        # The advice follows if the mode is the reason; the text then ends with the line that sets the mode.
         def switched_off(names, text)
           note("protection", "off: #{names}#{" (#{text})" if text}", (NEXT_STEP if text&.end_with?(mode_source)))
         end

@@ -13,8 +13,8 @@ module Heddle
         # @!attribute source [String] its first line
         # @!attribute values [Array, nil] of its arguments; nil when they are unknown
         # @!attribute arguments [String] its arguments' text
-        # @!attribute computed [Boolean] whether its first argument is neither written nor the default of a variable
-        # @!attribute conditions [Array<String>, nil] under which it runs; nil: they can't be said in a line
+        # @!attribute computed [Boolean] whether its first argument is neither a literal nor the default of a variable
+        # @!attribute conditions [Array<String>, nil] under which it runs; nil: one line can't express them
         # @!attribute machine [Boolean] whether its first argument depends on the number of processors
         # @!attribute unset [Array<String>] environment variables without a default that its arguments read and that are
         #   not set

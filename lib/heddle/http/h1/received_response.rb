@@ -24,7 +24,7 @@ module Heddle
         # @return [Boolean] whether the connection may serve another request after the content
         def keep_alive? = @keep_alive
 
-        # @return [Boolean] whether what follows is no HTTP/1: the response is 101, or CONNECT has succeeded
+        # @return [Boolean] whether other bytes than HTTP/1 follow: the response is 101, or CONNECT has succeeded
         def upgrade? = @upgrade
 
         # @return [Boolean] whether the content is chunked

@@ -137,9 +137,9 @@ module Heddle
         end
 
         # @return [String] the message in bytes
-        # @param limit [Integer] bytes at most. Records that do not fit are left out. If only additional records don't
-        #   fit, they are left out. If other records don't fit, all are left out, and the flag TC is set (RFC 2181,
-        #   section 9). Question and OPT always stay.
+        # @param limit [Integer] the maximum number of bytes. If only additional records don't fit, they are left out.
+        #   If other records don't fit, all are left out, and the flag TC is set (RFC 2181, section 9). Question and OPT
+        #   always stay.
         def encode(limit = MAX_SIZE)
           counts = [@questions.size, @answers.size, @authorities.size, @additionals.size + (@edns ? 1 : 0)]
           writer = MessageWriter.new([@id, @flags, *counts].pack("n6"))
@@ -176,7 +176,7 @@ module Heddle
           end
         end
 
-        # RFC 6891, section 6.1.1: the owner is the root, and there is one at most.
+        # RFC 6891, section 6.1.1: the owner is the root, and there is at most one.
         def read_opt(reader, owner, klass, ttl, length)
           raise MalformedError, "a second OPT record" if @edns
           raise MalformedError, "OPT record with a name" unless owner.empty?

@@ -5,8 +5,8 @@ module Heddle
     class Resolver
       # Where host names are looked up, in which order: the `hosts` line of nsswitch.conf(5). Frozen.
       #
-      # Heddle reads the hosts file and DNS itself. Any other source is a library that only libc can call. So if such a
-      # source may know the name, libc looks it up from there on, in the rest of the line, too.
+      # Heddle reads the hosts file and DNS itself. Any other source is a library that only libc can call. From the
+      # first such source that may know the name, libc does the lookup, also in the sources after it.
       #
       # @api private
       class NameSources

@@ -100,8 +100,8 @@ module Heddle
         end
 
         # @param uid [Integer] of the process that answers at {#path}
-        # @return [Boolean] whether it may get commands and its answer may be shown: it is this user, or the one
-        #   whose folder the socket is in, such as the application's when root asks
+        # @return [Boolean] whether to send it commands and show its answers: it is this user, or the owner of the
+        #   socket's folder (when root controls the server of an application's user)
         def trusts?(uid) = uid == Process.euid || (!abstract? && uid == self.class.owner_of(File.dirname(path)))
 
         # @return [String]
