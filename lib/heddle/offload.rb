@@ -156,7 +156,7 @@ module Heddle
             file = File.for_fd(pipe.fileno, autoclose: false)
             check_io_calls(file, file)
           end
-          learn_openings
+          learn_open_calls
         end
 
         def reason

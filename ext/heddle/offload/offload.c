@@ -1,15 +1,15 @@
 #include "binding.h"
 
+#include "offload/blocking_operation.h"
 #include "offload/call.h"
 #include "offload/caller.h"
+#include "offload/fiddle_targets.h"
 #include "offload/imports.h"
 #include "offload/libc_hooks.h"
 #include "offload/library_judge.h"
-#include "offload/blocking_operation.h"
-#include "offload/openings.h"
+#include "offload/open_calls.h"
 #include "offload/policy.h"
 #include "offload/replacements.h"
-#include "offload/fiddle_targets.h"
 #include "offload/thread_delay.h"
 #include "offload/threads.h"
 #include "scheduler/take_errinfo.h"
@@ -118,9 +118,9 @@ static VALUE offload_check_io_calls(VALUE self, VALUE file, VALUE expected)
     return Qnil;
 }
 
-static VALUE offload_learn_openings(VALUE self)
+static VALUE offload_learn_open_calls(VALUE self)
 {
-    heddle_openings_learn();
+    heddle_open_calls_learn();
     return Qnil;
 }
 
@@ -359,7 +359,7 @@ void Init_heddle_offload(VALUE heddle)
 #endif
     rb_define_private_method(class, "intercept", offload_intercept, 0);
     rb_define_private_method(class, "check_io_calls", offload_check_io_calls, 2);
-    rb_define_private_method(class, "learn_openings", offload_learn_openings, 0);
+    rb_define_private_method(class, "learn_open_calls", offload_learn_open_calls, 0);
     rb_define_private_method(class, "missing_functions", offload_missing, 0);
     rb_define_private_method(class, "switch", offload_switch, 1);
     LISTS(REGISTER_LIST)

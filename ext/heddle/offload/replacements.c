@@ -3,9 +3,9 @@
 #include "offload/call.h"
 #include "offload/caller.h"
 #include "offload/descriptors.h"
-#include "offload/in_place.h"
-#include "offload/openings.h"
 #include "offload/fiddle_targets.h"
+#include "offload/in_place.h"
+#include "offload/open_calls.h"
 #include "offload/threads.h"
 
 #ifndef RB_NOGVL_OFFLOAD_SAFE
@@ -76,7 +76,7 @@ bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void 
     if (kind == HEDDLE_METHOD_LOADING)
         return true;
     return known->pace <= HEDDLE_QUICK_IN_RUBY_NS &&
-           (kind == HEDDLE_METHOD_QUICK || heddle_opening_waits_for_nobody(known->address, data));
+           (kind == HEDDLE_METHOD_QUICK || heddle_open_call_never_waits(known->address, data));
 }
 
 /*
@@ -182,7 +182,7 @@ void *heddle_replaced_with_gvl(void *(*function)(void *), void *data)
 void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblock_function_t *unblock,
                                  void *unblock_data, int flags)
 {
-    heddle_openings_note(function, data);
+    heddle_open_calls_note(function, data);
     return call_without_gvl(function, data, unblock, unblock_data, flags, true);
 }
 

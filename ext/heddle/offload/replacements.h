@@ -55,7 +55,7 @@ void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *c
 
 heddle_function *heddle_function_of_call(void *function);
 /*
- * Does this call of Ruby itself run inline? Yes for openings and methods on the list of quick methods, as long as they
- * are quick.
+ * Does this call of Ruby itself run inline? Yes for open calls, and for methods on the list of quick methods, as long
+ * as they are quick.
  */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

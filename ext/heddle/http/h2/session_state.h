@@ -321,7 +321,7 @@ void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint3
  */
 void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint32_t size);
 
-/* -- request.c ----------------------------------------------------------------------------------------------------- */
+/* -- header_blocks.c ----------------------------------------------------------------------------------------------- */
 
 /*
  * The most bytes of a header block that are decoded. This exceeds the limit of a head: a request whose head is a little

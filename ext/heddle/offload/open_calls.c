@@ -1,4 +1,4 @@
-#include "offload/openings.h"
+#include "offload/open_calls.h"
 
 #include "scheduler/take_errinfo.h"
 
@@ -26,7 +26,7 @@ static VALUE trying_thread;
 
 /* -- the trial ----------------------------------------------------------------------------------------------------- */
 
-void heddle_openings_note(void *(*function)(void *), const void *data)
+void heddle_open_calls_note(void *(*function)(void *), const void *data)
 {
     if (!data || !(tried_file || tried_folder) || rb_thread_current() != trying_thread)
         return;
@@ -46,7 +46,7 @@ static void forget_error(int state, VALUE before)
     rb_set_errinfo(before);
 }
 
-void heddle_openings_learn(void)
+void heddle_open_calls_learn(void)
 {
     int state = 0;
     VALUE before = rb_errinfo();
@@ -86,7 +86,7 @@ static bool makes_file(int flags)
     return (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
 }
 
-bool heddle_opening_waits_for_nobody(const void *function, const void *data)
+bool heddle_open_call_never_waits(const void *function, const void *data)
 {
     if (function == folder_function)
         return true;
