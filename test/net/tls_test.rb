@@ -227,12 +227,28 @@ module TLSTests
     assert_includes [0, 1], begun.index("192.0.2.2")
   end
 
+  def test_a_client_that_has_left_before_its_handshake_began_costs_none
+    begun = 0
+    recording = acceptor
+    recording.define_singleton_method(:socket) { |descriptor| super(descriptor).tap { begun += 1 } }
+    serve_tls(echo, tls: recording) do |server|
+      client = server.connect
+      until_true { server.sockets.connections == 1 }
+      client.write_nonblock("\x16\x03\x01")
+      client.close
+      until_true { server.sockets.connections.zero? }
+
+      assert_equal 0, begun
+    end
+  end
+
   def test_what_ended_handshakes_leave_counts_for_the_garbage_collector
     serve_tls(echo) do |server|
       GC.disable
       before = GC.stat(:malloc_increase_bytes)
-      50.times { server.connect.tap { |client| client.write("\x16\x03\x01\x00\x05hello") }.close }
+      clients = Array.new(50) { server.connect.tap { |client| client.write("\x16\x03\x01\x00\x05hello") } }
       until_true { server.sockets.failed_handshakes == 50 }
+      clients.each(&:close)
 
       assert_operator GC.stat(:malloc_increase_bytes) - before, :>, 50 * 16_384
     ensure

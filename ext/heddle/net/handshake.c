@@ -7,6 +7,7 @@
 #include "scheduler/take_errinfo.h"
 #include "selector/assert.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 /*
@@ -142,7 +143,15 @@ static first_input peek_input(const heddle_connection *connection)
     if (result == 0)
         return END_OF_INPUT;
     bool (*is_plaintext)(char) = connection->sockets->service->operations->is_plaintext;
-    return is_plaintext && is_plaintext(byte) ? PLAINTEXT : TLS_RECORD;
+    if (is_plaintext && is_plaintext(byte))
+        return PLAINTEXT;
+#ifdef POLLRDHUP
+    /* A client that has left behind its first message can't complete a handshake, which would cost a signature. */
+    struct pollfd end = {.fd = connection->transport.fd, .events = POLLRDHUP};
+    if (poll(&end, 1, 0) > 0)
+        return END_OF_INPUT;
+#endif
+    return TLS_RECORD;
 }
 
 static VALUE make_socket(VALUE data)
