@@ -46,8 +46,8 @@ module Hold
   class Trial
     # Seconds after which all must be released.
     RELEASE = 30
-    # A connection may be closed for others when it was idle for a second.
-    SETTLED = 1.3
+    # A connection may be closed for others when it was idle for half a second.
+    SETTLED = 0.8
 
     def initialize(resource, addresses, samples: 20)
       @resource = resource

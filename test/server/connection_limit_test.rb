@@ -95,7 +95,7 @@ class ConnectionLimitTest < Minitest::Test
       serving(text, max_connections: 1, lint: false) do
         pausing = connect
         pausing.write(incomplete)
-        until_silent_for(1.5) { nil }
+        until_silent_for(0.8) { nil }
 
         assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection, incomplete)
         assert_nil read_answer(pausing)
@@ -136,7 +136,7 @@ class ConnectionLimitTest < Minitest::Test
   def assert_closed_for(incomplete)
     pausing = connect
     pausing.write(incomplete)
-    until_silent_for(1.5) { nil }
+    until_silent_for(0.8) { nil }
     began = now
     other = yield
     other.write(GET)
@@ -151,7 +151,7 @@ class ConnectionLimitTest < Minitest::Test
     serving(text("x" * 20_000_000), max_connections: 1, lint: false) do
       reader = connect
       reader.write(GET)
-      until_silent_for(1.5) { nil }
+      until_silent_for(0.8) { nil }
 
       assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection)
       reader.close
@@ -163,7 +163,7 @@ class ConnectionLimitTest < Minitest::Test
       client = H2Client.new(connect)
       client.send_preface
       client.send_frame("HEADERS eh 1 post")
-      until_silent_for(1.5) { nil }
+      until_silent_for(0.8) { nil }
 
       assert_match(%r{\AHTTP/1.1 200}, answer_of_new_connection)
       client.close
@@ -196,7 +196,7 @@ class ConnectionLimitTest < Minitest::Test
     handler = Echo.new
     serving(upgrading(handler), max_connections: 2, lint: false) do
       silent, other = Array.new(2) { dial }
-      until_silent_for(1.5) { other.text("still here") && other.message }
+      until_silent_for(0.8) { other.text("still here") && other.message }
       assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
       frame = silent.closing
 
@@ -214,7 +214,7 @@ class ConnectionLimitTest < Minitest::Test
       idle = connect
       idle.write(GET)
       read_answer(idle)
-      until_silent_for(1.5) { nil }
+      until_silent_for(0.8) { nil }
 
       assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
       assert_nil read_answer(idle)
@@ -229,7 +229,7 @@ class ConnectionLimitTest < Minitest::Test
     serving(upgrading(Echo.new), max_connections: 1, http2_websockets: true, lint: false) do
       client = H2WebSocketClient.new(H2WebSocketConnection.new(connect).connect("/"))
       @clients = [client]
-      until_silent_for(1.5) { nil }
+      until_silent_for(0.8) { nil }
 
       assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
     end
@@ -240,7 +240,7 @@ class ConnectionLimitTest < Minitest::Test
       stream = EventStreamClient.new(connect, "/events", "Accept: text/event-stream\r\n")
 
       assert_equal "first", stream.event["data"]
-      until_silent_for(1.5) { nil }
+      until_silent_for(0.8) { nil }
 
       assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
       assert_match(/\A\d+\z/, stream.event["retry"])

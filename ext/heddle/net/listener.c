@@ -56,7 +56,7 @@ void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
         disarm_listener(listener);
 }
 
-static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason);
+static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason, int64_t duration);
 static void arm_all(heddle_sockets *sockets);
 
 void heddle_listeners_rearm(heddle_sockets *sockets)
@@ -82,7 +82,7 @@ static void arm_all(heddle_sockets *sockets)
         if (is_closed(*link)) {
             drop_listener(link);
         } else if (arm_listener(*link) < 0) {
-            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF);
+            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF, HEDDLE_ACCEPT_BACK_OFF);
             return;
         } else {
             link = &(*link)->next;
@@ -107,18 +107,19 @@ static void resume_after_rest(heddle_timer *timer)
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_BACK_OFF);
     if (!(sockets->paused & HEDDLE_PAUSED_FULL))
         return;
-    if (sockets->paused == HEDDLE_PAUSED_FULL && is_client_waiting(sockets))
+    bool waits = sockets->paused == HEDDLE_PAUSED_FULL && is_client_waiting(sockets);
+    if (waits)
         heddle_sockets_close_longest_idle(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
-        pause_for_a_while(sockets, HEDDLE_PAUSED_FULL);
+        pause_for_a_while(sockets, HEDDLE_PAUSED_FULL, waits ? HEDDLE_FULL_BACK_OFF : HEDDLE_ACCEPT_BACK_OFF);
 }
 
-static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason)
+static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason, int64_t duration)
 {
     heddle_timer *timer = &sockets->back_off;
     timer->fn = resume_after_rest;
     if (!timer->slot) {
-        timer->deadline = heddle_deadline_after(HEDDLE_ACCEPT_BACK_OFF);
+        timer->deadline = heddle_deadline_after(duration);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0 && reason == HEDDLE_PAUSED_BACK_OFF)
             return; /* no memory for the timer: the next tick tries again */
     }
@@ -349,7 +350,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             continue;
         }
         if (result == -EDQUOT) {
-            pause_for_a_while(sockets, HEDDLE_PAUSED_FULL);
+            pause_for_a_while(sockets, HEDDLE_PAUSED_FULL, HEDDLE_FULL_BACK_OFF);
             return false;
         }
         if (result == -EBUSY) {
@@ -358,7 +359,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
         }
         if (is_exhaustion(result)) {
             /* the listener stays readable: without a pause the loop would spin */
-            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF);
+            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF, HEDDLE_ACCEPT_BACK_OFF);
             return !sockets->paused;
         }
         if (left == 0)

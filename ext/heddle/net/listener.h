@@ -34,13 +34,18 @@ struct heddle_address_share {
     heddle_link turn_link;  /* in the list of addresses while `handshakes` is not empty */
 };
 
-/* How long accepting pauses when there are no descriptors, no memory or no room in max_connections, ns. */
+/* How long accepting pauses when there are no descriptors or no memory, ns. */
 #define HEDDLE_ACCEPT_BACK_OFF INT64_C(100000000)
+/*
+ * How long accepting pauses at max_connections before idle connections are closed for a client that waits, ns. Longer
+ * pauses would let clients wait behind those that open connections and send nothing.
+ */
+#define HEDDLE_FULL_BACK_OFF INT64_C(10000000)
 /*
  * A connection that has waited less than this for a request is not closed for a new one, ns. Otherwise clients that
  * reconnect again and again would only displace each other while all connections are busy.
  */
-#define HEDDLE_LEAST_IDLE INT64_C(1000000000)
+#define HEDDLE_LEAST_IDLE INT64_C(500000000)
 
 /* Why accepting is paused; 0: it is not. */
 enum {

@@ -58,7 +58,7 @@ module Heddle
                            "config/application.rb (logged once)",
         connections_exhausted: "busy: {limit:connection is|connections are} open, which is the limit " \
                                "(max_connections); new ones wait in the system's queue until an open one ends or has " \
-                               "been idle for a second",
+                               "been idle for half a second",
         control_socket_missing: "no control socket: {reason}",
         database_connections_exceeded: "{budget}. This is more than 80 % of the database server's limit of {limit}, " \
                                        "and each further machine opens as many. Make the pool smaller, or see " \
