@@ -18,8 +18,8 @@ module Heddle
                           "limit, the server closes old ones. It first closes those that have been idle for at least " \
                           "half a second, the longest idle ones first. Then it closes those whose client pauses, " \
                           "and last WebSockets and event streams. A client address outside of trusted_proxies may " \
-                          "have at most a quarter of all connections. The log reports when either limit is reached. See " \
-                          "[Connections](sockets.md#connections-at-the-limit)."),
+                          "have at most a quarter of all connections. The log reports when either limit is reached. " \
+                          "See [Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
                    reason: "Raise it above the idle timeout of the proxy in front",
