@@ -32,7 +32,7 @@ module Heddle
 
     private
 
-    # Adds the error. The cancellation of the test is no failure of its own, but shows the line.
+    # Adds the error. The cancellation of the test does not count as a second failure, but shows the line.
     def report_loop_failure(result, error)
       cancelled = result.failures.find do |failure|
         failure.is_a?(::Minitest::UnexpectedError) && failure.error.is_a?(Cancelled)

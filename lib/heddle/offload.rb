@@ -189,7 +189,7 @@ module Heddle
       # +:computes+, +:quick+, +:in_place+ or +:denied+), +:trust+ (the class of its library, see {libraries}) and
       # +:reason+ (why it is in place, or nil).
       #
-      # @return [Array<Hash>] the ones that take most time first
+      # @return [Array<Hash>] the functions that take most time first
       def functions = native_functions.sort_by { |function| -function[:wall] }
 
       # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, the

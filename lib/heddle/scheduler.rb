@@ -93,8 +93,8 @@ module Heddle
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs the remaining fibers, then
     # releases all resources. Idempotent.
     #
-    # Ruby calls it on an ended fiber in a child that such a fiber has forked: one that the program resumes itself. Then
-    # no fiber can run the loop, so the remaining fibers do not run.
+    # If a fiber that the program resumes itself forks, Ruby calls this method in the child on that fiber after it has
+    # ended. Then no fiber can run the loop, so the remaining fibers do not run.
     def scheduler_close
       return if closed?
       return release unless Fiber.current.alive?

@@ -50,8 +50,8 @@ module Heddle
       "#{path.delete_prefix(WorkingFolder.started)}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
 
-    # @return [String] the request's label, its method and path with `:id` in place of numbers and the like: stalls are
-    #   counted by it
+    # @return [String] the request's label, by which stalls are counted: its method and path, with `:id` in place of
+    #   numbers and the like
     def endpoint
       request ? Native.request_label(request).scrub : "(no request)"
     end

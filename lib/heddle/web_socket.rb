@@ -64,7 +64,7 @@ module Heddle
     # @param message_limit [Integer] bytes of a message; a larger one ends the socket with 1009
     # @param deny_private [Boolean] connects to no address of this machine or of a private network
     # @param tls [Hash, nil] see Net::TLS::ClientContext; nil: the system's certificates
-    # @yieldparam socket [ClientSocket] is closed when the block ends
+    # @yieldparam socket [ClientSocket] the socket, closed when the block ends
     # @return [ClientSocket, Object] with a block, its value
     # @raise [HandshakeError] if the server has not accepted the WebSocket
     # @raise [HTTP::Client::Error] if the connection fails

@@ -36,7 +36,7 @@ module ActionCable
 
       # Calls back for each message of the channel, in order.
       # @param channel [String]
-      # @param callback [#call] must not wait
+      # @param callback [#call] a callback that never waits
       # @param success_callback [#call, nil] called when it is subscribed
       # @return [void]
       # @raise [Heddle::PubSub::UnreachableError] when this process belongs to no Heddle server, and there

@@ -25,7 +25,7 @@ module Heddle
       # @return [Array<Socket>] the sockets that are open now
       def sockets = @due.keys
 
-      # @param socket [Socket] gets pings from now on
+      # @param socket [Socket] a socket that gets pings from now on
       # @return [void]
       def add(socket)
         @due[socket] = now + INTERVAL

@@ -73,7 +73,7 @@ module Heddle
 
       # Takes this frame off the task's stack.
       #
-      # @param surfaced [Boolean] has the Cancelled that was raised for this frame left its body?
+      # @param surfaced [Boolean] whether the Cancelled that was raised for this frame has left its body
       def leave(surfaced)
         owner = task
         unlink(owner)

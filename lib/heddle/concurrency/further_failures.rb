@@ -17,7 +17,7 @@ module Heddle
   end
 
   module Concurrency # rubocop:disable Style/Documentation -- in heddle/concurrency
-    # @param error [Exception] gets {FurtherFailures}
+    # @param error [Exception] the error that is extended with {FurtherFailures}
     # @param others [Array<Exception>]
     def self.attach_failures(error, others)
       return if error.frozen?

@@ -18,7 +18,7 @@ module Heddle
         @proxies = proxies
       end
 
-      # @return [String] the same for the same sockets in another process
+      # @return [String] identifies the sockets across processes
       def key = "systemd:#{name}"
 
       # @param report [#call, nil] called with events

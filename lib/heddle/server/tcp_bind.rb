@@ -44,7 +44,7 @@ module Heddle
         "#{secure ? "https" : "http"}://#{name}:#{port}"
       end
 
-      # @return [String] the same for the same address in another process
+      # @return [String] identifies the address across processes
       def key = "tcp:#{host}:#{port}"
 
       # @param report [#call, nil] called with events

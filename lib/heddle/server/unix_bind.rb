@@ -28,7 +28,7 @@ module Heddle
       # @return [nil]
       def tls = nil
 
-      # @return [String] the same for the same address in another process
+      # @return [String] identifies the address across processes
       def key = "unix:#{path}"
 
       # @param open [Array<UNIXServer>] sockets that another process has opened for this address

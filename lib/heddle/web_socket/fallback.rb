@@ -67,7 +67,7 @@ module Heddle
         [204, {}, []]
       end
 
-      # Drops the one that was silent longest.
+      # Drops the bucket of the key that was silent longest.
       def bucket_of(key, rate, burst)
         bucket = @buckets.delete(key) || TokenBucket.new(rate, burst)
         @buckets.shift if @buckets.size >= COUNTED

@@ -19,7 +19,7 @@ module Heddle
           host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
         end
 
-        # @param remarks [Array<String>] gets the differences
+        # @param remarks [Array<String>] the list to which the differences are added
         def initialize(remarks)
           @remarks = remarks
         end

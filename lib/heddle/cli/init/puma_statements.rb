@@ -24,7 +24,7 @@ module Heddle
           # @param failure [PumaRun::Failure]
           # @yieldparam node [Prism::CallNode]
           # @yieldreturn [Boolean] whether it is one of Puma's words
-          # @return [Boolean] whether it failed because the application is not loaded, and no setting is lost by it
+          # @return [Boolean] whether it failed because the application is not loaded, without the loss of a setting
           def beside_settings?(failure, &)
             (failure.application? || failure.constant?) && assigned(failure.node).empty? && !words?(failure.node, &)
           end

@@ -17,7 +17,8 @@ module Heddle
       class << self
         # @param slots [Array<Slot>]
         # @param now [Float]
-        # @yield [slot] is the connection quiet: does its fiber wait for no answer of the server?
+        # @yieldparam slot [Slot]
+        # @yieldreturn [Boolean] whether its connection is quiet: its fiber does not wait for the server's answer
         # @return [Array<Slot>] the slots that have been held for long, were unused at this check and the last one, and
         #   were not reported yet
         def find(slots, now)

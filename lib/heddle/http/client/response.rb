@@ -132,7 +132,7 @@ module Heddle
         # @param path [String]
         # @return [Integer] its size
         def save(path)
-          # Beside it, and of a name of its own: other tasks and processes may save the same.
+          # A unique name in the same folder: other tasks and processes may save to the same path.
           partial = File.join(File.dirname(path), ".#{SecureRandom.hex(8)}.partial")
           size = 0
           File.open(partial, File::WRONLY | File::CREAT | File::EXCL | File::BINARY) do |file|

@@ -55,7 +55,7 @@ module Heddle
         def client = @source.address
 
         # @api private
-        # @return [String] the same for all addresses that one client may have
+        # @return [String] identifies the client: all addresses that one client may have give the same key
         def source_key = @server.source_key(@source.address_bytes)
 
         # @return [Symbol] `:udp` or `:tcp`
