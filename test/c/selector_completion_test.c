@@ -1,4 +1,4 @@
-/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,uring_spare,epoll,kqueue,select}.c */
+/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,epoll,kqueue,select}.c */
 #include "selector_helper.h"
 
 /* Completions: the selector owns the buffer until the last event. Buffers come from malloc, so that ASan sees. */

@@ -1,4 +1,4 @@
-/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,uring_spare,epoll,kqueue,select}.c */
+/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,epoll,kqueue,select}.c */
 #include "selector_helper.h"
 
 /* Many waiters, queues that overflow, records that are reused at once. */

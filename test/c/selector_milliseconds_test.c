@@ -1,4 +1,4 @@
-/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,uring_spare,epoll,kqueue,select}.c */
+/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,epoll,kqueue,select}.c */
 /* wrap: syscall */
 #include "selector_helper.h"
 

@@ -3,7 +3,6 @@
 #ifdef __linux__
 
 #include "uring_ring.h"
-#include "uring_spare.h"
 #include "wakeup.h"
 #include "selector/assert.h"
 
@@ -31,7 +30,6 @@ static const uint64_t CANCELLATION = 1ull << 63;
 typedef struct {
     heddle_selector base;
     heddle_ring ring;
-    pthread_t owner; /* the thread that owns the ring */
 
     operation_slot *slots;
     uint32_t slot_count, free_slot;
@@ -349,8 +347,9 @@ static bool has_completions_outstanding(const uring_selector *self)
     return false;
 }
 
-static void close_ring(uring_selector *self)
+static void uring_close(heddle_selector *selector)
 {
+    uring_selector *self = (uring_selector *)selector;
     /*
      * The kernel ends the operations of a closed ring asynchronously. It could still write to a buffer that its owner
      * frees when this function has returned. Only the ring's own thread can cancel them. Another thread, which closes
@@ -362,30 +361,6 @@ static void close_ring(uring_selector *self)
     release_memory(self);
 }
 
-/*
- * Is only the poll of the eventfd submitted, and were few slots ever needed? Then the ring may be kept for another
- * loop.
- */
-static bool is_idle(const uring_selector *self)
-{
-    enum { SLOTS = 1024 };
-    if (self->slot_count > SLOTS)
-        return false;
-    for (uint32_t i = 0; i < self->slot_count; i++) {
-        if (self->slots[i].outstanding > 0 && self->slots[i].waiter != &self->wakeup_waiter)
-            return false;
-    }
-    return self->wakeup_waiter.armed;
-}
-
-static void uring_close(heddle_selector *selector)
-{
-    uring_selector *self = (uring_selector *)selector;
-    bool kept = pthread_equal(self->owner, pthread_self()) && is_idle(self) && heddle_spare_keep(selector);
-    if (!kept)
-        close_ring(self);
-}
-
 static void uring_abandon(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
@@ -393,37 +368,30 @@ static void uring_abandon(heddle_selector *selector)
     release_memory(self);
 }
 
-void heddle_uring_close_spare(void *selector)
-{
-    close_ring(selector);
-}
+/* The process that may have rings, as it is known so far. Asking the kernel again would need a ring. */
+static _Atomic pid_t allowed_process;
 
 static int uring_probe(char *reason, size_t size)
 {
-    heddle_spare_prepare();
-    if (heddle_spare_is_allowed())
+    if (allowed_process == getpid())
         return 0;
     int result = heddle_ring_probe(reason, size);
-    heddle_spare_set_allowed(result == 0);
+    if (result == 0)
+        allowed_process = getpid();
     return result;
 }
 
 static int uring_open(heddle_selector **selector)
 {
-    heddle_spare_prepare();
-    *selector = heddle_spare_acquire();
-    if (*selector)
-        return 0;
     uring_selector *self = calloc(1, sizeof(*self));
     if (!self)
         return -ENOMEM;
     self->base.operations = &heddle_io_uring_operations;
-    self->owner = pthread_self();
     self->free_slot = NO_SLOT;
 
     int result = heddle_ring_open(&self->ring);
     if (result < 0) {
-        heddle_spare_set_allowed(false);
+        allowed_process = 0;
         free(self);
         return result;
     }
@@ -435,7 +403,7 @@ static int uring_open(heddle_selector **selector)
         result = uring_arm(&self->base, &self->wakeup_waiter);
     }
     if (result < 0) {
-        close_ring(self);
+        uring_close(&self->base);
         return result;
     }
     *selector = &self->base;

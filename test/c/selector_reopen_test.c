@@ -1,11 +1,9 @@
-/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,uring_spare,epoll,kqueue,select}.c */
+/* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,epoll,kqueue,select}.c */
 #include "selector_helper.h"
 
 #include <sys/wait.h>
 
-/*
- * A thread that opens one selector after the other may get the same one; nobody notices but by the time that it takes.
- */
+/* A thread that opens one selector after the other has nothing of the earlier ones. */
 
 /* It wakes, hears of what is readable, and does not hear of what its last owner has waited for. */
 static void check_that_it_works(void)
@@ -21,7 +19,7 @@ static void check_that_it_works(void)
     close_both(fds);
 }
 
-static void reused_ring_works_like_a_new_one(void)
+static void later_selector_works_like_the_first_one(void)
 {
     for (int i = 0; i < 3; i++) {
         open_selector();
@@ -57,7 +55,7 @@ static void waiters_of_the_last_loop_are_forgotten(void)
     close_both(fds);
 }
 
-static void two_selectors_at_a_time_have_two_rings(void)
+static void two_selectors_at_a_time_work(void)
 {
     open_selector();
     close_selector();
@@ -80,7 +78,7 @@ static void use_one_and_exit(void)
 }
 
 #ifndef HEDDLE_LIBKQUEUE /* in a child its kqueue() fails with ESRCH now and then */
-static void forked_child_opens_its_own_ring(void)
+static void forked_child_opens_its_own(void)
 {
     int status;
     open_selector();
@@ -112,14 +110,14 @@ static void *close_it(void *others)
     return NULL;
 }
 
-static void spare_ring_is_closed_when_its_thread_ends(void)
+static void selector_of_an_ended_thread_leaves_no_descriptors(void)
 {
     int before = check_open_descriptors();
     run_in_a_thread(open_and_close, NULL);
     CHECK_DESCRIPTORS(before);
 }
 
-static void ring_closed_by_another_thread_is_not_kept(void)
+static void selector_closed_by_another_thread_leaves_no_descriptors(void)
 {
     int before = check_open_descriptors();
     open_selector();
@@ -127,34 +125,16 @@ static void ring_closed_by_another_thread_is_not_kept(void)
     CHECK_DESCRIPTORS(before);
 }
 
-#ifdef __linux__
-static void ring_is_opened_once_for_many_loops(void)
-{
-    use_one_and_exit();
-    int before = check_open_descriptors();
-    heddle_selector *first, *second;
-    CHECK_EQUAL(0, operations->open(&first));
-    operations->close(first);
-    CHECK_EQUAL(0, operations->open(&second));
-    CHECK(first == second);
-    operations->close(second);
-    CHECK_DESCRIPTORS(before);
-}
-#endif
-
 static const behaviour BEHAVIOURS[] = {
-    {"reused ring works like a new one", reused_ring_works_like_a_new_one},
+    {"later selector works like the first one", later_selector_works_like_the_first_one},
     {"wake up of the last loop does not reach the next one", wake_up_of_the_last_loop_does_not_reach_the_next_one},
     {"waiters of the last loop are forgotten", waiters_of_the_last_loop_are_forgotten},
-    {"two selectors at a time have two rings", two_selectors_at_a_time_have_two_rings},
+    {"two selectors at a time work", two_selectors_at_a_time_work},
 #ifndef HEDDLE_LIBKQUEUE
-    {"forked child opens its own ring", forked_child_opens_its_own_ring},
+    {"forked child opens its own", forked_child_opens_its_own},
 #endif
-    {"spare ring is closed when its thread ends", spare_ring_is_closed_when_its_thread_ends},
-    {"ring closed by another thread is not kept", ring_closed_by_another_thread_is_not_kept},
-#ifdef __linux__
-    {"ring is opened once for many loops", ring_is_opened_once_for_many_loops, true},
-#endif
+    {"selector of an ended thread leaves no descriptors", selector_of_an_ended_thread_leaves_no_descriptors},
+    {"selector closed by another thread leaves no descriptors", selector_closed_by_another_thread_leaves_no_descriptors},
 };
 
 int main(int argc, char **argv)
