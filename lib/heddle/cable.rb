@@ -11,9 +11,7 @@ module Heddle
     Autoloads.add(self, "heddle/cable")
 
     # Raised when the server of this application's Action Cable can't be replaced.
-    class UnsupportedError < StandardError
-      include Heddle::Error
-    end
+    class UnsupportedError < OwnError; end
 
     # The protocol of Action Cable, and AnyCable's, with positions.
     PROTOCOL = "actioncable-v1-json"

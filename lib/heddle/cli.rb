@@ -15,9 +15,7 @@ module Heddle
     Autoloads.add(self, "heddle/cli")
 
     # Raised for a wrong command line. The message names the wrong part, and the correct form.
-    class UsageError < StandardError
-      include Heddle::Error
-    end
+    class UsageError < OwnError; end
 
     # A command: the class that runs it, and its line in the help. An instance gets the arguments after the command's
     # name, and the stream to write to. For a class without a method `help` the help shows the flags of `serve`.

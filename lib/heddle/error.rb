@@ -7,4 +7,11 @@ module Heddle
   #
   # {Cancelled} is not among them: it is an Exception that ends a task, not an error that code should handle.
   module Error; end
+
+  # The superclass of those errors for which Ruby has no class.
+  #
+  # @api private
+  class OwnError < StandardError
+    include Error
+  end
 end

@@ -45,9 +45,7 @@ module Heddle
 
     # Raised when no server or backend accepts the message, or when this process has no topics. The error's message has
     # the reason.
-    class UnreachableError < StandardError
-      include Heddle::Error
-    end
+    class UnreachableError < OwnError; end
 
     class << self
       # Gives the message to all subscribers of the topic, in every process of this server, and with a backend on every

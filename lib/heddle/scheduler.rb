@@ -41,9 +41,7 @@ module Heddle
   end
 
   # Raised by the loop when every fiber waits for another one, and nothing can wake them.
-  class DeadlockError < StandardError
-    include Heddle::Error
-  end
+  class DeadlockError < OwnError; end
 
   # A fiber scheduler: it makes Ruby's blocking calls wait without blocking their thread.
   #

@@ -12,9 +12,7 @@ module Heddle
       Autoloads.add(self, "heddle/cli/demo")
 
       # Raised for a parameter that the demo does not accept. The client gets 400.
-      class BadParameterError < StandardError
-        include Heddle::Error
-      end
+      class BadParameterError < OwnError; end
 
       # Requests that a press of the button makes, and how long each of them sleeps, in seconds.
       REQUESTS = 50

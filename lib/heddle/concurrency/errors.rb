@@ -14,7 +14,5 @@ module Heddle
   end
 
   # Raised when the value of a cancelled task is requested.
-  class TaskCancelledError < StandardError
-    include Heddle::Error
-  end
+  class TaskCancelledError < OwnError; end
 end

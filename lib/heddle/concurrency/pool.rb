@@ -28,9 +28,7 @@ module Heddle
     private_constant :JITTER, :GOLDEN
 
     # Raised when a waiting task can never be served, because the tasks around it hold all resources of the pool.
-    class NestedCheckoutError < StandardError
-      include Heddle::Error
-    end
+    class NestedCheckoutError < OwnError; end
 
     # @return [Array<Pool>] pools of this process or Ractor that are in use
     def self.all = Registry.pools.keys.reject(&:closed?)

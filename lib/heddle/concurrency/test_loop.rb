@@ -11,9 +11,7 @@ module Heddle
       TIME_LIMIT = 10
 
       # Raised when a test has ended and has left tasks or fibers.
-      class LeakError < StandardError
-        include Heddle::Error
-      end
+      class LeakError < OwnError; end
 
       # @param name [String] what the task tree calls the test
       # @param time_limit [Numeric] seconds

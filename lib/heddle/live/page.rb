@@ -135,8 +135,6 @@ module Heddle
     end
 
     # Raised when there is no page for these parameters.
-    class NotFoundError < StandardError
-      include Heddle::Error
-    end
+    class NotFoundError < OwnError; end
   end
 end

@@ -17,9 +17,7 @@ module Heddle
 
       # A message, name or record violates the rules of DNS. {Message.parse} and the constructors of records raise it;
       # {Server} answers such a message with FORMERR.
-      class MalformedError < StandardError
-        include Heddle::Error
-      end
+      class MalformedError < OwnError; end
 
       class << self
         # Answers DNS queries over UDP and TCP until the program ends. Starts a loop if there is none.

@@ -15,9 +15,7 @@ module Heddle
     # @api private except what sig/ declares
     class TLS
       # Raised when a certificate or a key can't be used. The message names the file, and what to do.
-      class Error < StandardError
-        include Heddle::Error
-      end
+      class Error < OwnError; end
 
       # Several OpenSSL libraries may be installed: the functions must come from the library that openssl.so is linked
       # with.

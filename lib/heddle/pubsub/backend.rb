@@ -14,14 +14,10 @@ module Heddle
       Autoloads.add(self, "heddle/pubsub/backend")
 
       # Raised when the connection has failed; a new one may work.
-      class LostError < StandardError
-        include Heddle::Error
-      end
+      class LostError < OwnError; end
 
       # Raised when the backend has begun another epoch.
-      class EpochChangedError < StandardError
-        include Heddle::Error
-      end
+      class EpochChangedError < OwnError; end
 
       # The state of a backend.
       #

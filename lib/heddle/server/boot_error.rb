@@ -6,9 +6,7 @@ module Heddle
   class Server
     # Raised when the server can't start. The message says what happened, where, and what to do, so no backtrace is
     # printed.
-    class BootError < StandardError
-      include Heddle::Error
-
+    class BootError < OwnError
       # @param exit [SystemExit] raised while the application was loaded
       # @return [BootError]
       def self.ended(exit)

@@ -8,9 +8,7 @@ module Heddle
       Autoloads.add(self, "heddle/server/control")
 
       # Raised for a command that this server can't follow.
-      class RejectedError < StandardError
-        include Heddle::Error
-      end
+      class RejectedError < OwnError; end
 
       # Seconds that a recording may take.
       RECORDED = 0.1..60.0

@@ -7,9 +7,7 @@ require "heddle/web_socket/messages"
 module Heddle
   module WebSocket
     # The error of a WebSocket that this process opens. A failure to connect is an HTTP::Client::Error instead.
-    class Error < StandardError
-      include Heddle::Error
-    end
+    class Error < OwnError; end
 
     # Raised when the server has responded, but has not accepted the WebSocket.
     class HandshakeError < Error

@@ -14,9 +14,7 @@ module Heddle
         Outcome = Data.define(:call, :kind, :lines, :remarks)
 
         # Raised for a setting that can't be carried over; the message says why.
-        class LeftError < StandardError
-          include Heddle::Error
-        end
+        class LeftError < OwnError; end
 
         COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
         ENDLESS = "it switches full garbage collections off, and nothing here runs them"
@@ -27,9 +25,7 @@ module Heddle
         private_constant :COLLECTIONS_OFF, :ENDLESS, :TWO, :ONLY_PUMAS
 
         # Raised for a setting that need not be carried over; the message says why.
-        class NeedlessError < StandardError
-          include Heddle::Error
-        end
+        class NeedlessError < OwnError; end
 
         # @param file [PumaFile]
         def initialize(file)

@@ -9,9 +9,7 @@ module Heddle
       # exec puma`, for Heddle.
       module StartCommand
         # Heddle has no counterpart of a word of the command.
-        class UnknownWordError < StandardError
-          include Heddle::Error
-        end
+        class UnknownWordError < OwnError; end
 
         # Flags of Puma, rackup and `rails server` that have a value, and Heddle's; nil: not needed.
         FLAGS = {

@@ -8,9 +8,7 @@ module Heddle
       # @api private
       class Carrier
         # Raised when the connection was lost and the request may be sent again.
-        class RepeatError < StandardError
-          include Heddle::Error
-        end
+        class RepeatError < OwnError; end
 
         # @param connection [Connection, SharedConnection]
         # @param request [Request]

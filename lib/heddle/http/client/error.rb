@@ -4,9 +4,7 @@ module Heddle
   module HTTP
     class Client
       # The base of all errors between a client and a server. A response with status 500 is not an error.
-      class Error < StandardError
-        include Heddle::Error
-      end
+      class Error < OwnError; end
 
       # No connection could be made: the name was not resolved, the network failed, or the server refused it.
       class ConnectError < Error; end

@@ -24,9 +24,7 @@ module Heddle
 
         # Received bytes that no Heddle process sends. An application may write to a closed descriptor whose number now
         # belongs to this socket, so the receiver must survive them.
-        class MalformedError < StandardError
-          include Heddle::Error
-        end
+        class MalformedError < OwnError; end
 
         # Maximum bytes of a message. The kernel accepts somewhat more, and truncates to the receiver's buffer.
         LIMIT = 131_072

@@ -18,18 +18,14 @@ module Heddle
         private_constant :TIMEOUT, :NOBODY, :SILENT
 
         # No server answers there; the message says what to do.
-        class NoServerError < StandardError
-          include Heddle::Error
-        end
+        class NoServerError < OwnError; end
 
         # No server answers there; the message is for a command line.
         class NotRunningError < NoServerError
         end
 
         # The server does not do what it was asked.
-        class DeclinedError < StandardError
-          include Heddle::Error
-        end
+        class DeclinedError < OwnError; end
 
         # The request is larger than the server allows.
         class TooLargeError < DeclinedError
