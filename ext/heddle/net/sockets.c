@@ -266,16 +266,10 @@ void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *conn
 
 /* -- the object -------------------------------------------------------------------------------------------------- */
 
-static void continue_posted(heddle_loop_message *message)
+static void continue_posted(void *owner)
 {
-    heddle_sockets_message *opened = (heddle_sockets_message *)message;
-    heddle_sockets *sockets = opened->sockets;
-    opened->posted = false;
-    if (!sockets) {
-        free(opened);
-        return;
-    }
-    /* Ruby code that is called in a step may close the sockets, and so free the message. */
+    heddle_sockets *sockets = owner;
+    /* Ruby code that is called in a step may close the sockets. */
     heddle_sockets_flush(sockets);
     if (!sockets->closed)
         heddle_handshake_run_queued(sockets);
@@ -289,27 +283,7 @@ static void continue_posted(heddle_loop_message *message)
 
 void heddle_sockets_schedule_resume(heddle_sockets *sockets)
 {
-    if (atomic_exchange(&sockets->message->posted, true))
-        return;
-    heddle_inbox_post(&sockets->loop->inbox, &sockets->message->base);
-}
-
-static int create_message(heddle_sockets *sockets)
-{
-    sockets->message = malloc(sizeof(*sockets->message));
-    if (!sockets->message)
-        return -ENOMEM;
-    *sockets->message = (heddle_sockets_message){.base.open = continue_posted, .sockets = sockets};
-    return 0;
-}
-
-static void discard_message(heddle_sockets *sockets)
-{
-    if (sockets->message && sockets->message->posted)
-        sockets->message->sockets = NULL; /* the message is freed when the loop opens it */
-    else
-        free(sockets->message);
-    sockets->message = NULL;
+    heddle_recall_post(sockets->message, &sockets->loop->inbox);
 }
 
 /* In a forked child the connections are the parent's, and its fibers are gone. */
@@ -375,7 +349,9 @@ void heddle_sockets_check(heddle_sockets *sockets)
     heddle_loop_get(sockets->scheduler);
     if (sockets->opened)
         return;
-    int result = sockets->message ? 0 : create_message(sockets);
+    if (!sockets->message)
+        sockets->message = heddle_recall_new(continue_posted, sockets);
+    int result = sockets->message ? 0 : -ENOMEM;
     if (result == 0 && !sockets->scratch)
         result = (sockets->scratch = malloc(HEDDLE_SCRATCH)) ? 0 : -ENOMEM;
     if (result == 0)
@@ -410,7 +386,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     }
     if (sockets->opened)
         sockets->set.operations->close(&sockets->set);
-    discard_message(sockets);
+    heddle_recall_drop(&sockets->message);
     remove_timer(sockets, &sockets->back_off);
     remove_timer(sockets, &sockets->deadline_timer);
     remove_timer(sockets, &sockets->runners.trim);

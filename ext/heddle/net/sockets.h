@@ -15,6 +15,7 @@
 #include "net/reserve.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
+#include "net/recall.h"
 #include "net/rounds.h"
 #include "net/runner_pool.h"
 #include "net/event_set.h"
@@ -30,13 +31,6 @@ typedef struct {
     uint32_t next_free;
 } heddle_connection_slot;
 
-/* Not embedded in heddle_sockets, which may be freed before a posted message is opened. */
-typedef struct {
-    heddle_loop_message base;
-    heddle_sockets *sockets; /* NULL: closed meanwhile */
-    _Atomic bool posted;     /* set by the loop itself, or by the watch thread */
-} heddle_sockets_message;
-
 struct heddle_sockets {
     heddle_loop *loop;
     heddle_attachment attachment; /* attaches our Ruby object to the loop */
@@ -47,7 +41,7 @@ struct heddle_sockets {
     heddle_event_set set;
     heddle_fork_guard fork_guard;
     /* makes the loop continue in its next tick; allocated early, so that posting can't fail */
-    heddle_sockets_message *message;
+    heddle_recall *message;
     bool opened, closed;
     bool abandoned; /* this is a forked child, and the connections are its parent's */
     bool draining;  /* connections that become idle are closed */

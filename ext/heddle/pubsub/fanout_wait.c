@@ -6,43 +6,20 @@
 #include <sys/epoll.h>
 #endif
 
-/* Not embedded in heddle_fanout_wait, which may be freed before the loop has opened a posted message. */
-struct heddle_fanout_message {
-    heddle_loop_message base;
-    heddle_fanout_wait *wait; /* NULL: closed meanwhile */
-    bool posted;
-};
-
 void heddle_fanout_wait_init(heddle_fanout_wait *wait)
 {
     *wait = (heddle_fanout_wait){.epoll_fd = -1};
 }
 
-static void receive_message(heddle_loop_message *base)
+static void call_fn(void *owner)
 {
-    heddle_fanout_message *message = (heddle_fanout_message *)base;
-    message->posted = false;
-    if (message->wait)
-        message->wait->fn(message->wait);
-    else
-        free(message);
+    heddle_fanout_wait *wait = owner;
+    wait->fn(wait);
 }
 
 void heddle_fanout_wait_call_again(heddle_fanout_wait *wait)
 {
-    if (wait->message->posted)
-        return;
-    wait->message->posted = true;
-    heddle_inbox_post(&wait->loop->inbox, &wait->message->base);
-}
-
-static void discard_message(heddle_fanout_wait *wait)
-{
-    if (wait->message && wait->message->posted)
-        wait->message->wait = NULL; /* the loop opens it, and receive_message frees it */
-    else
-        free(wait->message);
-    wait->message = NULL;
+    heddle_recall_post(wait->message, &wait->loop->inbox);
 }
 
 static void abandon_in_child(heddle_fork_guard *guard)
@@ -100,10 +77,9 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
 {
     wait->loop = loop;
     wait->fn = fn;
-    wait->message = malloc(sizeof(*wait->message));
+    wait->message = heddle_recall_new(call_fn, wait);
     if (!wait->message)
         return -ENOMEM;
-    *wait->message = (heddle_fanout_message){.base.open = receive_message, .wait = wait};
     wait->guard.in_child = abandon_in_child;
     int result = watch_eventfd(wait, wake_fd);
     if (result == 0)
@@ -127,5 +103,5 @@ void heddle_fanout_wait_abandon(heddle_fanout_wait *wait)
     if (wait->epoll_fd >= 0)
         close(wait->epoll_fd);
     wait->epoll_fd = -1;
-    discard_message(wait);
+    heddle_recall_drop(&wait->message);
 }

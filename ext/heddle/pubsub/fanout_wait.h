@@ -6,20 +6,19 @@
  */
 
 #include "net/fork_guard.h"
+#include "net/recall.h"
 #include "scheduler/loop.h"
 
 typedef struct heddle_fanout_wait heddle_fanout_wait;
 /* Called in the loop, with the GVL. It must read all new messages, or ask to be called again. */
 typedef void heddle_fanout_wait_fn(heddle_fanout_wait *wait);
 
-typedef struct heddle_fanout_message heddle_fanout_message;
-
 struct heddle_fanout_wait {
     heddle_waiter waiter;
     heddle_fork_guard guard;
     heddle_loop *loop;
     heddle_fanout_wait_fn *fn;
-    heddle_fanout_message *message; /* makes the loop call `fn` in its next tick */
+    heddle_recall *message; /* makes the loop call `fn` in its next tick */
     int epoll_fd;   /* -1: closed */
     bool abandoned; /* this is a forked child, and the record belongs to the parent */
 };
