@@ -204,10 +204,10 @@ static VALUE engine_share_disk(VALUE self, VALUE object, VALUE number)
     return self;
 }
 
-static VALUE make_class_counts(const uint64_t *counts)
+static VALUE array_of(const uint64_t *counts, unsigned size)
 {
-    VALUE list = rb_ary_new_capa(HEDDLE_STATUS_CLASSES);
-    for (unsigned i = 0; i < HEDDLE_STATUS_CLASSES; i++)
+    VALUE list = rb_ary_new_capa(size);
+    for (unsigned i = 0; i < size; i++)
         rb_ary_push(list, ULL2NUM(counts[i]));
     return list;
 }
@@ -244,25 +244,15 @@ static VALUE engine_durations(VALUE self)
     VALUE durations = rb_hash_new();
     for (unsigned i = 0; i <= HEDDLE_DURATION_SERIES; i++) {
         heddle_duration_series series = engine_of(self)->durations.series[i];
-        VALUE counts = rb_ary_new_capa(HEDDLE_DURATION_BOUNDS + 2);
+        VALUE counts = array_of(series.counts, HEDDLE_DURATION_BOUNDS + 1);
         uint64_t total = 0;
-        for (unsigned bucket = 0; bucket <= HEDDLE_DURATION_BOUNDS; bucket++) {
-            rb_ary_push(counts, ULL2NUM(series.counts[bucket]));
+        for (unsigned bucket = 0; bucket <= HEDDLE_DURATION_BOUNDS; bucket++)
             total += series.counts[bucket];
-        }
         rb_ary_push(counts, ULL2NUM(series.sum));
         if (total)
             rb_hash_aset(durations, duration_key(&series), counts);
     }
     return durations;
-}
-
-static VALUE counts_of(const heddle_latency *latency)
-{
-    VALUE counts = rb_ary_new_capa(HEDDLE_LATENCY_BUCKETS);
-    for (unsigned bucket = 0; bucket < HEDDLE_LATENCY_BUCKETS; bucket++)
-        rb_ary_push(counts, ULL2NUM(latency->counts[bucket]));
-    return counts;
 }
 
 static const char *part_name(int part)
@@ -280,7 +270,7 @@ static VALUE engine_spent(VALUE self)
     const heddle_engine *engine = engine_of(self);
     VALUE result = rb_hash_new();
     for (int part = 0; part <= HEDDLE_SPENT_PARTS; part++) {
-        VALUE counts = counts_of(&engine->spent[part]);
+        VALUE counts = array_of(engine->spent[part].counts, HEDDLE_LATENCY_BUCKETS);
         if (engine->spent[part].sum)
             rb_hash_aset(result, ID2SYM(rb_intern(part_name(part))),
                          rb_assoc_new(counts, DBL2NUM((double)engine->spent[part].sum / 1e9)));
@@ -321,14 +311,14 @@ static VALUE engine_endpoints(VALUE self)
     X(engine_body_disk_used, "body_disk_used", ULL2NUM(heddle_body_disk_used()))                                       \
     /* Complete responses of the application by the first digit of their status, 1 to 5; at index 0 those with         \
      * another status. */                                                                                              \
-    X(engine_answers, "answers", make_class_counts(engine_of(self)->answers))                                          \
+    X(engine_answers, "answers", array_of(engine_of(self)->answers, HEDDLE_STATUS_CLASSES))                            \
     /* The sum of the times that are counted in #latencies, in seconds. */                                             \
     X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))                          \
     X(engine_websocket_loader, "websocket_loader",                                                                     \
       engine_of(self)->websockets.loader ? engine_of(self)->websockets.loader : Qnil)                                  \
     /* The durations of requests from their complete head to their response: counts in the buckets of                  \
      * LATENCY_BOUNDS. Hijacked and aborted requests are not counted. */                                               \
-    X(engine_latencies, "latencies", counts_of(&engine_of(self)->latency))
+    X(engine_latencies, "latencies", array_of(engine_of(self)->latency.counts, HEDDLE_LATENCY_BUCKETS))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 static int compare_durations(const void *one, const void *other)

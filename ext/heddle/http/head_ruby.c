@@ -10,14 +10,9 @@
 static VALUE h1_module;
 static VALUE names[HEDDLE_FIELD_COUNT]; /* frozen */
 
-static VALUE to_binary(const char *bytes, size_t size)
-{
-    return rb_enc_str_new(bytes, (long)size, rb_ascii8bit_encoding());
-}
-
 static VALUE text_of(const char *bytes, heddle_slice slice)
 {
-    return to_binary(bytes + slice.start, slice.size);
+    return rb_str_new(bytes + slice.start, slice.size);
 }
 
 static VALUE find_class(const char *name)

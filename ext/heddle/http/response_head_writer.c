@@ -50,11 +50,6 @@ static bool copy_lower_token(char *lower, const char *name, size_t size)
     return good;
 }
 
-static bool is_token(const char *name, size_t size)
-{
-    return size > 0 && heddle_find_token_end(name, name + size) == name + size;
-}
-
 /* -- fields with a meaning for the server ------------------------------------------------------------------------ */
 
 static heddle_field_result take_length(heddle_head_writer *head, const char *value, size_t size)
@@ -238,7 +233,7 @@ heddle_field_result heddle_head_writer_field(heddle_head_writer *head, heddle_bu
             return HEDDLE_BAD_NAME;
         return write_short_field(head, out, lowered, name_size, value, value_size);
     }
-    if (!is_token(name, name_size))
+    if (!heddle_is_token(name, name_size))
         return HEDDLE_BAD_NAME;
     size_t start = out->used + (head->form == HEDDLE_AS_FIELDS ? sizeof(heddle_packed_field) : 0);
     heddle_field_result result = write_field(head, out, name, name_size, value, value_size);
@@ -258,7 +253,7 @@ bool heddle_head_writer_plain_name(const char *name, size_t name_size)
     if (is_internal(name, name_size))
         return false;
     if (name_size > LONGEST_SPECIAL_NAME)
-        return is_token(name, name_size);
+        return heddle_is_token(name, name_size);
     char lowered[LONGEST_SPECIAL_NAME];
     return copy_lower_token(lowered, name, name_size) && classify_field(lowered, name_size) == PLAIN;
 }

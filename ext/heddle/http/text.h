@@ -124,11 +124,21 @@ static inline const char *heddle_find_target_end(const char *at, const char *end
     return at;
 }
 
+static inline size_t heddle_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline const char *heddle_find_token_end(const char *at, const char *end)
 {
     while (at < end && heddle_is(*at, HEDDLE_TOKEN))
         at++;
     return at;
+}
+
+static inline bool heddle_is_token(const char *text, size_t size)
+{
+    return size > 0 && heddle_find_token_end(text, text + size) == text + size;
 }
 
 /* -- words -------------------------------------------------------------------------------------------------------- */

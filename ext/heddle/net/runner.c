@@ -8,15 +8,12 @@
 
 static VALUE runner_class;
 
-static void runner_mark(void *runner)
-{
-    rb_gc_mark(((heddle_runner *)runner)->object);
-}
-
 HEDDLE_FIXED_SIZE(runner_size, heddle_runner)
 
 static const rb_data_type_t runner_type =
-    HEDDLE_TYPE("Heddle::Net::Runner", 0, .dmark = runner_mark, .dfree = RUBY_DEFAULT_FREE, .dsize = runner_size);
+    HEDDLE_TYPE("Heddle::Net::Runner", RUBY_TYPED_DECL_MARKING,
+                .dmark = HEDDLE_REFERENCES(offsetof(heddle_runner, object)), .dfree = RUBY_DEFAULT_FREE,
+                .dsize = runner_size);
 
 /* -- the work item it serves --------------------------------------------------------------------------------------- */
 
@@ -56,11 +53,6 @@ static VALUE call_block(VALUE data)
     if (operations->serve)
         return operations->serve(call->work, call->object);
     return rb_proc_call_with_block(call->sockets->block, 1, &call->object, Qnil);
-}
-
-static VALUE find_cancelled_class(void)
-{
-    return rb_const_get(rb_path2class("Heddle"), rb_intern("Cancelled"));
 }
 
 /*
@@ -272,7 +264,7 @@ static VALUE runner_cancel(VALUE self)
     if (!runner->fiber)
         return Qnil;
     runner->ending = true;
-    heddle_fiber_interrupt(runner->fiber, rb_class_new_instance(0, NULL, find_cancelled_class()));
+    heddle_fiber_interrupt(runner->fiber, rb_class_new_instance(0, NULL, rb_path2class("Heddle::Cancelled")));
     return Qnil;
 }
 

@@ -1,6 +1,7 @@
 #include "watch/stalls.h"
 
 #include "scheduler/own_code.h"
+#include "scheduler/take_errinfo.h"
 #include "watch/lost_time.h"
 #include "watch/watch.h"
 
@@ -56,16 +57,12 @@ static void add_frames_of_thread(place_text *to, VALUE thread)
         add_frame(to, rb_profile_frame_path(frames[i]), lines[i], rb_profile_frame_base_label(frames[i]));
 }
 
-static VALUE locations_of(VALUE fiber)
-{
-    return rb_funcall(fiber, rb_intern("backtrace_locations"), 2, INT2FIX(0), INT2FIX(FRAMES));
-}
-
 static VALUE add_frames_of_fiber(VALUE data)
 {
     VALUE *arguments = (VALUE *)data;
     place_text *to = (place_text *)arguments[0];
-    volatile VALUE locations = locations_of(arguments[1]);
+    volatile VALUE locations =
+        rb_funcall(arguments[1], rb_intern("backtrace_locations"), 2, INT2FIX(0), INT2FIX(FRAMES));
     for (long i = 0; RB_TYPE_P(locations, T_ARRAY) && i < RARRAY_LEN(locations); i++) {
         VALUE location = RARRAY_AREF(locations, i);
         add_frame(to, rb_funcall(location, rb_intern("path"), 0), NUM2INT(rb_funcall(location, rb_intern("lineno"), 0)),
@@ -214,17 +211,12 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
     atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
 }
 
-static VALUE call_noted(VALUE loop)
-{
-    return rb_funcall(rb_path2class("Heddle::Stalls"), rb_intern("noted"), 1, ((heddle_loop *)loop)->scheduler);
-}
-
 /* Calls Ruby to report the stalls that were noted. */
 static void announce_stalls(heddle_loop *loop)
 {
     int state = 0;
     heddle_stalls_pending = false;
-    rb_protect(call_noted, (VALUE)loop, &state);
+    heddle_call_module_protected("Heddle::Stalls", rb_intern("noted"), 1, &loop->scheduler, &state);
     if (state)
         rb_set_errinfo(Qnil); /* an error in the report must not end the loop */
 }

@@ -6,14 +6,10 @@
  */
 
 #include "http/h1/field_lines.h"
+#include "http/text.h"
 
 /* In a larger head the offsets of slices would overflow. */
 #define HEDDLE_MOST_HEAD_BYTES ((size_t)1 << 28)
-
-static inline size_t heddle_least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static inline size_t heddle_line_limit(const heddle_http_limits *limits)
 {

@@ -6,13 +6,6 @@
 #include "http/method.h"
 #include "selector/clock.h"
 
-#include <ruby/encoding.h>
-
-static VALUE to_binary(const char *bytes, size_t size)
-{
-    return rb_enc_str_new(bytes, (long)size, rb_ascii8bit_encoding());
-}
-
 typedef struct {
     heddle_buffer buffer;
     heddle_head_form form;
@@ -103,7 +96,7 @@ static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers,
     update_date(writer);
     writer->buffer.used = 0;
     heddle_response_head_write(&head, &writer->buffer, headers, protocol, writer->date, strlen(writer->date));
-    VALUE bytes = to_binary(writer->buffer.bytes, writer->buffer.used);
+    VALUE bytes = rb_str_new(writer->buffer.bytes, (long)writer->buffer.used);
     VALUE values[] = {
         INT2FIX(head.status), bytes, framing_name(head.framing), head.length < 0 ? Qnil : LL2NUM(head.length),
         head.keep_alive ? Qtrue : Qfalse, head.declared_chunked ? Qtrue : Qfalse,
@@ -121,7 +114,7 @@ static VALUE writer_early_hints(VALUE self, VALUE headers)
     response_writer *writer = writer_of(self);
     writer->buffer.used = 0;
     heddle_early_hints(&writer->buffer, headers, writer->form);
-    return to_binary(writer->buffer.bytes, writer->buffer.used);
+    return rb_str_new(writer->buffer.bytes, (long)writer->buffer.used);
 }
 
 void Init_heddle_http_writer(VALUE http)
@@ -139,7 +132,7 @@ void Init_heddle_http_writer(VALUE http)
     VALUE lines = rb_define_class_under(rb_define_module_under(http, "H1"), "ResponseWriter", writer);
     rb_define_alloc_func(lines, line_writer_allocate);
     /* The whole interim response 100 Continue (RFC 9110, 15.2.1). */
-    rb_define_const(lines, "CONTINUE", rb_obj_freeze(to_binary("HTTP/1.1 100 Continue\r\n\r\n", 25)));
+    rb_define_const(lines, "CONTINUE", rb_obj_freeze(rb_str_new_lit("HTTP/1.1 100 Continue\r\n\r\n")));
     VALUE fields = rb_define_class_under(rb_define_module_under(http, "H2"), "ResponseWriter", writer);
     rb_define_alloc_func(fields, field_writer_allocate);
 }

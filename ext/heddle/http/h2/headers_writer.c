@@ -11,11 +11,6 @@ enum {
 
 /* -- checks -------------------------------------------------------------------------------------------------------- */
 
-static bool is_name(const char *name, size_t size)
-{
-    return size > 0 && heddle_find_token_end(name, name + size) == name + size;
-}
-
 /* Fields about an HTTP/1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2). */
 static bool is_about_connection(const char *name, size_t size)
 {
@@ -31,7 +26,7 @@ heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, siz
 {
     for (size_t i = 0; i < count; i++) {
         const char *end = fields[i].value + fields[i].value_size;
-        if (!is_name(fields[i].name, fields[i].name_size))
+        if (!heddle_is_token(fields[i].name, fields[i].name_size))
             return HEDDLE_H2_BAD_NAME;
         if (heddle_find_control(fields[i].value, end) != end)
             return HEDDLE_H2_BAD_VALUE;

@@ -1,4 +1,5 @@
 #include "http/h2/session_state.h"
+#include "http/text.h"
 #include "selector/list.h"
 
 /*
@@ -252,19 +253,14 @@ static void report_room(heddle_h2_session *session, heddle_h2_stream *stream)
         session->operations->on_window(session, stream);
 }
 
-static size_t pick_least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Writes one DATA frame. Returns 0 if the room is too small for a frame. */
 static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t *to, size_t room)
 {
-    size_t wanted = pick_least(pick_least(stream->queued, HEDDLE_H2_FRAME_SIZE),
-                          pick_least((size_t)stream->send_window, (size_t)session->send_window));
-    if (room < HEDDLE_H2_HEADER_SIZE + pick_least(wanted, SMALLEST_PIECE))
+    size_t wanted = heddle_least(heddle_least(stream->queued, HEDDLE_H2_FRAME_SIZE),
+                          heddle_least((size_t)stream->send_window, (size_t)session->send_window));
+    if (room < HEDDLE_H2_HEADER_SIZE + heddle_least(wanted, SMALLEST_PIECE))
         return 0;
-    size_t size = pick_least(wanted, room - HEDDLE_H2_HEADER_SIZE);
+    size_t size = heddle_least(wanted, room - HEDDLE_H2_HEADER_SIZE);
     bool end = stream->finished && size == stream->queued && !stream->has_trailers;
     uint8_t *payload = heddle_h2_put_header(to, (uint32_t)size, HEDDLE_H2_DATA, end ? HEDDLE_H2_END_STREAM : 0,
                                             stream->id);
