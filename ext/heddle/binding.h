@@ -13,12 +13,6 @@
  * `dmark` for a record whose only references are these members, given by offsetof; use it with RUBY_TYPED_DECL_MARKING.
  */
 #define HEDDLE_REFERENCES(...) RUBY_REFS_LIST_PTR(((const size_t[]){__VA_ARGS__, RUBY_REF_END}))
-/* `dsize` for a record without separate memory. */
-#define HEDDLE_FIXED_SIZE(function, type)                                                                              \
-    static size_t function(const void *record)                                                                         \
-    {                                                                                                                  \
-        return sizeof(type);                                                                                           \
-    }
 /* Defines a function that checks an object and returns its record. */
 #define HEDDLE_RECORD_OF(function, record, data_type)                                                                  \
     static record *function(VALUE object)                                                                              \

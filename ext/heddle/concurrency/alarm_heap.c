@@ -23,13 +23,11 @@ static VALUE alarm_class;
 
 /* -- an alarm ---------------------------------------------------------------------------------------------------- */
 
-HEDDLE_FIXED_SIZE(alarm_memory_size, alarm_record)
-
 /* An alarm in a heap is never freed before the heap, because each marks the other. */
 static const rb_data_type_t alarm_type =
     HEDDLE_TYPE("Heddle::Concurrency::Alarm", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(alarm_record, heap), offsetof(alarm_record, target)),
-                .dfree = RUBY_DEFAULT_FREE, .dsize = alarm_memory_size);
+                .dfree = RUBY_DEFAULT_FREE);
 
 HEDDLE_RECORD_OF(alarm_of, alarm_record, alarm_type)
 
@@ -68,15 +66,9 @@ static void heap_free(void *data)
     xfree(data);
 }
 
-static size_t heap_memory_size(const void *data)
-{
-    const heddle_timer_heap *heap = data;
-    return sizeof(*heap) + heap->size * sizeof(*heap->entries);
-}
-
 static const rb_data_type_t heap_type =
     HEDDLE_TYPE("Heddle::Concurrency::AlarmHeap", RUBY_TYPED_WB_PROTECTED, .dmark = heap_mark, .dfree = heap_free,
-                .dsize = heap_memory_size, .dcompact = heap_compact);
+                .dcompact = heap_compact);
 
 HEDDLE_ALLOCATE(heap_allocate, heddle_timer_heap, heap_type)
 

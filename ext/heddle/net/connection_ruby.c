@@ -21,10 +21,8 @@ static void handle_free(void *data)
     xfree(handle);
 }
 
-HEDDLE_FIXED_SIZE(handle_size, heddle_handle)
-
 const rb_data_type_t heddle_handle_type =
-    HEDDLE_TYPE("Heddle::Net::Connection", 0, .dfree = handle_free, .dsize = handle_size);
+    HEDDLE_TYPE("Heddle::Net::Connection", 0, .dfree = handle_free);
 
 VALUE heddle_connection_object(heddle_connection *connection)
 {

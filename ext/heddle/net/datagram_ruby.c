@@ -15,11 +15,9 @@ static VALUE peer_class;
 
 /* -- Heddle::Net::DatagramSocket::Peer ----------------------------------------------------------------------------- */
 
-HEDDLE_FIXED_SIZE(peer_size, heddle_datagram_peer)
-
 static const rb_data_type_t peer_type = {
     .wrap_struct_name = "Heddle::Net::DatagramSocket::Peer",
-    .function = {.dfree = RUBY_DEFAULT_FREE, .dsize = peer_size},
+    .function = {.dfree = RUBY_DEFAULT_FREE},
     /* embedded in the object: one allocation for each datagram */
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE |
              RUBY_TYPED_EMBEDDABLE,

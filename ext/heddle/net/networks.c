@@ -48,15 +48,8 @@ static void networks_free(void *data)
     xfree(networks);
 }
 
-static size_t networks_size(const void *data)
-{
-    const heddle_networks *networks = data;
-    return sizeof(*networks) + networks->count * sizeof(heddle_network);
-}
-
 const rb_data_type_t heddle_networks_type =
-    HEDDLE_TYPE("Heddle::Net::Networks", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE, .dfree = networks_free,
-                .dsize = networks_size);
+    HEDDLE_TYPE("Heddle::Net::Networks", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE, .dfree = networks_free);
 
 HEDDLE_ALLOCATE(networks_allocate, heddle_networks, heddle_networks_type)
 

@@ -39,15 +39,9 @@ static void outbound_free(void *data)
     xfree(data);
 }
 
-static size_t outbound_size(const void *data)
-{
-    const heddle_outbound *connection = data;
-    return sizeof(*connection) + connection->input.room + (connection->transport.tls ? sizeof(heddle_tls) : 0);
-}
-
 static const rb_data_type_t outbound_type =
     HEDDLE_TYPE("Heddle::Net::OutboundConnection", 0, .dmark = outbound_mark, .dfree = outbound_free,
-                .dsize = outbound_size, .dcompact = outbound_compact);
+                .dcompact = outbound_compact);
 
 HEDDLE_RECORD_OF(outbound_data, heddle_outbound, outbound_type)
 

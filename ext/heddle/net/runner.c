@@ -8,12 +8,9 @@
 
 static VALUE runner_class;
 
-HEDDLE_FIXED_SIZE(runner_size, heddle_runner)
-
 static const rb_data_type_t runner_type =
     HEDDLE_TYPE("Heddle::Net::Runner", RUBY_TYPED_DECL_MARKING,
-                .dmark = HEDDLE_REFERENCES(offsetof(heddle_runner, object)), .dfree = RUBY_DEFAULT_FREE,
-                .dsize = runner_size);
+                .dmark = HEDDLE_REFERENCES(offsetof(heddle_runner, object)), .dfree = RUBY_DEFAULT_FREE);
 
 /* -- the work item it serves --------------------------------------------------------------------------------------- */
 

@@ -13,10 +13,8 @@ static void scoreboard_free(void *data)
     ruby_xfree(data);
 }
 
-HEDDLE_FIXED_SIZE(scoreboard_size, heddle_scoreboard)
-
 static const rb_data_type_t scoreboard_type =
-    HEDDLE_TYPE("Heddle::Net::Scoreboard", 0, .dfree = scoreboard_free, .dsize = scoreboard_size);
+    HEDDLE_TYPE("Heddle::Net::Scoreboard", 0, .dfree = scoreboard_free);
 
 static VALUE scoreboard_allocate(VALUE klass)
 {

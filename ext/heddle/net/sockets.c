@@ -394,13 +394,6 @@ void heddle_sockets_close(heddle_sockets *sockets)
     heddle_runners_end_idle(sockets);
 }
 
-size_t heddle_sockets_memory_size(const heddle_sockets *sockets)
-{
-    return sizeof(*sockets) + sockets->connections * connection_size(sockets) +
-           sockets->slot_count * sizeof(heddle_connection_slot) +
-           sockets->deadlines.size * sizeof(*sockets->deadlines.entries) + (sockets->scratch ? HEDDLE_SCRATCH : 0);
-}
-
 void heddle_sockets_free(heddle_sockets *sockets)
 {
     sockets->abandoned = true; /* no waiting fiber is woken: the fibers and the loop may be gone */

@@ -386,6 +386,5 @@ void heddle_sockets_close_longest_idle(heddle_sockets *sockets);
 void heddle_sockets_close(heddle_sockets *sockets);
 /* Called by the garbage collector: the loop may be freed already. */
 void heddle_sockets_free(heddle_sockets *sockets);
-size_t heddle_sockets_memory_size(const heddle_sockets *sockets);
 
 void Init_heddle_sockets(VALUE net);

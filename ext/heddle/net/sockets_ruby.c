@@ -40,13 +40,8 @@ static void sockets_free(void *data)
         heddle_sockets_free(data);
 }
 
-static size_t sockets_size(const void *data)
-{
-    return data ? heddle_sockets_memory_size(data) : 0;
-}
-
 static const rb_data_type_t sockets_type =
-    HEDDLE_TYPE("Heddle::Net::Sockets", 0, .dmark = sockets_mark, .dfree = sockets_free, .dsize = sockets_size);
+    HEDDLE_TYPE("Heddle::Net::Sockets", 0, .dmark = sockets_mark, .dfree = sockets_free);
 
 const rb_data_type_t heddle_service_type = {.wrap_struct_name = "Heddle::Net::Service"};
 

@@ -31,20 +31,13 @@ static void release_fanout(void *data)
     free_unused(fanout);
 }
 
-static size_t memory_size(const void *data)
-{
-    const heddle_fanout *fanout = data;
-    return sizeof(*fanout) + fanout->bucket_count * sizeof(heddle_topic *) +
-           fanout->statistics.topics * sizeof(heddle_topic);
-}
-
 static void mark_fanout(void *data)
 {
     heddle_fanout_mark_broadcast(data);
 }
 
 static const rb_data_type_t fanout_type =
-    HEDDLE_TYPE("Heddle::PubSub::Fanout", 0, .dmark = mark_fanout, .dfree = release_fanout, .dsize = memory_size);
+    HEDDLE_TYPE("Heddle::PubSub::Fanout", 0, .dmark = mark_fanout, .dfree = release_fanout);
 
 static void end_subscriber(heddle_subscriber *subscriber)
 {

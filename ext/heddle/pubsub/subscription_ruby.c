@@ -42,15 +42,8 @@ static void free_subscription(void *data)
     ruby_xfree(subscription);
 }
 
-static size_t memory_size(const void *data)
-{
-    const subscription *subscription = data;
-    return sizeof(*subscription) + subscription->room * sizeof(entry);
-}
-
 static const rb_data_type_t subscription_type =
-    HEDDLE_TYPE("Heddle::PubSub::Subscription", 0, .dmark = mark_subscription, .dfree = free_subscription,
-                .dsize = memory_size);
+    HEDDLE_TYPE("Heddle::PubSub::Subscription", 0, .dmark = mark_subscription, .dfree = free_subscription);
 
 HEDDLE_RECORD_OF(subscription_of, subscription, subscription_type)
 

@@ -34,11 +34,9 @@ static void builder_compact(void *data)
     heddle_env_memory_compact(&builder->memory);
 }
 
-HEDDLE_FIXED_SIZE(builder_size, env_builder)
-
 static const rb_data_type_t builder_type =
     HEDDLE_TYPE("Heddle::Rack::EnvBuilder", RUBY_TYPED_WB_PROTECTED, .dmark = builder_mark, .dfree = RUBY_DEFAULT_FREE,
-                .dsize = builder_size, .dcompact = builder_compact);
+                .dcompact = builder_compact);
 
 static VALUE builder_allocate(VALUE class)
 {

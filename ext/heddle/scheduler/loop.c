@@ -325,15 +325,6 @@ void heddle_loop_compact(void *data)
     }
 }
 
-size_t heddle_loop_memory_size(const void *data)
-{
-    const heddle_loop *loop = data;
-    return sizeof(*loop) + loop->fiber_count * sizeof(heddle_fiber) + loop->slots.count * sizeof(heddle_slot) +
-           (loop->ready.size + loop->preempted.size) * sizeof(uint64_t) + loop->timers.size * sizeof(heddle_timer *) +
-           (loop->by_fiber ? st_memsize(loop->by_fiber) : 0) + (loop->by_waiter ? st_memsize(loop->by_waiter) : 0) +
-           (size_t)loop->io.size * sizeof(*loop->io.waits);
-}
-
 /* -- the watch --------------------------------------------------------------------------------------------------- */
 
 /* Only a loop of the main Ractor is watched: Ruby runs postponed jobs in no other Ractor. */

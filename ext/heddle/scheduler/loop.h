@@ -228,7 +228,6 @@ extern heddle_loop *heddle_loops_in_main_ractor;
 /* For the collector, which knows only pointers to void. */
 void heddle_loop_mark(void *loop);
 void heddle_loop_compact(void *loop);
-size_t heddle_loop_memory_size(const void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /*

@@ -24,7 +24,7 @@ static void scheduler_free(void *data)
 
 static const rb_data_type_t scheduler_type =
     HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = heddle_loop_mark, .dfree = scheduler_free,
-                .dsize = heddle_loop_memory_size, .dcompact = heddle_loop_compact);
+                .dcompact = heddle_loop_compact);
 
 static VALUE scheduler_allocate(VALUE klass)
 {

@@ -21,13 +21,8 @@ static void body_free(void *data)
         heddle_body_spool_release(data);
 }
 
-static size_t body_memory(const void *data)
-{
-    return data ? sizeof(heddle_body_spool) : 0;
-}
-
 static const rb_data_type_t body_type =
-    HEDDLE_TYPE("Heddle::HTTP::SpooledBody", 0, .dfree = body_free, .dsize = body_memory);
+    HEDDLE_TYPE("Heddle::HTTP::SpooledBody", 0, .dfree = body_free);
 
 VALUE heddle_spooled_body(heddle_body_spool *spool)
 {

@@ -10,12 +10,10 @@ typedef struct {
     VALUE rejection; /* or nil */
 } decoder;
 
-HEDDLE_FIXED_SIZE(decoder_size, decoder)
-
 static const rb_data_type_t decoder_type =
     HEDDLE_TYPE("Heddle::HTTP::H1::ChunkedDecoder", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(decoder, rejection)),
-                .dfree = RUBY_DEFAULT_FREE, .dsize = decoder_size);
+                .dfree = RUBY_DEFAULT_FREE);
 
 HEDDLE_RECORD_OF(decoder_of, decoder, decoder_type)
 

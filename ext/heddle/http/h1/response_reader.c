@@ -62,16 +62,10 @@ static void reader_free(void *data)
     xfree(data);
 }
 
-static size_t reader_size(const void *data)
-{
-    const reader *self = data;
-    return sizeof(*self) + (self->fields ? self->limits.header_count * sizeof(*self->fields) : 0);
-}
-
 static const rb_data_type_t reader_type =
     HEDDLE_TYPE("Heddle::HTTP::H1::ResponseReader", RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(reader, connection)),
-                .dfree = reader_free, .dsize = reader_size);
+                .dfree = reader_free);
 
 static VALUE reader_allocate(VALUE class)
 {

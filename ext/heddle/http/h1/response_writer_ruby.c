@@ -19,13 +19,8 @@ static void writer_free(void *data)
     xfree(data);
 }
 
-static size_t writer_size(const void *data)
-{
-    return sizeof(response_writer) + ((const response_writer *)data)->buffer.room;
-}
-
 static const rb_data_type_t writer_type =
-    HEDDLE_TYPE("Heddle::HTTP::ResponseWriter", RUBY_TYPED_WB_PROTECTED, .dfree = writer_free, .dsize = writer_size);
+    HEDDLE_TYPE("Heddle::HTTP::ResponseWriter", RUBY_TYPED_WB_PROTECTED, .dfree = writer_free);
 
 static VALUE allocate_writer(VALUE class, heddle_head_form form)
 {

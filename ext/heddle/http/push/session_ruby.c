@@ -43,11 +43,9 @@ static void handle_free(void *data)
     xfree(handle);
 }
 
-HEDDLE_FIXED_SIZE(handle_size, heddle_push_handle)
-
 static const rb_data_type_t client_type =
     HEDDLE_TYPE("Heddle::HTTP::WebSocket::Session", RUBY_TYPED_WB_PROTECTED, .dmark = handle_mark, .dfree = handle_free,
-                .dsize = handle_size, .dcompact = handle_compact);
+                .dcompact = handle_compact);
 
 heddle_push_handle *heddle_push_handle_of(VALUE self)
 {

@@ -33,10 +33,8 @@ static void codec_free(void *data)
     xfree(codec);
 }
 
-HEDDLE_FIXED_SIZE(codec_size, codec_record)
-
 static const rb_data_type_t codec_type =
-    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Codec", 0, .dfree = codec_free, .dsize = codec_size);
+    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Codec", 0, .dfree = codec_free);
 
 HEDDLE_ALLOCATE(codec_allocate, codec_record, codec_type)
 

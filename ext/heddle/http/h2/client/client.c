@@ -38,16 +38,10 @@ static void client_free(void *data)
     xfree(self);
 }
 
-static size_t client_size(const void *data)
-{
-    const client_object *self = data;
-    return sizeof(*self) + (self->client ? sizeof(*self->client) + self->client->outgoing.room : 0);
-}
-
 static const rb_data_type_t client_type =
     HEDDLE_TYPE("Heddle::HTTP::H2::ClientConnection", RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(client_object, connection)),
-                .dfree = client_free, .dsize = client_size);
+                .dfree = client_free);
 
 static VALUE client_allocate(VALUE class)
 {

@@ -152,16 +152,11 @@ static void stream_free(void *data)
     xfree(stream);
 }
 
-static size_t stream_size(const void *data)
-{
-    return sizeof(heddle_h2_client_stream) + ((const heddle_h2_client_stream *)data)->body.room;
-}
-
 static const rb_data_type_t stream_type =
     HEDDLE_TYPE("Heddle::HTTP::H2::ClientStream", RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(heddle_h2_client_stream, connection),
                                            offsetof(heddle_h2_client_stream, waiter)),
-                .dfree = stream_free, .dsize = stream_size);
+                .dfree = stream_free);
 
 static VALUE stream_class;
 
