@@ -2,6 +2,7 @@
 
 require "heddle/temporary_folder" # here: a Ractor of Ruby 3.3 can load nothing
 require "heddle/autoloads"
+require "heddle/options/option"
 
 Heddle::Autoloads.load("heddle/options")
 

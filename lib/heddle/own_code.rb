@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "heddle/native"
-require "rbconfig"
 
 module Heddle
   # @api private

@@ -4,6 +4,9 @@ require "heddle/runtime"
 require "heddle/net/sockets"
 require "heddle/options"
 require "heddle/rack"
+require "etc"
+require "json"
+require "socket"
 
 module Heddle
   # Serves a Rack application over HTTP/1.1 and HTTP/2, in one process: in one loop, each request in a fiber of its own,

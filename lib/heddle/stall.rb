@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-
 module Heddle
   # A call or computation that blocked a loop for too long.
   class Stall

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency"
-
 module Heddle
   module Async
     # `Async::Task#with_timeout` on Heddle's loop.

@@ -2,6 +2,7 @@
 
 require "erb"
 require "heddle/runtime"
+require "json"
 require "uri"
 
 module Heddle

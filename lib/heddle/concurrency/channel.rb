@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency"
-require "heddle/scheduler"
-
 module Heddle
   # Passes items from task to task in one loop, in order. It has the methods of Ruby's `Thread::Queue`. Between threads,
   # use `Thread::Queue` itself.

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/scheduler"
-require "heddle/concurrency"
-
 module Heddle
   module Concurrency
     # A part of a task's code that is cancelled as a whole: the task itself, or a block inside it (a scope, a time

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/autoloads"
 require "heddle/concurrency/timeout_error"
 
 module Heddle

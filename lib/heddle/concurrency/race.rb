@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "heddle/concurrency/further_failures"
-require "heddle/concurrency"
 
 module Heddle
   module Concurrency

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency"
 require "heddle/visible" # not at the first use, which may be in a signal handler, where nothing can be loaded
 
 module Heddle

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency"
-
 module Heddle
   module Concurrency
     # Fibers of one loop that wait to be woken, first come first served: the waiting tasks of semaphores, promises and

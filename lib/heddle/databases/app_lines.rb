@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-
 module Heddle
   module Databases
     # Finds the application's lines in the backtrace of a fiber that uses Active Record or Sequel.

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "securerandom"
 require "uri"
 require "heddle/autoloads"
 require "heddle/http"

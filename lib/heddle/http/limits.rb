@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/options/option"
 require "heddle/options/connections"
 require "heddle/options/requests"
 require "heddle/options/bodies"

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require "openssl"
-
 module Heddle
   class Live
     # Signs the parameters of a page (HMAC with SHA-256, RFC 2104). The page sends the token to the server when its

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/native"
+require "json"
 require "openssl"
 require "socket"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/options/option"
-
 module Heddle
   module Options
     # How many requests run and wait at once.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/options/option"
-
 module Heddle
   module Options
     # Options of HTTP/2 (RFC 9113), where HTTP/1.1 has no such limit.

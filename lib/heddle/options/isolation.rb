@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/options/option"
-
 module Heddle
   module Options
     # The rows of {Adaptations}.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/options/option"
-
 module Heddle
   module Options
     # Environments for people who develop: one process, so that a debugger has the terminal to itself.

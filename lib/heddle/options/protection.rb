@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/options/option"
-
 module Heddle
   module Options
     # Options of the protections, which keep one request from blocking the others.

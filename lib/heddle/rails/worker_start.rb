@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "rbconfig"
-
 module Heddle
   module Rails
     # Makes `rails server` start workers if they are wanted. Before the application is loaded, this process becomes

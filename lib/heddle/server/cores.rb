@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
 require "heddle/cgroup"
 
 module Heddle

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
-
 module Heddle
   class Server
     # Listening sockets that were open when this program began, as systemd hands them over (sd_listen_fds(3)).

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 module Heddle
   class Server
     # Serves requests: runs in a fiber from the moment a request is complete until its response is.

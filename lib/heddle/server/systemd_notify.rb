@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
-
 module Heddle
   class Server
     # Notifies systemd of the service's state (sd_notify(3)), over the datagram socket that NOTIFY_SOCKET names. Without

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
-
 module Heddle
   class Server
     # A host and a port to listen on. `localhost` means both its IPv4 and its IPv6 address, if the machine has both.

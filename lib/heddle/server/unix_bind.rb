@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-require "socket"
-
 module Heddle
   class Server
     # A path to listen on.

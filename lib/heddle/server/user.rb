@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 module Heddle
   class Server
     # Switches to the user that the server runs as once its sockets are open. So root can open ports below 1024 and read

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "heddle/net/tls"
+require "json"
 
 # One process writes a text, and the processes that were forked read it.
 class SharedTextTest < Minitest::Test
@@ -13,25 +14,25 @@ class SharedTextTest < Minitest::Test
   def in_child
     reader, writer = IO.pipe
     child = fork do
-      writer.write(Marshal.dump(yield))
+      writer.write(JSON.generate(yield))
       writer.close
       exit!(0)
     end
     writer.close
     Process.wait(child)
-    Marshal.load(reader.read)
+    JSON.parse(reader.read)
   ensure
     reader.close
   end
 
-  def test_forked_process_reads_what_was_written_before_and_after_the_fork
+  def test_forked_process_reads_what_was_written_last
     @text.write("first".b)
     asked, ask = IO.pipe
-    later = Thread.new { in_child { [@text.read, asked.read(1), @text.version, @text.read] } }
+    later = Thread.new { in_child { [asked.read(1), @text.version, @text.read] } }
     @text.write("a longer one".b)
     ask.write("x")
 
-    assert_equal ["x", 2, "a longer one"], later.value.last(3)
+    assert_equal ["x", 2, "a longer one"], later.value
   end
 
   def test_too_long_text_leaves_the_former_one

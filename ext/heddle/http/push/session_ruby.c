@@ -34,7 +34,8 @@ static void handle_free(void *data)
 }
 
 static const rb_data_type_t client_type =
-    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Session", RUBY_TYPED_WB_PROTECTED, .dmark = handle_mark, .dfree = handle_free);
+    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Session", RUBY_TYPED_WB_PROTECTED, .dmark = handle_mark,
+                .dfree = handle_free);
 
 heddle_push_handle *heddle_push_handle_of(VALUE self)
 {

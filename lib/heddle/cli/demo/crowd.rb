@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/runtime"
-require "json"
-require "rbconfig"
 require "socket"
 
 module Heddle

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require "openssl"
-
 module Heddle
   module Net
     class TLS

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "openssl"
-
 module Heddle
   module Net
     class TLS

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-require "socket"
-
 module Heddle
   class Server
     class Control

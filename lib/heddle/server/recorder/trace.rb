@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-
 module Heddle
   class Server
     class Recorder
