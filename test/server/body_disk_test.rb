@@ -193,6 +193,22 @@ class BodyDiskTest < Minitest::Test
     end
   end
 
+  def test_addresses_with_files_leave_a_quarter_of_the_files_to_others
+    descriptors, most = Process.getrlimit(:NOFILE)
+    serving(answer, body_buffer: 0, max_connections: 1_000, trusted_proxies: []) do
+      Process.setrlimit(:NOFILE, 256, most) # the server has raised it before
+      sockets = Array.new(48) do |index|
+        connect_from("127.0.0.#{2 + (index % 2)}").tap { |socket| socket.write(post(2), "x") }
+      end
+      wait_until { server.engines.sum(&:spooled) == 48 }
+
+      assert_equal([503, 503, 200], %w[127.0.0.2 127.0.0.3 127.0.0.4].map { |from| upload(connect_from(from)) })
+    ensure
+      sockets&.each(&:close)
+      Process.setrlimit(:NOFILE, descriptors, most)
+    end
+  end
+
   def test_one_body_may_have_the_whole_limit
     serving(answer, body_disk_limit: LIMIT, max_connections: 100, trusted_proxies: []) do
       socket = connect

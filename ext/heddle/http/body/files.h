@@ -16,8 +16,8 @@ unsigned heddle_body_files_limit(uint64_t descriptors);
 unsigned heddle_body_files_most(void);
 /*
  * Counts a file that will be opened for a client of this address (heddle_address_find_number); returns false if there
- * would be too many files, or the address would have more than half of the maximum. Closing or uncounting the file
- * undoes the count. Any thread may call these functions.
+ * would be too many files, or the address would have more than half of the maximum. The last quarter is for addresses
+ * that have no file yet. Closing or uncounting the file undoes the count. Any thread may call these functions.
  */
 bool heddle_body_files_count(uint16_t address);
 /* Undoes the count of a file that will not be opened. */
