@@ -203,6 +203,10 @@ class BodyDiskTest < Minitest::Test
       wait_until { server.engines.sum(&:spooled) == 48 }
 
       assert_equal([503, 503, 200], %w[127.0.0.2 127.0.0.3 127.0.0.4].map { |from| upload(connect_from(from)) })
+      sockets << connect_from("127.0.0.4").tap { |socket| socket.write(post(2), "x") }
+      wait_until { server.engines.sum(&:spooled) == 50 }
+
+      assert_equal 200, upload(connect_from("127.0.0.4")), "an address with one file"
     ensure
       sockets&.each(&:close)
       Process.setrlimit(:NOFILE, descriptors, most)

@@ -21,8 +21,8 @@ unsigned heddle_body_files_most(void)
 bool heddle_body_files_count(uint16_t address)
 {
     unsigned most = heddle_body_files_most(), of_address = atomic_fetch_add(&by_number[address], 1);
-    bool further = address && of_address;
-    if (atomic_fetch_add(&counted, 1) < (further ? most - most / 4 : most) && (!further || of_address < most / 2))
+    unsigned room = address && of_address >= HEDDLE_BODY_FILES_FEW ? most - most / 4 : most;
+    if (atomic_fetch_add(&counted, 1) < room && (!address || !of_address || of_address < most / 2))
         return true;
     heddle_body_files_uncount(address);
     return false;

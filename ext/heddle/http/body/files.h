@@ -8,6 +8,7 @@ enum {
     HEDDLE_BODY_FILES_MOST = 1024,              /* files of a process; their buffers have 64 MiB together */
     HEDDLE_BODY_FILES_SHARE = 4,                /* at most a fourth of its descriptors are such files */
     HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection has at most an eighth of the files */
+    HEDDLE_BODY_FILES_FEW = 4,                  /* an address with fewer may use the last quarter of them */
 };
 
 /* How many files a process with this limit of descriptors may have. */
@@ -17,7 +18,7 @@ unsigned heddle_body_files_most(void);
 /*
  * Counts a file that will be opened for a client of this address (heddle_address_find_number); returns false if there
  * would be too many files, or the address would have more than half of the maximum. The last quarter is for addresses
- * that have no file yet. Closing or uncounting the file undoes the count. Any thread may call these functions.
+ * with few files. Closing or uncounting the file undoes the count. Any thread may call these functions.
  */
 bool heddle_body_files_count(uint16_t address);
 /* Undoes the count of a file that will not be opened. */
