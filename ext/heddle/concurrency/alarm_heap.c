@@ -13,7 +13,7 @@
 /* Not embedded in the object: the collector moves objects, and the heap has the record's address. */
 typedef struct {
     heddle_timer timer;
-    VALUE self;   /* the Ruby object of this record; valid while the alarm is in a heap, which pins it */
+    VALUE self;   /* the Ruby object of this record; valid while the alarm is in a heap, which updates it */
     VALUE heap;   /* the AlarmHeap that contains it, and that exists as long as the alarm then; or Qfalse */
     VALUE target; /* gets the message; or nil */
     ID message;
@@ -49,7 +49,14 @@ static void heap_mark(void *data)
 {
     const heddle_timer_heap *heap = data;
     for (size_t i = 0; i < heap->count; i++)
-        rb_gc_mark(alarm_at(heap, i)->self);
+        rb_gc_mark_movable(alarm_at(heap, i)->self);
+}
+
+static void heap_compact(void *data)
+{
+    const heddle_timer_heap *heap = data;
+    for (size_t i = 0; i < heap->count; i++)
+        alarm_at(heap, i)->self = rb_gc_location(alarm_at(heap, i)->self);
 }
 
 /* If the heap has alarms, they are garbage, too, and may be freed already. */
@@ -60,7 +67,8 @@ static void heap_free(void *data)
 }
 
 static const rb_data_type_t heap_type =
-    HEDDLE_TYPE("Heddle::Concurrency::AlarmHeap", RUBY_TYPED_WB_PROTECTED, .dmark = heap_mark, .dfree = heap_free);
+    HEDDLE_TYPE("Heddle::Concurrency::AlarmHeap", RUBY_TYPED_WB_PROTECTED, .dmark = heap_mark, .dfree = heap_free,
+                .dcompact = heap_compact);
 
 HEDDLE_ALLOCATE(heap_allocate, heddle_timer_heap, heap_type)
 

@@ -225,8 +225,9 @@ void heddle_loop_release(heddle_loop *loop);
  * collection has stopped all Ractors; read from this Ractor, with the GVL.
  */
 extern heddle_loop *heddle_loops_in_main_ractor;
-/* For the collector, which knows only pointers to void. What it marks does not move. */
+/* For the collector, which knows only pointers to void. */
 void heddle_loop_mark(void *loop);
+void heddle_loop_compact(void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /*
