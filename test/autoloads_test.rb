@@ -17,7 +17,7 @@ class AutoloadsTest < Minitest::Test
       Heddle::Autoloads.singleton_class.prepend(Module.new do
         define_method(:add) { |namespace, folder| super(namespace, folder); ($added ||= []) << [namespace, folder] }
       end)
-      %w[enable pubsub server rack cli net/dns live].each { |file| load "heddle/\#{file}.rb" }
+      %w[protection pubsub server rack cli net/dns live].each { |file| load "heddle/\#{file}.rb" }
       while (namespace, folder = $added.shift)
         next if #{OUTSIDE.inspect}.include?(folder.delete_prefix("heddle/"))
         namespace.constants.each do |name|
