@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task_frame"
-
 module Heddle
   module Async
     # The Heddle task in which an async task runs. It belongs to the Heddle scope that was open where the async task, or

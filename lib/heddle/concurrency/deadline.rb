@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task_frame"
 require "heddle/concurrency/timeout_error"
 
 module Heddle

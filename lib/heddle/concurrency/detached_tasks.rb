@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task_frame"
-
 module Heddle
   module Concurrency
     # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. No scope could

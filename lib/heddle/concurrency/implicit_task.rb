@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task_frame"
-
 module Heddle
   module Concurrency
     # Represents a fiber that was not started as a task (`Fiber.schedule`, a server's runner) while it has a scope or a

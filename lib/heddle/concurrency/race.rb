@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/further_failures"
-
 module Heddle
   module Concurrency
     # The work of {Heddle.race}: a task for each contender. The first one that ends decides, and the others are

@@ -1,8 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task_frame"
-require "heddle/concurrency/task_tree"
-
 module Heddle
   module Concurrency
     # The task of {Heddle.run}'s block. It also runs the loop.

@@ -1,8 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/errors"
 require "heddle/concurrency/frame"
-require "heddle/concurrency/further_failures"
 require "heddle/concurrency/scope"
 
 module Heddle

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/scope_frame"
-
 module Heddle
   module Concurrency
     # The scope of {Heddle.shield}: a cancellation around it waits until it has ended.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task_frame"
-
 module Heddle
   module Concurrency
     # The scope of {Heddle.supervise}: a task that fails in it cancels no other. But an exception that is not a

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/scope_frame"
 require "heddle/concurrency/task"
 require "heddle/concurrency/wait_list"
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/side_table"
-
 module Heddle
   module Databases
     # Connections of the gem pg. libpq knows whether a query is under way, so nothing has to be recorded beforehand.

@@ -2,7 +2,6 @@
 
 require "English"
 require "heddle/databases/checkouts" # not by autoload: that would wait for files with the lock of Sequel's pool
-require "heddle/side_table"
 
 module Heddle
   module Databases

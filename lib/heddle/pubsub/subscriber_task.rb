@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/task_frame"
-
 module Heddle
   module PubSub
     # The task that calls a subscriber's block. Its subscription ends with it, even if the task was cancelled before it

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/scope_frame"
-
 module Heddle
   module Rack
     # Responds to requests, and cancels a request whose client has left: its current wait raises {Cancelled}, and its

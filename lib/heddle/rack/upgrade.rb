@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "digest/sha1"
-require "heddle/web_socket"
 require "heddle/rack/permessage_deflate" # here: a Ractor of Ruby 3.3 can load nothing
 
 module Heddle

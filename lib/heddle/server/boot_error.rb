@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/error"
-
 module Heddle
   class Server
     # Raised when the server can't start. The message says what happened, where, and what to do, so no backtrace is

@@ -4,7 +4,6 @@
 require "heddle/callback_report"
 require "heddle/databases"
 require "heddle/databases/pools"
-require "heddle/monotonic_clock"
 require "heddle/server/statistics"
 
 module Heddle

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/monotonic_clock"
-
 module Heddle
   module WebSocket
     # Limits how many messages a client may send: `rate` a second, and `burst` at once.

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/databases/checkouts"
-
 module Heddle
   module Databases
     module Sequel
