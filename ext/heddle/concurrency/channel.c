@@ -64,14 +64,8 @@ static void channel_free(void *data)
     xfree(self);
 }
 
-static size_t channel_memory_size(const void *data)
-{
-    const channel *self = data;
-    return sizeof(*self) + self->size * sizeof(VALUE);
-}
-
 static const rb_data_type_t channel_type =
-    HEDDLE_TYPE("Heddle::Channel", 0, .dmark = channel_mark, .dfree = channel_free, .dsize = channel_memory_size);
+    HEDDLE_TYPE("Heddle::Channel", 0, .dmark = channel_mark, .dfree = channel_free);
 
 static VALUE channel_allocate(VALUE klass)
 {

@@ -420,6 +420,12 @@ static VALUE transfer_bytes(VALUE self, int argc, const VALUE *argv, int kind, l
 /* The version of the contract that this Ruby has: IO::Buffer::VERSION. */
 static long contract;
 
+#define DEFINE_HOOK(function, kind)                                                                                    \
+    static VALUE function(int argc, VALUE *argv, VALUE self)                                                           \
+    {                                                                                                                  \
+        return transfer_bytes(self, argc, argv, kind, contract);                                                       \
+    }
+
 /*
  * call-seq: io_read(io, buffer, length, offset = 0) -> Integer
  *
@@ -428,37 +434,25 @@ static long contract;
  * IO::Buffer::VERSION is 3 (Ruby 4.1), the arguments are (io, buffer, offset, length), for one read of at most +length+
  * bytes that never waits.
  */
-static VALUE scheduler_io_read(int argc, VALUE *argv, VALUE self)
-{
-    return transfer_bytes(self, argc, argv, READS, contract);
-}
+DEFINE_HOOK(scheduler_io_read, READS)
 
 /*
  * call-seq: io_write(io, buffer, length, offset = 0) -> Integer
  *
  * Like #io_read, for writing.
  */
-static VALUE scheduler_io_write(int argc, VALUE *argv, VALUE self)
-{
-    return transfer_bytes(self, argc, argv, WRITES, contract);
-}
+DEFINE_HOOK(scheduler_io_write, WRITES)
 
 /*
  * call-seq: io_pread(io, buffer, from, length, offset = 0) -> Integer
  *
  * Like #io_read, at the file position +from+.
  */
-static VALUE scheduler_io_pread(int argc, VALUE *argv, VALUE self)
-{
-    return transfer_bytes(self, argc, argv, READS | POSITIONED, contract);
-}
+DEFINE_HOOK(scheduler_io_pread, READS | POSITIONED)
 
 #if RUBY_API_VERSION_MAJOR >= 4
 /* Ruby 3.3 and 3.4 call this hook without the GVL, a bug that makes any implementation hang. */
-static VALUE scheduler_io_pwrite(int argc, VALUE *argv, VALUE self)
-{
-    return transfer_bytes(self, argc, argv, WRITES | POSITIONED, contract);
-}
+DEFINE_HOOK(scheduler_io_pwrite, WRITES | POSITIONED)
 #endif
 
 /* For tests: transfer_as(version, kind, *arguments) runs a hook by any version of the contract. */
