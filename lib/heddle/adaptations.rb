@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/autoloads"
+
 module Heddle
   # What Heddle changes in other gems so that they work in its loops: one table. A version that was not tried is left as
   # it is, with a warning. The line at boot and `heddle doctor` name every change; the option `adapt` says
