@@ -10,7 +10,7 @@ require_relative "cluster_case"
 # Whether new workers are protected, without processes.
 class ClusterProtectionSwitchTest < Minitest::Test
   Switch = Heddle::Server::Cluster::ProtectionSwitch
-  Worker = Struct.new(:protect, :mold, :told) do
+  Worker = Struct.new(:protect, :mold, :told, :crash) do
     def channel = self
     def send_message(*what, **values) = self.told = [*what, values]
   end
@@ -65,6 +65,12 @@ class ClusterProtectionSwitchTest < Minitest::Test
     3.times { ["KILL", "TERM", nil].each { |name| @switch.record_exit(worker, ended_by(name)) } }
 
     assert_nil order
+  end
+
+  def test_killed_worker_whose_report_of_a_crash_hung_has_crashed
+    2.times { @switch.record_exit(worker.tap { |one| one.crash = "BUS" }, ended_by("KILL")) }
+
+    assert_equal "2 workers ended by SIGBUS within 10 minutes", order
   end
 
   def test_crashes_of_unprotected_workers_do_not_count
@@ -211,12 +217,13 @@ class ClusterProtectionSwitchedTest < Minitest::Test
     signal("ILL", worker)
     wait_for("native code has crashed")
     wait_for_protections(ALL, ALL)
-    ask("/crash").close
-    wait_for("native code has crashed, and Ruby's report of the crash hangs")
+    crashing = ask("/crash")
+    wait_for("SIGBUS: native code has crashed, and Ruby's report of the crash hangs")
+    crashing.close
     wait_for("new workers start without protections")
     wait_until("no worker is unprotected") { protections.include?("") }
 
-    assert_match(/2 workers ended by SIG(?:ILL and SIG)?ABRT within 10 minutes: new workers start/, served.output)
+    assert_match(/2 workers ended by SIGILL and SIGBUS within 10 minutes: new workers start/, served.output)
     assert_equal ["", ALL], protections.sort
     assert_match(/^! protections are off in new workers: 2 workers ended by .* heddle protect on switches them on$/,
                  heddle("status"))

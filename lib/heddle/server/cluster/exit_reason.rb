@@ -8,21 +8,14 @@ module Heddle
         # Signals that end a process whose native code has failed.
         CRASHES = %w[SEGV BUS ABRT ILL FPE].freeze
 
-        # Linux's mask of these signals.
-        CRASH_MASK = CRASHES.sum { |name| 1 << (Signal.list.fetch(name) - 1) }
-        private_constant :CRASH_MASK
-
-        # Whether a thread of a process is in Ruby's handler of a crash, which blocks that signal and no other. Always
-        # false where the system has no /proc.
+        # The signal of a crash that a thread of a process handles: Ruby's handler blocks it and no other.
         # @param pid [Integer]
-        # @return [Boolean]
-        def self.reporting_crash?(pid)
-          Dir.glob("/proc/#{pid}/task/*/status").any? do |path|
-            blocked = ::File.read(path)[/^SigBlk:\s*(\h+)/, 1].hex
-            blocked != 0 && blocked.nobits?(~CRASH_MASK)
-          end
+        # @return [String, nil] one of CRASHES; always nil where the system has no /proc
+        def self.find_handled_crash(pid)
+          masks = Dir.glob("/proc/#{pid}/task/*/status").map { |path| ::File.read(path)[/^SigBlk:\s*(\h+)/, 1].hex }
+          CRASHES.find { |name| masks.include?(1 << (Signal.list.fetch(name) - 1)) }
         rescue SystemCallError
-          false # it has ended
+          nil # it has ended
         end
 
         # @param status [Process::Status]

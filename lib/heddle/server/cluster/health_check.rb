@@ -52,15 +52,16 @@ module Heddle
           silent = now - worker.last_message_at
           if worker.deadline && now > worker.deadline then kill_late(worker)
           elsif worker.reason then nil
-          elsif silent > CRASH_TIMEOUT && worker.pid && ExitReason.reporting_crash?(worker.pid) then end_crashed(worker)
+          elsif silent > CRASH_TIMEOUT && worker.pid && (crash = ExitReason.find_handled_crash(worker.pid))
+            kill_crashed(worker, crash)
           elsif !worker.ending? && timeout > 0 && silent > timeout then kill_stuck(worker, silent)
           end
         end
 
-        # By the signal that counts as a crash.
-        def end_crashed(worker)
-          worker.reason = "native code has crashed, and Ruby's report of the crash hangs"
-          worker.kill("ABRT")
+        def kill_crashed(worker, signal)
+          worker.crash = signal
+          worker.reason = "SIG#{signal}: native code has crashed, and Ruby's report of the crash hangs"
+          worker.kill("KILL")
         end
 
         def kill_late(worker)

@@ -57,7 +57,7 @@ module Heddle
         def record_exit(worker, status)
           return unless status.signaled? && protected?(worker)
 
-          name = Signal.signame(status.termsig)
+          name = worker.crash || Signal.signame(status.termsig)
           return unless ExitReason::CRASHES.include?(name)
 
           now = @clock.call

@@ -25,13 +25,14 @@ module Heddle
       # @!attribute deadline [Float, nil] when it is killed, unless it has ended by then
       # @!attribute protect [Boolean, String, nil] its protections: see {Server#initialize}
       # @!attribute reason [String, nil] why the master has ended it; follows its name in log lines
+      # @!attribute crash [String, nil] the signal whose report hung, so that the master has killed it
       # @!attribute error [String, nil] why it ends, as it has reported
       # @!attribute limit_share [Float] its limits of memory, requests and age are up to a tenth lower than the options,
       #   so that not all workers reach theirs at once
       # @!attribute failure [String, nil] how it has ended before it could take the place of the worker that it replaces
       WorkerHandle = Struct.new(:index, :rank, :slot, :channel, :mold, :replaces, :started_at, :pid, :forked_at,
                                 :ready_at, :state, :last_message_at, :accepting, :channel_closed, :deadline, :protect,
-                                :reason, :error, :limit_share, :failure) do
+                                :reason, :crash, :error, :limit_share, :failure) do
         def initialize(now:, rank: 0, **)
           super(rank:, started_at: now, last_message_at: now, state: :starting, accepting: true,
                 limit_share: rand(0.9..1.0), **)
