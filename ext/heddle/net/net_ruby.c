@@ -18,6 +18,7 @@ void Init_heddle_net(VALUE heddle)
     Init_heddle_scoreboard(net);
     Init_heddle_sockets(net);
     Init_heddle_networks(net);
+    Init_heddle_shared_text(net);
     Init_heddle_handshake(net);
     Init_heddle_outbound(net);
     Init_heddle_datagram(net);

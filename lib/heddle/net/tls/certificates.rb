@@ -163,9 +163,8 @@ module Heddle
           version = @shared.version
           return if version == @followed
 
-          text = @shared.read or return
           @followed = version
-          credentials = Credentials.parse(text)
+          credentials = Credentials.parse(@shared.read)
           @loaded = Loaded.new(credentials:, contexts: Contexts.new(credentials, **@settings), stamp: nil)
         rescue Error, OpenSSL::OpenSSLError => e
           report_failure(e)
