@@ -24,7 +24,7 @@ class SocketsForkTest < Minitest::Test
     with_child_of_a_busy_server do |server, clients, said|
       listen, connections, write, closed = said
 
-      assert_match(/this is a child/, listen.message)
+      assert_match(/belong to the parent process/, listen.message)
       assert_equal 0, connections
       assert_match(/closed/, write.message)
       assert closed
