@@ -25,11 +25,11 @@ class IdleProcessorsTest < Minitest::Test
     File.write(@stat.path, "cpu  9 9 9 #{@idle * ticks} #{@waiting * ticks} 0 0\ncpu0 9 9 9 9 9 0 0\n")
   end
 
-  def test_a_processor_idles_when_the_sum_of_all_is_the_window
-    pass(seconds: 2, idle: 1, waiting: 1)
+  def test_a_processor_idles_when_the_sum_of_all_is_three_quarters_of_the_window
+    pass(seconds: 2, idle: 1, waiting: 0.5)
 
     assert_predicate @processors, :one?
-    pass(seconds: 2, idle: 1.5)
+    pass(seconds: 2, idle: 1.25)
 
     refute_predicate @processors, :one?
   end
