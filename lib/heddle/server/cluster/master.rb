@@ -49,7 +49,7 @@ module Heddle
           @folder = WorkingFolder.new
           @jobs = JobsHandle.new(log)
           @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log)
-          @restart = Restart.new(self, inheritance, log)
+          @restart = MasterRestart.new(self, inheritance, log)
           @stopping = @failure = nil
         end
 

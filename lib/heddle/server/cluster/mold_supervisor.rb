@@ -61,7 +61,7 @@ module Heddle
           @log.event(:options_need_restart, options: fixed) if fixed.any?
           resources.renew_tls(newer, @log)
           mold = start_mold(newer)
-          @reload = Reload.new(fleet, mold, @log) { |former, problem| finish_reload(former, problem) }
+          @reload = RollingRestart.new(fleet, mold, @log) { |former, problem| finish_reload(former, problem) }
         rescue ConfigurationError, BootError, SystemCallError => e
           [folder, resources].each(&:roll_back)
           problem = one_line(e.message)
@@ -78,7 +78,7 @@ module Heddle
           worker.mold.warm = true # also if it fails: one attempt is enough
           mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
-          @reload = Reload.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }
+          @reload = RollingRestart.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }
           fleet.start(worker.index, replaces: worker) or @reload.abandon("no worker can be started now")
         rescue SystemCallError => e
           @log.event(:refork_failed, reason: one_line(e.message))

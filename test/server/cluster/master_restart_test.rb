@@ -3,7 +3,7 @@
 require_relative "cluster_case"
 
 # A new master, from new code, on the same sockets.
-class ClusterRestartTest < Minitest::Test
+class ClusterMasterRestartTest < Minitest::Test
   include ClusterCase
 
   def teardown

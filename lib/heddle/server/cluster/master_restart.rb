@@ -5,7 +5,7 @@ module Heddle
     module Cluster
       # Replaces the master: starts a new master from new code, on the same sockets, and stops this one when the new one
       # serves.
-      class Restart
+      class MasterRestart
         # @return [NewMaster, nil] the new master, which starts or already serves
         attr_reader :new_master
 

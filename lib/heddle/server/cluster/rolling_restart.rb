@@ -4,7 +4,7 @@ module Heddle
   class Server
     module Cluster
       # Replaces the workers one by one with workers of a new mold. Each one must serve before the next is replaced.
-      class Reload
+      class RollingRestart
         # @param fleet [Fleet]
         # @param mold [MoldHandle] that is loading
         # @param log [#event]
