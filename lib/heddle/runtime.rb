@@ -216,7 +216,7 @@ module Heddle
       raise ArgumentError, "Heddle.offload needs a block to run on another thread" unless block
 
       scheduler = Fiber.current_scheduler
-      scheduler.is_a?(Scheduler) ? scheduler.offload_threads.run(&block) : yield
+      scheduler.is_a?(Scheduler) ? scheduler.thread_pool.run(&block) : yield
     end
 
     # Runs the block with native calls as in plain Ruby: they run on this thread, and block it and the loop. For native

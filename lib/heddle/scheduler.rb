@@ -3,8 +3,8 @@
 require "heddle/native"
 require "heddle/native_libraries"
 require "heddle/selector"
-require "heddle/scheduler/offload_threads"
-require "heddle/scheduler/offload_job"
+require "heddle/scheduler/thread_pool"
+require "heddle/scheduler/thread_pool/job"
 require "heddle/scheduler/patches"
 require "heddle/scheduler/signal_guard"
 require "heddle/error_text"
@@ -105,7 +105,7 @@ module Heddle
         cancel_all if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run_fibers
       ensure
-        @offload_threads&.close unless @given_up
+        @thread_pool&.close unless @given_up
         release
       end
     end
@@ -144,10 +144,10 @@ module Heddle
     end
 
     # The threads that run work which would block the loop.
-    # @return [OffloadThreads]
-    def offload_threads
-      @offload_threads = OffloadThreads.new unless @offload_threads&.of_this_process?
-      @offload_threads
+    # @return [ThreadPool]
+    def thread_pool
+      @thread_pool = ThreadPool.new unless @thread_pool&.of_this_process?
+      @thread_pool
     end
 
     # @return [String]
@@ -178,7 +178,7 @@ module Heddle
 
     # Called from C: Process.wait where the kernel can't tell without a thread (any child or a group, without io_uring).
     def process_wait_in_thread(pid, flags)
-      offload_threads.run { Process::Status.wait(pid, flags) }
+      thread_pool.run { Process::Status.wait(pid, flags) }
     end
 
     # The async gem calls this first, if the program has loaded it after the loop was started.
@@ -196,7 +196,7 @@ module Heddle
     def resolve_name(host)
       return resolver.addresses(host) if resolver
 
-      offload_threads.run { libc_addresses(host) }
+      thread_pool.run { libc_addresses(host) }
     end
 
     def libc_addresses(host)

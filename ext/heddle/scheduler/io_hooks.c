@@ -8,7 +8,7 @@
 #include <ruby/io.h>
 
 /*
- * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of OffloadThreads. When it has to wait there, Ruby calls the
+ * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of ThreadPool. When it has to wait there, Ruby calls the
  * scheduler of the thread that called copy_stream. The offload thread has no scheduler: Ruby's own wait blocks it
  * alone, and raises IOError when the IO is closed.
  */

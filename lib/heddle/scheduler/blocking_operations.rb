@@ -46,7 +46,7 @@ module Heddle
           if inline?(label) || Offload::Switch.refused? || scheduler.wait_in_place? || in_signal_handler?
             run_in_place(work)
           elsif label == COPY_STREAM || !Offload::Switch.operation?(work)
-            scheduler.offload_threads.run { work.call }
+            scheduler.thread_pool.run { work.call }
           else
             run_operation(scheduler, work, label)
           end
@@ -75,7 +75,7 @@ module Heddle
         def run_operation(scheduler, operation, label)
           return unless Offload::Switch.run_operation(operation, OWNERS.match?(label)).nil?
 
-          scheduler.offload_threads.run { operation.call } # in a forked child
+          scheduler.thread_pool.run { operation.call } # in a forked child
         end
       end
     end

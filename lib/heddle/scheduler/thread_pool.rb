@@ -8,7 +8,7 @@ module Heddle
     # work under way, so a fixed number could deadlock. Idle ones end after a while.
     #
     # @api private
-    class OffloadThreads
+    class ThreadPool
       # Seconds that an idle thread stays.
       IDLE = 5.0
 
@@ -37,7 +37,7 @@ module Heddle
       def run(&work)
         job = Job.new(work)
         queued = @lock.synchronize do
-          raise ThreadError, "these offload threads are closed" if @queue.closed?
+          raise ThreadError, "this thread pool is closed" if @queue.closed?
 
           @queue << job if @queue.size < @idle || start
         end

@@ -11,13 +11,13 @@ require "timeout"
 require "tmpdir"
 
 # What would block the thread runs on another one while only its own fiber waits.
-class OffloadTest < Minitest::Test
+class ThreadPoolTest < Minitest::Test
   include Scheduled
   include Feeding
 
   def test_work_runs_on_another_thread_and_its_value_comes_back
     scheduled do |scheduler|
-      thread = scheduler.offload_threads.run { Thread.current }
+      thread = scheduler.thread_pool.run { Thread.current }
 
       refute_same Thread.current, thread
       assert_equal "heddle offload", thread.name
@@ -26,7 +26,7 @@ class OffloadTest < Minitest::Test
 
   def test_an_exception_of_the_work_is_raised_in_the_fiber
     scheduled do |scheduler|
-      error = assert_raises(IndexError) { scheduler.offload_threads.run { raise IndexError, "inside" } }
+      error = assert_raises(IndexError) { scheduler.thread_pool.run { raise IndexError, "inside" } }
 
       assert_equal "inside", error.message
     end
@@ -39,7 +39,7 @@ class OffloadTest < Minitest::Test
       ready = Thread::Queue.new
       Thread.new do
         Heddle.run do
-          threads = Fiber.scheduler.offload_threads
+          threads = Fiber.scheduler.thread_pool
           threads.run { nil } if ARGV == ["idle"]
           ready << true
           sleep
@@ -64,11 +64,11 @@ class OffloadTest < Minitest::Test
       ended = 0
       gates.each_cons(2) do |own, following|
         Fiber.schedule do
-          scheduler.offload_threads.run { own.pop && (following << true) }
+          scheduler.thread_pool.run { own.pop && (following << true) }
           ended += 1
         end
       end
-      scheduler.offload_threads.run { gates.first << true }
+      scheduler.thread_pool.run { gates.first << true }
       until_true { ended == 19 }
     end
   end
@@ -122,7 +122,7 @@ class OffloadTest < Minitest::Test
   end
 
   def test_an_idle_thread_serves_again_and_close_ends_it
-    pool = Heddle::Scheduler::OffloadThreads.new
+    pool = Heddle::Scheduler::ThreadPool.new
     first = pool.run { Thread.current }
     until_true { pool.idle == 1 }
 
@@ -135,7 +135,7 @@ class OffloadTest < Minitest::Test
   end
 
   def test_an_idle_thread_ends_after_a_while
-    pool = Heddle::Scheduler::OffloadThreads.new(idle: 0.001)
+    pool = Heddle::Scheduler::ThreadPool.new(idle: 0.001)
     thread = pool.run { Thread.current }
 
     assert thread.join(LIMIT)
@@ -143,7 +143,7 @@ class OffloadTest < Minitest::Test
   end
 
   def test_the_scheduler_ends_its_threads
-    thread = scheduled { |scheduler| scheduler.offload_threads.run { Thread.current } }
+    thread = scheduled { |scheduler| scheduler.thread_pool.run { Thread.current } }
 
     assert thread.join(LIMIT)
   end
@@ -151,10 +151,10 @@ class OffloadTest < Minitest::Test
   # The parent's idle thread must not be counted on there.
   def test_a_forked_child_has_threads_of_its_own
     scheduled do |scheduler|
-      scheduler.offload_threads.run { nil }
-      until_true { scheduler.offload_threads.idle == 1 }
+      scheduler.thread_pool.run { nil }
+      until_true { scheduler.thread_pool.idle == 1 }
       child = fork do
-        exit!(scheduler.offload_threads.run { 3 })
+        exit!(scheduler.thread_pool.run { 3 })
       end
 
       assert_equal 3, Process::Status.wait(child).exitstatus
@@ -166,7 +166,7 @@ class OffloadTest < Minitest::Test
     events = []
     scheduled do |scheduler|
       fiber = Fiber.schedule do
-        scheduler.offload_threads.run do
+        scheduler.thread_pool.run do
           events << :work_began
           sleep
         ensure
@@ -178,7 +178,7 @@ class OffloadTest < Minitest::Test
       until_true { events.any? }
       scheduler.interrupt(fiber, IndexError.new("left"))
       until_true { !fiber.alive? }
-      events << scheduler.offload_threads.run { :next_work }
+      events << scheduler.thread_pool.run { :next_work }
     end
 
     assert_equal [:work_began, :work_ended, "left", :next_work], events
@@ -189,7 +189,7 @@ class OffloadTest < Minitest::Test
     scheduled do |scheduler|
       200.times do |i|
         fiber = Fiber.schedule do
-          scheduler.offload_threads.run { Thread.pass }
+          scheduler.thread_pool.run { Thread.pass }
         rescue IndexError
           nil
         ensure
@@ -222,7 +222,7 @@ class OffloadTest < Minitest::Test
           Dir.mkdir("#{folder}/one")
         end
 
-        assert_equal 0, scheduler.offload_threads.size
+        assert_equal 0, scheduler.thread_pool.size
       end
     end
 

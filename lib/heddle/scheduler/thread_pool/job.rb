@@ -2,7 +2,7 @@
 
 module Heddle
   class Scheduler
-    class OffloadThreads
+    class ThreadPool
       # A piece of work that a thread runs for a fiber.
       class Job
         # Raised in the thread when the fiber wants the work to end. Internal.
