@@ -291,7 +291,7 @@ class MetricsTest < Minitest::Test
     found = metrics_of(text) do
       own = "http://127.0.0.1:#{port}"
       Thread.new { 2.times { Heddle::HTTP::Client.new(own, proxy: nil).get("/") } }.value
-      Heddle::HTTP::Client::Connections.close_idle
+      Heddle::HTTP::Client::OriginRegistry.close_idle
     end
     origin = Heddle::HTTP::Client.statistics.keys.first(50).find { |one| one == own } || "other"
     labels = { "worker" => "0", "origin" => origin }

@@ -29,7 +29,7 @@ module Heddle
       # The client of {Heddle::HTTP.get}.
       # @return [Client]
       def self.default
-        Connections.check_ractor
+        OriginRegistry.check_ractor
         @default ||= new
       end
 
@@ -40,7 +40,7 @@ module Heddle
       # their response (`answer_seconds`). Clients with different settings are summed up. From any thread.
       # @return [Hash{String => Hash{Symbol => Numeric}}] in the order in which the origins were first used
       def self.statistics
-        Connections.origins.each_with_object({}) do |origin, all|
+        OriginRegistry.origins.each_with_object({}) do |origin, all|
           (all[origin.to_s] ||= {}).merge!(origin.statistics) { |_, one, other| one + other }
         end
       end
@@ -55,7 +55,7 @@ module Heddle
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
       # @param redirects [Integer] that are followed; 0: responses 3xx are returned
       # @param retries [Integer] how often a request that may be repeated is sent again after 429, 502, 503 and 504, and
-      #   when no connection came about, see {Retries}
+      #   when no connection came about, see {RequestedRetries}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
       #   `no_proxy` say
       # @param deny_private [Boolean] connects to no address of this machine or of a private network, even if a name
@@ -68,7 +68,7 @@ module Heddle
       def initialize(base = nil, headers: {}, timeout: {}, max_connections: Defaults::MAX_CONNECTIONS,
                      idle_timeout: Defaults::IDLE_TIMEOUT, redirects: Defaults::REDIRECTS, retries: Defaults::RETRIES,
                      proxy: :environment, deny_private: false, body_limit: Defaults::BODY_LIMIT, tls: nil, http2: true)
-        Connections.check_ractor
+        OriginRegistry.check_ractor
         unless [true, false, :prior_knowledge].include?(http2)
           raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"
         end
@@ -85,8 +85,8 @@ module Heddle
         @redirects = redirects
         @retries = count("retries", retries, 0)
         @body_limit = body_limit
-        @origins = Origins.new(base, @settings)
-        @requests = RequestBuilder.new(@origins, RequestBuilder.add_defaults(headers))
+        @url_parser = URLParser.new(base, @settings)
+        @requests = RequestBuilder.new(@url_parser, RequestBuilder.add_defaults(headers))
       end
 
       # @!method get(url, query: nil, headers: nil, timeout: nil)
@@ -164,7 +164,7 @@ module Heddle
       end
 
       # @return [String]
-      def inspect = "#<#{self.class} #{@origins}>"
+      def inspect = "#<#{self.class} #{@url_parser}>"
 
       private
 
@@ -179,7 +179,7 @@ module Heddle
         limits = timeout ? TimeLimits.from(timeout, @limits) : @limits
         deadline = limits.total && (MonotonicClock.now + limits.total)
         redirects = @redirects
-        retries = Retries.new(@retries, deadline) if @retries.positive?
+        retries = RequestedRetries.new(@retries, deadline) if @retries.positive?
         loop do
           outcome = Account.wait_for(Account::HTTP) { try(request, limits, deadline, redirects, retries, &) }
           return outcome if outcome.is_a?(Response)
@@ -204,7 +204,7 @@ module Heddle
         raise RedirectError, "more than #{@redirects} redirects; the last was to #{location}" unless redirects.positive?
 
         drain(exchange)
-        Redirect.follow(request, head.status, *@origins.follow(location, request.origin, request.target))
+        Redirect.follow(request, head.status, *@url_parser.follow(location, request.origin, request.target))
       ensure
         exchange&.finish
       end

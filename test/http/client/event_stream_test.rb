@@ -82,8 +82,8 @@ class ClientEventStreamTest < ClientCase
     assert_includes 4..8, pauses[3]
     assert_includes 30..60, pauses.last
     assert_operator stream.send(:longer_pause, "61"), :>=, 60
-    assert_operator Client::Retries.parse_retry_after((Time.now + 100).httpdate), :>, 90
-    assert_equal 0, Client::Retries.parse_retry_after("soon")
+    assert_operator Client::RequestedRetries.parse_retry_after((Time.now + 100).httpdate), :>, 90
+    assert_equal 0, Client::RequestedRetries.parse_retry_after("soon")
   end
 
   def test_the_servers_time_to_wait_counts_from_then_on

@@ -86,7 +86,7 @@ class ClientHTTP2HostileTest < ClientCase
         assert_raises(first ? Client::FirstByteTimeoutError : Client::ReadTimeoutError, "stalls at #{stall}") do
           client(server).get("/", timeout: { first_byte: first ? 0.02 : LIMIT, read: first ? LIMIT : 0.02 })
         end
-        Client::Connections.close_idle # the next answer comes on another connection
+        Client::OriginRegistry.close_idle # the next answer comes on another connection
       end
     end
   end

@@ -373,7 +373,7 @@ class ClientHTTP2Test < ClientCase
       peer.read_frame
     end
     client(server).get("/")
-    until_true { Client::Connections.origins.each(&:close_idle) && !answers.empty? }
+    until_true { Client::OriginRegistry.origins.each(&:close_idle) && !answers.empty? }
 
     assert_equal "12345678", answers.pop
   end

@@ -186,12 +186,12 @@ class ClientPoolTest < ClientCase
     used = Client.new(server.url, proxy: nil)
     gone = Client.new(server.url, proxy: nil, max_connections: 7)
     [used, gone].each { |client| client.get("/") }
-    origin = gone.instance_variable_get(:@origins).find("/").first
+    origin = gone.instance_variable_get(:@url_parser).find("/").first
     origin.close_idle(all: true)
 
-    Client::Connections.drop_unused(0)
+    Client::OriginRegistry.drop_unused(0)
 
-    refute_includes Client::Connections.origins, origin
+    refute_includes Client::OriginRegistry.origins, origin
     assert_equal 1, Client.statistics.fetch(server.url)[:open], "the other one has a connection, and stays"
     assert_equal "/again", gone.get("/again").body
     assert_equal 2, Client.statistics.fetch(server.url)[:open]
@@ -201,8 +201,8 @@ class ClientPoolTest < ClientCase
   def test_a_dropped_origin_that_is_used_is_known_again
     server = echo
     client = Client.new(server.url, proxy: nil)
-    origin = client.instance_variable_get(:@origins).find("/").first
-    Client::Connections.drop_unused(0)
+    origin = client.instance_variable_get(:@url_parser).find("/").first
+    Client::OriginRegistry.drop_unused(0)
 
     refute Client.statistics.key?(server.url)
     limits = client.instance_variable_get(:@limits)

@@ -169,7 +169,7 @@ class ClientProxyTest < ClientCase
 
   def test_the_proxy_is_chosen_without_the_lock_of_all_origins
     assert_kind_of Array, (catch(:seen) do
-      Client::Connections.origin(Object.new) { throw :seen, Client::Connections.origins }
+      Client::OriginRegistry.origin(Object.new) { throw :seen, Client::OriginRegistry.origins }
     end)
   end
 

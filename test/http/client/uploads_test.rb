@@ -113,7 +113,7 @@ class UploadsTest < ClientCase
       client = Client.new(server.url, proxy: nil, timeout: { first_byte: LIMIT })
 
       assert_equal size.to_s, client.post("/", body: body.call).body
-      Client::Connections.close_idle
+      Client::OriginRegistry.close_idle
     end
   end
 

@@ -20,7 +20,7 @@ module Heddle
         HEADERS = { "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*", "Accept-Encoding" => "gzip, deflate" }
         # shareable_constant_value: none
 
-        # How often a request is sent again; client/retries.rb says after which statuses, and when.
+        # How often a request is sent again; client/requested_retries.rb says after which statuses, and when.
         RETRIES = 0
         # Seconds before an event stream connects again, until the server says another time (`retry`).
         EVENTS_PAUSE = 3

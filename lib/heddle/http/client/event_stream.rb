@@ -46,7 +46,7 @@ module Heddle
           @client.stream(:get, @url, headers: request_headers, **@options) do |response|
             if response.status == 204
               nil
-            elsif Retries::STATUSES.include?(response.status)
+            elsif RequestedRetries::STATUSES.include?(response.status)
               longer_pause(response["retry-after"])
             else
               check(response)
@@ -98,7 +98,7 @@ module Heddle
           @failures += 1
           longest = [LONGEST_PAUSE, @pause].max
           own = [@pause * (2**[@failures - 1, 10].min), longest].min * (0.5 + (rand / 2))
-          Retries.parse_retry_after(retry_after).clamp(own, longest)
+          RequestedRetries.parse_retry_after(retry_after).clamp(own, longest)
         end
       end
     end

@@ -35,7 +35,7 @@ module Heddle
           @open = 0
           @unused_since = now
           @retired = nil
-          @sharing = Sharing.new(self) { |*times| open_any(*times) } if settings.http2?(scheme) && !@absolute
+          @sharing = H2Sharing.new(self) { |*times| open_any(*times) } if settings.http2?(scheme) && !@absolute
           @statistics = { requests: 0, opened: 0, waits: 0, stale: 0, wait_seconds: 0.0, connect_seconds: 0.0,
                           answer_seconds: 0.0 }
         end
@@ -84,7 +84,7 @@ module Heddle
             end
           end
           connection.close unless reusable
-          Connections.reap_later if reusable
+          OriginRegistry.reap_later if reusable
         end
 
         # @param phase [Symbol] `:wait_seconds`, `:connect_seconds` or `:answer_seconds`
@@ -99,7 +99,7 @@ module Heddle
             @statistics[:requests] += 1
             pass_room_on if over
           end
-          Connections.reap_later
+          OriginRegistry.reap_later
         end
 
         # Closes connections that have been idle for too long, and those that the server has closed.
@@ -172,7 +172,7 @@ module Heddle
         # Called when the origin was dropped while a request was about to use it.
         def rejoin
           key = @lock.synchronize { @retired.tap { @retired = nil } }
-          Connections.restore(key, self) if key
+          OriginRegistry.restore(key, self) if key
         end
 
         # Requests get a connection in the order in which they came.

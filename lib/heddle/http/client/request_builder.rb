@@ -16,10 +16,10 @@ module Heddle
           Fields.merge(Defaults::HEADERS, Fields.without_framing(headers)).compact
         end
 
-        # @param origins [Origins]
+        # @param url_parser [URLParser]
         # @param headers [Hash] of every request
-        def initialize(origins, headers)
-          @origins = origins
+        def initialize(url_parser, headers)
+          @url_parser = url_parser
           @headers = headers.freeze
           @plain = nil
         end
@@ -35,7 +35,7 @@ module Heddle
           method = method.name.upcase if method.is_a?(Symbol)
           raise ArgumentError, "method #{method.inspect} is not a token (RFC 9110, 5.6.2)" unless method.match?(TOKEN)
 
-          origin, target, own = @origins.find(url)
+          origin, target, own = @url_parser.find(url)
           target = add_query(target, query) if query
           if method == "GET" && !headers && !payload && !own && !Trace.on?
             return Request.new(method, origin, target, plain_fields(origin), nil)

@@ -7,7 +7,7 @@ module Heddle
       #
       # It has no fiber or thread of its own. Among the fibers and threads that wait for a response, one reads for all,
       # and wakes each for which something has come. When the reader has its own response, another becomes the reader.
-      # While no request waits, {Connections} checks the connection.
+      # While no request waits, {OriginRegistry} checks the connection.
       #
       # @api private
       class SharedConnection

@@ -14,8 +14,8 @@ class ClientCase < Minitest::Test
   # The kernel may give a later test the same port: what is known of this one's servers must not be known of that one's.
   def teardown
     @servers&.each(&:close)
-    Client::Connections.close_idle
-    Client::Connections.drop_unused(0)
+    Client::OriginRegistry.close_idle
+    Client::OriginRegistry.drop_unused(0)
   end
 
   def serve(...)

@@ -7,7 +7,7 @@ module Heddle
       # process begins without them.
       #
       # @api private
-      module Connections
+      module OriginRegistry
         # Seconds between checks for idle connections that have timed out, or that their server has closed.
         INTERVAL = 2
         # Seconds for which an origin without connections is kept.

@@ -14,7 +14,7 @@ module Heddle
       # final.
       #
       # @api private
-      class Retries
+      class RequestedRetries
         # Seconds: the longest first pause, the longest of all, and the longest that a server may ask for.
         PAUSE = 0.25
         LONGEST = 10
@@ -66,7 +66,7 @@ module Heddle
         # @return [Boolean] is the request to be sent again, after {#pause}?
         def after?(request, head)
           STATUSES.include?(head.status) &&
-            again?(request, Retries.parse_retry_after(Fields.value(head.fields, "retry-after")))
+            again?(request, RequestedRetries.parse_retry_after(Fields.value(head.fields, "retry-after")))
         end
 
         # @return [void]

@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "support/client_case"
 
 # `retries:`, what is sent again because the user wants it.
-class RetriesTest < ClientCase
+class RequestedRetriesTest < ClientCase
   # The longest pause there may be.
   class Longest
     def self.rand = 1.0
@@ -28,7 +28,7 @@ class RetriesTest < ClientCase
 
   def retries(retries, seconds_left = nil)
     deadline = seconds_left && (now + seconds_left)
-    Client::Retries.new(retries, deadline, random: Longest)
+    Client::RequestedRetries.new(retries, deadline, random: Longest)
   end
 
   def head(status = 503, retry_after = nil) = Head.new(status, retry_after ? ["retry-after", retry_after] : [])

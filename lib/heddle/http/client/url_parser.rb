@@ -6,7 +6,7 @@ module Heddle
       # Turns URLs into origins and targets.
       #
       # @api private
-      class Origins
+      class URLParser
         TARGET = %r{\A/[!-"$-~]*\z} # a path and a query as they are sent
         URL = %r{\Ahttps?://}i
         USUAL_PORTS = { "http" => 80, "https" => 443 }.freeze
@@ -96,7 +96,7 @@ module Heddle
           scheme = uri.scheme.downcase
           host = uri.hostname.downcase
           key = [scheme, host, uri.port, @settings]
-          Connections.origin(key) { make(scheme, host, uri) }
+          OriginRegistry.origin(key) { make(scheme, host, uri) }
         end
 
         def make(scheme, host, uri)

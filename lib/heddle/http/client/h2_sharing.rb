@@ -7,7 +7,7 @@ module Heddle
       # whether it does. Requests that come meanwhile wait for the result.
       #
       # @api private
-      class Sharing
+      class H2Sharing
         include MonotonicClock
 
         # A request that wants a connection. `given`: the connection that is reserved for it; `waited`: has it been in
