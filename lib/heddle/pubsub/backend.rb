@@ -30,8 +30,8 @@ module Heddle
       Stored = Data.define(:epoch, :offset, :topic, :data)
 
       # By the scheme of the address: the connection's class and the gem that it needs.
-      SCHEMES = { "redis" => [:Redis, "redis-client"], "rediss" => [:Redis, "redis-client"],
-                  "postgres" => [:Postgresql, "pg"], "postgresql" => [:Postgresql, "pg"] }.freeze
+      SCHEMES = { "redis" => [:RedisConnection, "redis-client"], "rediss" => [:RedisConnection, "redis-client"],
+                  "postgres" => [:PostgresqlConnection, "pg"], "postgresql" => [:PostgresqlConnection, "pg"] }.freeze
       NAME = /\A[a-z_][a-z0-9_]{0,39}\z/
       # In an address: the drivers don't know this parameter.
       NAMED = /(?<before>[?&])name=(?<name>[^&]*)(?:&|\z)/
@@ -73,7 +73,7 @@ module Heddle
         @publisher = @follower = nil
       end
 
-      # @return [Redis, Postgresql] a new connection
+      # @return [RedisConnection, PostgresqlConnection] a new connection
       # @raise [LostError]
       # @raise [UnreachableError] when its gem is missing
       def connect

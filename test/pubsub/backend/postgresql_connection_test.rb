@@ -6,7 +6,7 @@ require_relative "support/machines"
 require "support/private_postgresql"
 
 # A real PostgreSQL gives messages their order.
-class PubSubPostgresqlTest < Minitest::Test
+class PubSubPostgresqlConnectionTest < Minitest::Test
   include BackendPromises
 
   def setup

@@ -6,7 +6,7 @@ require_relative "support/machines"
 require_relative "support/private_redis"
 
 # A real Redis gives messages their order.
-class PubSubRedisTest < Minitest::Test
+class PubSubRedisConnectionTest < Minitest::Test
   include BackendPromises
 
   def setup

@@ -12,7 +12,7 @@ module Heddle
       #
       # A failover, a restore or, without fsync, a restart may lose messages, and their offsets are then given again. So
       # a new epoch begins.
-      class Postgresql
+      class PostgresqlConnection
         # Seconds.
         TIMEOUT = 5
         # Batches between two deletions of old messages.
@@ -37,7 +37,7 @@ module Heddle
 
         # Prepended to the singleton class of Process: see Process._fork.
         module AbandonInChild
-          def _fork = super.tap { |pid| Postgresql.abandon if pid.zero? }
+          def _fork = super.tap { |pid| PostgresqlConnection.abandon if pid.zero? }
         end
         private_constant :AbandonInChild
         Process.singleton_class.prepend(AbandonInChild)
@@ -105,7 +105,7 @@ module Heddle
 
         # @return [void]
         def close
-          Postgresql.open.delete(@pg)
+          PostgresqlConnection.open.delete(@pg)
           @pg&.close
         rescue PG::Error
           nil # it is closed already
@@ -116,7 +116,7 @@ module Heddle
         def connect(url)
           @pg = PG.connect(url, connect_timeout: TIMEOUT, keepalives_idle: 10, keepalives_interval: 5,
                                 tcp_user_timeout: TIMEOUT * 2000, fallback_application_name: "heddle pub/sub")
-          Postgresql.open[@pg] = true
+          PostgresqlConnection.open[@pg] = true
           @array = PG::TextEncoder::Array.new(elements_type: PG::TextEncoder::Bytea.new)
           @pg.set_notice_processor { nil }
           @pg.exec("SET statement_timeout = #{TIMEOUT * 1000}")

@@ -10,7 +10,7 @@ module Heddle
       #
       # A restart may have lost messages whose offsets would then be given again. So the epoch is a new one when the
       # server is another process than before, unless it writes each command to disk before it answers.
-      class Redis
+      class RedisConnection
         include MonotonicClock
 
         # Seconds; a command that takes longer is given up with its connection.
