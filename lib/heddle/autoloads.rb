@@ -5,7 +5,7 @@ module Heddle
   #
   # @api private
   module Autoloads
-    ACRONYMS = %w[CLI DNS EDNS H1 H2 HTTP JIT TCP TLS UDP URL].to_h { |name| [name.downcase, name] }.freeze
+    ACRONYMS = %w[CLI DNS EDNS H1 H2 HTTP JIT TCP TLS TTL UDP URL].to_h { |name| [name.downcase, name] }.freeze
     private_constant :ACRONYMS
 
     class << self

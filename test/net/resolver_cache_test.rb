@@ -28,20 +28,6 @@ class ResolverCacheTest < Minitest::Test
     assert_equal 2, asked("web.example")
   end
 
-  def test_answer_that_is_stored_while_another_thread_fetches_it_counts_once
-    at_reading = nil
-    cache = Heddle::Net::Resolver::Cache.new(10, -> { at_reading&.call || 0 })
-    cache.store("a", 1, 60)
-    at_reading = lambda do
-      at_reading = nil
-      cache.store("a", 2, 60)
-      0
-    end
-    cache.fetch("a")
-
-    assert_equal [1, 1], [cache.count, cache.taken]
-  end
-
   def test_the_smallest_ttl_among_aliases_counts
     @server.alias("www.example", "edge.example", ttl: 5)
     @server.host("edge.example", "192.0.2.1", ttl: 3_600)

@@ -5,6 +5,7 @@ require "heddle/monotonic_clock"
 require "heddle/native"
 require "heddle/net/connector"
 require "heddle/net/dns"
+require "heddle/net/ttl_cache"
 require "socket"
 
 module Heddle
@@ -61,7 +62,7 @@ module Heddle
         @sources = source_list(nsswitch, nameservers)
         @system = SystemResolver.new
         @order = AddressOrder.new(reachable)
-        @cache = Cache.new(cache_size, @clock)
+        @cache = TTLCache.new(cache_size, @clock)
         @flights = SingleFlight.new
         @kept = KeptConnections.new(@clock)
       end
