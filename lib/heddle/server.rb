@@ -59,7 +59,7 @@ module Heddle
       @protections = Protection::Wanted.new(names_of_protections(all: protect == true))
       @handoff_sockets = handoff_sockets
       @stopping = false
-      @last_resort = LastResort.new(log)
+      @forced_exit = ForcedExit.new(log)
       @mode = nil
     end
 
@@ -130,7 +130,7 @@ module Heddle
     ensure
       LoadReport.server = @mode = nil
       Stalls::Switch.since = 0.0
-      @last_resort.cancel
+      @forced_exit.cancel
       @listeners.close
       Scheduler::Patches.reset
     end
@@ -235,7 +235,7 @@ module Heddle
     # Runs the services that each process has once. Called in the first loop.
     def attended(signals, &)
       @log.start
-      watch = Signals.new(self, @log, @last_resort).watch if signals
+      watch = Signals.new(self, @log, @forced_exit).watch if signals
       ThreadGuard.new(@log) { stop }.during(&)
     ensure
       watch&.cancel

@@ -131,7 +131,7 @@ class DeployExampleTest < Minitest::Test
   def control_answer(path)
     unless @control
       start(text, control: ["tcp://127.0.0.1:0", "unix:#{Dir.mktmpdir}/control.sock"])
-      source = Heddle::Server::Control::Alone.new(server, @log)
+      source = Heddle::Server::Control::SingleProcess.new(server, @log)
       @control = Heddle::Server::Control.open(server.configuration, source, @log)
       @control.start
     end

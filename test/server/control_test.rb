@@ -28,8 +28,8 @@ class ControlTest < Minitest::Test
   # A server with its control sockets.
   def controlled(app = text, control: ["unix:#{@path}"], **options)
     start(app, lint: false, control:, **options)
-    @control = Heddle::Server::Control.open(server.configuration, Heddle::Server::Control::Alone.new(server, @log),
-                                            @log)
+    source = Heddle::Server::Control::SingleProcess.new(server, @log)
+    @control = Heddle::Server::Control.open(server.configuration, source, @log)
     @control&.start
   end
 
@@ -152,7 +152,7 @@ class ControlTest < Minitest::Test
 
   def test_a_loop_that_does_not_turn_is_dead_and_a_server_that_stops_is_not_ready
     state = Struct.new(:statistics, :stopping) { def stopping? = stopping }
-    source = ->(**values) { Heddle::Server::Control::Alone.allocate.tap { |one| one.instance_variable_set(:@server, state.new(**values)) } }
+    source = ->(**values) { Heddle::Server::Control::SingleProcess.allocate.tap { |one| one.instance_variable_set(:@server, state.new(**values)) } }
 
     assert_nil source.call(statistics: { heartbeat_age: 29.0 }).dead
     assert_equal "no heartbeat of the loop for 31.0 s", source.call(statistics: { heartbeat_age: 31.04 }).dead

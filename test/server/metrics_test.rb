@@ -17,7 +17,7 @@ class MetricsTest < Minitest::Test
   # What the server tells at the moment that the block ends.
   def metrics_of(app, **options)
     start(app, lint: false, **options)
-    source = Heddle::Server::Control::Alone.new(server, @log)
+    source = Heddle::Server::Control::SingleProcess.new(server, @log)
     yield
     until_statistics { |found| found[:running] == 0 }
     PrometheusText.parse(@text = Heddle::Server::Metrics.new(source.report).to_s)
@@ -181,7 +181,7 @@ class MetricsTest < Minitest::Test
     start(app)
     client = Thread.new { get("/waits") }
     entered.pop
-    report = Heddle::Server::Control::Alone.new(server, @log).report
+    report = Heddle::Server::Control::SingleProcess.new(server, @log).report
     request = report[:workers].first[:requests].first
 
     assert_equal ["GET", "/waits", "127.0.0.1", nil], request.values_at(:method, :target, :client, :status)

@@ -194,9 +194,9 @@ class RecorderTest < Minitest::Test
 
   def test_recording_that_cannot_be_written_says_why
     serving(text) do
-      alone = Heddle::Server::Control::Alone.new(server, @log)
+      source = Heddle::Server::Control::SingleProcess.new(server, @log)
       error = assert_raises(Heddle::Server::Control::RejectedError) do
-        Heddle::Server::Recorder::Files.stub(:folder, File::NULL) { alone.record(0.1) }
+        Heddle::Server::Recorder::Files.stub(:folder, File::NULL) { source.record(0.1) }
       end
 
       assert_match(%r{\Acan't write the recording: Not a directory - /dev/null/heddle-trace-}, error.message)

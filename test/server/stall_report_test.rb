@@ -28,7 +28,7 @@ class StallReportTest < Minitest::Test
     serving(app) do
       get("/reports/7/slow?secret=1")
       get("/")
-      @metrics = Heddle::Server::Metrics.new(Heddle::Server::Control::Alone.new(server, @log).report).to_s
+      @metrics = Heddle::Server::Metrics.new(Heddle::Server::Control::SingleProcess.new(server, @log).report).to_s
     end
 
     assert_includes held.map(&:request), "GET /reports/7/slow"

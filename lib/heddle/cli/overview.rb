@@ -17,7 +17,7 @@ module Heddle
       TIGHT = 36
       private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT
 
-      # @param report [Hash{Symbol => Object}] see Server::Control::Alone#report
+      # @param report [Hash{Symbol => Object}] see Server::Control::SingleProcess#report
       # @param before [Hash{Symbol => Object}, nil] an earlier one
       # @param elapsed [Float, nil] seconds between them
       # @param rows [Integer, nil] how many lines it may be; nil: any number

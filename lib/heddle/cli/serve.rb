@@ -97,7 +97,7 @@ module Heddle
       end
 
       def around_serving(configuration, log, &)
-        configuration.hooks.around_worker { Server::Jobs.beside(configuration, log, &) }
+        configuration.hooks.around_worker { Server::SolidQueue.beside(configuration, log, &) }
       end
 
       # A service manager must not take a failed start for a server that was stopped.

@@ -34,7 +34,7 @@ module Heddle
       # Opens the sockets that the configuration names.
       #
       # @param configuration [Configuration]
-      # @param source [Alone] answers status requests and runs commands
+      # @param source [SingleProcess] answers status requests and runs commands
       # @param log [Log]
       # @param succeeding [Boolean] whether another server has the addresses, and ends when this one serves
       # @return [Control, nil] nil: there is none
@@ -63,7 +63,7 @@ module Heddle
       # @return [Boolean, nil] the same
       # @raise (see open)
       def self.beside(configuration, server, log)
-        control = Control.open(configuration, Alone.new(server, log), log)
+        control = Control.open(configuration, SingleProcess.new(server, log), log)
         control&.start
         answered = yield
       ensure
@@ -71,7 +71,7 @@ module Heddle
       end
 
       # @param listeners [Array<Listener>]
-      # @param source [Alone]
+      # @param source [SingleProcess]
       # @param log [Log]
       # @param later [Array<Address>] that another server still has
       def initialize(listeners, source, log, later: [])

@@ -19,11 +19,11 @@ module Heddle
 
       # @param server [Server]
       # @param log [Log]
-      # @param last_resort [LastResort] set at the first signal that stops
-      def initialize(server, log, last_resort)
+      # @param forced_exit [ForcedExit] set at the first signal that stops
+      def initialize(server, log, forced_exit)
         @server = server
         @log = log
-        @last_resort = last_resort
+        @forced_exit = forced_exit
       end
 
       # Starts watching. The traps are as before when the task has ended.
@@ -62,13 +62,13 @@ module Heddle
 
           heard += 1 if name == "INT"
           again = heard > 1
-          next if stopping && !again # otherwise each signal would postpone the last resort
+          next if stopping && !again # otherwise each signal would postpone the forced exit
 
           stopping = true
           report_stop(name, again)
           @server.stop(now: again)
           configuration = @server.configuration
-          @last_resort.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
+          @forced_exit.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
         end
       end
 

@@ -37,7 +37,7 @@ module Rackup
           tell_of_workers(configuration)
           ::Heddle::Server::Control.beside(configuration, @server, log) do
             configuration.hooks.around_worker do
-              ::Heddle::Server::Jobs.beside(configuration, log) do |begin_jobs|
+              ::Heddle::Server::SolidQueue.beside(configuration, log) do |begin_jobs|
                 @server.run(app, signals: true) do
                   begin_jobs.call
                   announce(@server) unless options[:quiet]

@@ -22,7 +22,7 @@ module Heddle
         attr_reader :resources
         # @return [MemoryGuard]
         attr_reader :memory
-        # @return [JobsHandle] the process of the option solid_queue
+        # @return [SolidQueueHandle] the process of the option solid_queue
         attr_reader :jobs
         # @return [WorkingFolder] the application's
         attr_reader :folder
@@ -47,7 +47,7 @@ module Heddle
           @systemd = Systemd.new(self)
           @mold_spawner = MoldSpawner.new(load, method(:now))
           @folder = WorkingFolder.new
-          @jobs = JobsHandle.new(log)
+          @jobs = SolidQueueHandle.new(log)
           @mold_supervisor = MoldSupervisor.new(self, @mold_spawner, @systemd, configuration, log)
           @restart = MasterRestart.new(self, inheritance, log)
           @stopping = @failure = nil

@@ -61,7 +61,7 @@ module Heddle
           hooks.run(:before_mold)
           threads = BootThreads.new
           app = Adaptations::NewRelic.during_load(configuration, &@load)
-          Jobs.check if configuration.solid_queue
+          SolidQueue.check if configuration.solid_queue
           load_server_code
           adapt_libraries(configuration)
           hooks.run(:after_mold)
@@ -185,7 +185,7 @@ module Heddle
           writer.close
           @channel.close
           server = MessageSocket.new(message.io)
-          Jobs.run { server.wait("the master", @setting.log) }
+          SolidQueue.run { server.wait("the master", @setting.log) }
         end
 
         def hooks = @setting.configuration.hooks

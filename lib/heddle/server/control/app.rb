@@ -16,7 +16,7 @@ module Heddle
         POSTS = { "/publish" => :publish, "/record" => :record, **COMMANDS.to_h { |path| [path, :order] } }.freeze
         private_constant :PUBLIC, :PRIVATE, :COMMANDS, :POSTS
 
-        # @param source [Alone]
+        # @param source [SingleProcess]
         # @param shutdown_result [Promise] whether every request was answered, when the server has ended
         # @param commands [Boolean] whether the client may see everything and give commands
         def initialize(source, shutdown_result, commands:)

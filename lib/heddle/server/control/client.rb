@@ -35,7 +35,7 @@ module Heddle
           @timeout = timeout
         end
 
-        # @return [Hash{Symbol => Object}] see {Alone#report}
+        # @return [Hash{Symbol => Object}] see {SingleProcess#report}
         # @raise [NoServerError]
         def status
           report = JSON.parse(ask("GET", "/status"), symbolize_names: true)

@@ -4,7 +4,7 @@ module Heddle
   class Server
     # Ends a server of one process whose requests don't end: a cancellation reaches a fiber only at a wait, so requests
     # may compute forever. A worker's master does the same with the worker ({Cluster::HealthCheck}).
-    class LastResort
+    class ForcedExit
       # Seconds that cancelled requests may take to end.
       GRACE = 5
 
@@ -25,7 +25,7 @@ module Heddle
           @log.event(:stop_timed_out, timeout: seconds + GRACE)
           Process.exit!
         end
-        @thread.name = "last resort"
+        @thread.name = "forced exit"
       end
 
       # @return [void]

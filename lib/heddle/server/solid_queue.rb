@@ -5,7 +5,7 @@ module Heddle
     # The option `solid_queue`: Solid Queue's supervisor in a process of its own, as the gem's plugin for Puma runs it.
     # The process is forked from one that has loaded the application. It ends with the server, and the server ends when
     # it ends.
-    module Jobs
+    module SolidQueue
       # The signal with which the server asks it to end: after its running jobs, within Solid Queue's shutdown_timeout.
       SIGNAL = "INT"
 

@@ -4,7 +4,7 @@ require_relative "cluster_case"
 
 # The option solid_queue: a process of jobs beside the server, with workers and without. The application contains a stub
 # of the gem.
-class JobsTest < Minitest::Test
+class SolidQueueTest < Minitest::Test
   include ClusterCase
 
   APP = <<~RUBY

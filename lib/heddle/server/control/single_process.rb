@@ -4,7 +4,7 @@ module Heddle
   class Server
     class Control
       # Status and commands of a server of one process.
-      class Alone
+      class SingleProcess
         # Seconds without a heartbeat after which the process counts as dead.
         DEAD = 30
         private_constant :DEAD

@@ -3,9 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # The master's record of the process that runs {Jobs}: forked by the mold when all workers serve, and replaced
-      # when they have new code. Called in the master's thread.
-      class JobsHandle
+      # The master's record of the process that runs {SolidQueue}: forked by the mold when all workers serve, and
+      # replaced when they have new code. Called in the master's thread.
+      class SolidQueueHandle
         include MonotonicClock
 
         # Seconds after `stop_timeout` at which it is killed.
@@ -78,7 +78,7 @@ module Heddle
 
           @state = :ending
           @deadline = now + @mold.configuration.stop_timeout + KILL_DELAY
-          signal(Jobs::SIGNAL)
+          signal(SolidQueue::SIGNAL)
         end
 
         # @return [void]

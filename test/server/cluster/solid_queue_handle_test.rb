@@ -4,7 +4,7 @@ require "test_helper"
 require "heddle/server"
 
 # The master's record of the process of jobs, without processes.
-class ClusterJobsHandleTest < Minitest::Test
+class ClusterSolidQueueHandleTest < Minitest::Test
   Mold = Struct.new(:configuration, :spawned) do
     def ready? = true
 
@@ -18,7 +18,7 @@ class ClusterJobsHandleTest < Minitest::Test
   def event(*, **) = nil
 
   def test_jobs_are_forked_by_the_next_mold_when_one_ends_before_it_has_forked_them
-    jobs = Heddle::Server::Cluster::JobsHandle.new(self)
+    jobs = Heddle::Server::Cluster::SolidQueueHandle.new(self)
     first, second = mold, mold
     2.times { jobs.follow(first) }
     2.times { jobs.follow(second) }
