@@ -157,6 +157,6 @@ class ShieldTest < Minitest::Test
 
   private
 
-  # As the clock does it.
+  # As {Concurrency::Alarms} does it.
   def expire(limit) = limit.instance_variable_get(:@frame).expire
 end

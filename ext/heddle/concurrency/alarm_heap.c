@@ -1,6 +1,6 @@
 /*
- * Heddle::Concurrency::AlarmHeap: the messages that a loop's clock sends when their time has come, in a timer heap. Its
- * users are lib/heddle/concurrency/clock.rb and timers.rb.
+ * Heddle::Concurrency::AlarmHeap: the messages that Alarms sends when their time has come, in a timer heap. Its
+ * users are lib/heddle/concurrency/alarms.rb and timers.rb.
  */
 
 #include "concurrency/concurrency.h"

@@ -74,9 +74,9 @@ module Heddle
       #
       # @api private
       def interrupt
-        clock = Concurrency::Context.of(@scheduler).clock
-        clock.remove(@sent) if @sent
-        @sent = clock.add(grace, self, :interrupt)
+        alarms = Concurrency::Context.of(@scheduler).alarms
+        alarms.remove(@sent) if @sent
+        @sent = alarms.add(grace, self, :interrupt)
         @scheduler.without_switch { @async_task.cancel(true) }
       end
 

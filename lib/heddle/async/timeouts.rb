@@ -21,7 +21,7 @@ module Heddle
         fiber = current_fiber
         error = nil
         strike = -> { interrupt(fiber, error = exception.exception(message)) }
-        timers = Timers.new(Concurrency::Context.of(self).clock)
+        timers = Timers.new(Concurrency::Context.of(self).alarms)
         timeout = ::Async::Timeout.new(timers, timers.schedule(timers.now + seconds, strike))
         yield timeout
       ensure
@@ -38,34 +38,34 @@ module Heddle
 
       # The timer that `Async::Timeout` asks for.
       class Timers
-        def initialize(clock)
-          @clock = clock
+        def initialize(alarms)
+          @alarms = alarms
         end
 
         def now = Concurrency.now
 
         # @param time [Float] by {#now}
         # @return [Handle]
-        def schedule(time, block) = Handle.new(@clock, time, time - now, block)
+        def schedule(time, block) = Handle.new(@alarms, time, time - now, block)
       end
 
       # An alarm that is set.
       class Handle
         attr_reader :time, :block
 
-        def initialize(clock, time, seconds, block)
-          @clock = clock
+        def initialize(alarms, time, seconds, block)
+          @alarms = alarms
           @time = time
           @block = block
-          @alarm = clock.add([seconds, 0].max, self, :strike)
+          @alarm = alarms.add([seconds, 0].max, self, :strike)
         end
 
-        # Called by the clock.
+        # Called by Concurrency::Alarms.
         def strike = @block&.call
 
         def cancel!
           @block = nil
-          @clock.remove(@alarm)
+          @alarms.remove(@alarm)
         end
 
         def cancelled? = @block.nil?

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/concurrency/clock"
+require "heddle/concurrency/alarms"
 
 module Heddle
   module Concurrency
@@ -12,8 +12,8 @@ module Heddle
         scheduler.instance_variable_get(:@concurrency) || scheduler.instance_variable_set(:@concurrency, new(scheduler))
       end
 
-      # @return [Clock]
-      attr_reader :clock
+      # @return [Alarms]
+      attr_reader :alarms
 
       # @return [Timers]
       def timers = @timers ||= Timers.new(@scheduler)
@@ -29,7 +29,7 @@ module Heddle
 
       def initialize(scheduler)
         @scheduler = scheduler
-        @clock = Clock.new(scheduler)
+        @alarms = Alarms.new(scheduler)
         @implicit_tasks = {}.compare_by_identity
         @hosted = {}.compare_by_identity
         @detached_tasks = @timers = nil
@@ -108,7 +108,7 @@ module Heddle
 
       # Yields the scheduled fibers, except those of this layer.
       def each_fiber
-        @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@clock) }
+        @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@alarms) }
       end
 
       # Cancels the tasks and fibers that the root task doesn't wait for.

@@ -14,11 +14,11 @@ module Heddle
       end
 
       def run
-        clock = Context.of(task.scheduler).clock
-        alarm = clock.add(@seconds, self, :expire) if @seconds.positive? && @seconds.finite?
+        alarms = Context.of(task.scheduler).alarms
+        alarm = alarms.add(@seconds, self, :expire) if @seconds.positive? && @seconds.finite?
         super
       ensure
-        clock.remove(alarm) if alarm
+        alarms.remove(alarm) if alarm
       end
 
       def open
@@ -26,7 +26,7 @@ module Heddle
         expire unless @seconds.positive?
       end
 
-      # Called by the clock.
+      # Called by {Alarms}.
       def expire
         @expired = cancel
       end

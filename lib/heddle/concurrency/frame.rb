@@ -41,15 +41,15 @@ module Heddle
       # Seconds of grace: its own, or the outer frame's.
       def grace = @grace || (@outer ? @outer.grace : DEFAULT_GRACE)
 
-      # Raises Cancelled. The clock calls it again when the grace is over.
+      # Raises Cancelled. An alarm calls it again when the grace is over.
       def interrupt
         owner = task
         scheduler = owner.scheduler
         return unless scheduler.interrupt(owner.fiber, Cancelled.new(cancel_message))
 
-        clock = Context.of(scheduler).clock
-        clock.remove(@sent) if @sent
-        @sent = clock.add(grace, self, :interrupt)
+        alarms = Context.of(scheduler).alarms
+        alarms.remove(@sent) if @sent
+        @sent = alarms.add(grace, self, :interrupt)
       end
 
       # Does it defer a cancellation of frames around it?
@@ -116,7 +116,7 @@ module Heddle
       # Called when the body has ended without a wait, at which Cancelled would have been raised. It must not be raised
       # later, outside of the body.
       def withdraw(owner, surfaced)
-        Context.of(owner.scheduler).clock.remove(@sent)
+        Context.of(owner.scheduler).alarms.remove(@sent)
         @sent = nil
         return if surfaced
 

@@ -220,7 +220,7 @@ module Heddle
       [first - now, 0].max if first&.finite?
     end
 
-    # Called by the clock while tasks wait.
+    # Called by {Alarms} while tasks wait.
     def look
       @looking = nil
       return if @waiters.empty?

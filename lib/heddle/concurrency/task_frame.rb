@@ -158,7 +158,7 @@ module Heddle
                  else :finished
                  end
         @value = nil unless @state == :finished
-        Context.of(@scheduler).clock.remove(@sent) if @sent
+        Context.of(@scheduler).alarms.remove(@sent) if @sent
         @fiber = @sent = nil
         @awaited = @waiters.wake_all.positive? if @waiters
         @parent&.child_ended(self)

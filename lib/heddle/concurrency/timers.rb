@@ -5,7 +5,7 @@ require "heddle/concurrency/timer"
 module Heddle
   module Concurrency
     # Timers of one loop, which give objects blocks to call. A task keeps them, and runs only while there are timers.
-    # Unlike the alarms of {Clock}, they don't keep the loop running.
+    # Unlike {Alarms}, they don't keep the loop running.
     class Timers
       include MonotonicClock
 

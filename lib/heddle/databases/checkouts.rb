@@ -15,7 +15,7 @@ module Heddle
     class Checkouts
       # Checks from time to time, in one loop, whether a task can never be served.
       Look = Struct.new(:checkouts, :context) do
-        # Called by the clock.
+        # Called by Concurrency::Alarms.
         def look = checkouts.look(context)
       end
       # Seconds between two checks.
@@ -146,7 +146,7 @@ module Heddle
       end
 
       def look_soon(context)
-        @state.looking[context] ||= context.clock.add(POLL_INTERVAL, Look.new(self, context), :look)
+        @state.looking[context] ||= context.alarms.add(POLL_INTERVAL, Look.new(self, context), :look)
       end
 
       # @return [Exception, nil] the library's error for a check-out without a connection

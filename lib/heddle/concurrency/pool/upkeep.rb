@@ -37,7 +37,7 @@ module Heddle
         end
       end
 
-      # Called by the clock.
+      # Called by {Alarms}.
       def look = @look.call
 
       # The task does not exist in a forked child.

@@ -42,7 +42,7 @@ module Heddle
     # While tasks wait, the pool checks from time to time whether it should grow, and whether a task can never be
     # served.
     def look_soon(context = Concurrency::Context.of(Fiber.scheduler))
-      @looking ||= context.clock.add(FoundLimit::POLL_INTERVAL, @upkeep, :look)
+      @looking ||= context.alarms.add(FoundLimit::POLL_INTERVAL, @upkeep, :look)
     end
 
     def received(waiter, deadline)

@@ -21,7 +21,7 @@ module Heddle
         # @return [String]
         def name = "#{@pool.db_config.name} #{@pool.role}"
 
-        # Does not take the pool's lock, because the clock calls this method, which must not wait.
+        # Does not take the pool's lock, because Concurrency::Alarms calls this method, which must not wait.
         #
         # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another one can be opened
         def pairs(_server = nil) = all_connections&.map { |one| [one.owner, one] }

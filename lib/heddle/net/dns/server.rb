@@ -80,7 +80,7 @@ module Heddle
         def run
           Heddle.supervise do |scope|
             @scope = scope
-            @clock = Concurrency::Context.of(Fiber.scheduler).clock
+            @alarms = Concurrency::Context.of(Fiber.scheduler).alarms
             @ended = Thread::Queue.new
             open
             yield self if block_given?
@@ -94,7 +94,7 @@ module Heddle
 
         # Stops listening; {run} returns. Queries under way are given up.
         def close
-          @in_flight.each_value { |alarm| @clock.remove(alarm) }
+          @in_flight.each_value { |alarm| @alarms.remove(alarm) }
           @in_flight.clear
           @clients.clear
           @datagrams = 0
@@ -200,7 +200,7 @@ module Heddle
             return query.redirect_to_tcp
           end
           task = @scope.async(name: "DNS query") { serve(query) }
-          @in_flight[query] = @clock.add(@deadline, -> { expire(query, task) }, :call)
+          @in_flight[query] = @alarms.add(@deadline, -> { expire(query, task) }, :call)
           @clients[query.source_key] += 1
           @datagrams += 1 if query.transport == :udp
         end
@@ -233,7 +233,7 @@ module Heddle
           @on_error.call(e, query)
         ensure
           alarm = remove(query)
-          @clock.remove(alarm) if alarm
+          @alarms.remove(alarm) if alarm
         end
 
         # Sends SERVFAIL at once, even if the program still works on the query. The clock calls it, so it must not wait.

@@ -6,12 +6,12 @@ module Heddle
     #
     # Runs as a fiber of the loop, and only while a time limit is set. The alarms are in a heap in C
     # (ext/heddle/concurrency/alarm_heap.c): to add or remove one costs O(log n).
-    class Clock
+    class Alarms
       include MonotonicClock
 
       def initialize(scheduler)
         @scheduler = scheduler
-        @alarms = AlarmHeap.new
+        @heap = AlarmHeap.new
         @fiber = @process = nil
       end
 
@@ -23,19 +23,19 @@ module Heddle
         fiber = @fiber
         @process = Process.pid unless fiber
         @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that would stay forever
-        alarm = @alarms.add(now + seconds, target, message)
-        @scheduler.unpark(fiber) if fiber && @alarms.first.equal?(alarm)
+        alarm = @heap.add(now + seconds, target, message)
+        @scheduler.unpark(fiber) if fiber && @heap.first.equal?(alarm)
         alarm
       end
 
       def remove(alarm)
-        @scheduler.unpark(@fiber) if @alarms.remove(alarm) && @alarms.empty? && @fiber
+        @scheduler.unpark(@fiber) if @heap.remove(alarm) && @heap.empty? && @fiber
       end
 
       # The job that the scheduler runs.
       def call
-        while (alarm = @alarms.first)
-          next if @alarms.ring(now)
+        while (alarm = @heap.first)
+          next if @heap.ring(now)
 
           rest = alarm.time - now
           @scheduler.park(rest) if rest.positive?
@@ -50,7 +50,7 @@ module Heddle
 
       # In a forked child neither the fiber nor the receivers exist.
       def forget_parent
-        @alarms.clear
+        @heap.clear
         @fiber = nil
       end
     end

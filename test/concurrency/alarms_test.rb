@@ -3,15 +3,15 @@
 require_relative "support/loop_helpers"
 require "English"
 
-class ClockTest < Minitest::Test
-  # A clock whose time the test moves on.
-  class StillClock < Heddle::Concurrency::Clock
+class AlarmsTest < Minitest::Test
+  # Alarms whose time the test moves on.
+  class StillAlarms < Heddle::Concurrency::Alarms
     attr_writer :time
 
     def now = @time ||= 0.0
   end
 
-  # As much of a scheduler as the clock needs: runs its fiber by hand.
+  # As much of a scheduler as the alarms need: runs its fiber by hand.
   class Stage
     def spawn(job)
       @fiber = Fiber.new { job.call }
@@ -47,7 +47,7 @@ class ClockTest < Minitest::Test
 
   def setup
     @stage = Stage.new
-    @clock = StillClock.new(@stage)
+    @alarms = StillAlarms.new(@stage)
     @log = []
   end
 
@@ -68,12 +68,12 @@ class ClockTest < Minitest::Test
     first = add(1)
     second = add(2)
     at(0)
-    @clock.remove(first)
-    @clock.remove(first)
+    @alarms.remove(first)
+    @alarms.remove(first)
     at(1.5)
     assert_empty @log
 
-    @clock.remove(second)
+    @alarms.remove(second)
     @stage.run
 
     assert_predicate @stage, :ended?
@@ -92,8 +92,8 @@ class ClockTest < Minitest::Test
 
   def test_thousands_that_come_and_go_leave_no_list_behind
     keep = add(1_000)
-    10_000.times { |i| @clock.remove(add(10 + (i % 13))) }
-    alarms = @clock.instance_variable_get(:@alarms)
+    10_000.times { |i| @alarms.remove(add(10 + (i % 13))) }
+    alarms = @alarms.instance_variable_get(:@heap)
 
     assert_same keep, alarms.first
     alarms.remove(keep)
@@ -101,7 +101,7 @@ class ClockTest < Minitest::Test
   end
 
   def test_of_equal_times_the_first_that_was_added_rings_first
-    %w[a b c].each { |name| @clock.add(1, Target.new(name, @log), :ring) }
+    %w[a b c].each { |name| @alarms.add(1, Target.new(name, @log), :ring) }
     at(1)
 
     assert_equal %w[a b c], @log
@@ -112,7 +112,7 @@ class ClockTest < Minitest::Test
     pid = fork do
       add(2)
       at(3)
-      @clock.remove(parents)
+      @alarms.remove(parents)
       exit!(@log == [2] ? 0 : 1)
     end
     Process.wait(pid)
@@ -124,10 +124,10 @@ class ClockTest < Minitest::Test
 
   private
 
-  def add(seconds) = @clock.add(seconds, Target.new(seconds, @log), :ring)
+  def add(seconds) = @alarms.add(seconds, Target.new(seconds, @log), :ring)
 
   def at(time)
-    @clock.time = time
+    @alarms.time = time
     @stage.run
   end
 end
