@@ -38,12 +38,12 @@ class LayersTest < Minitest::Test
   }.freeze
   # Files beside the folders that belong to one.
   HOMES = { "event_stream" => "http",
-            **%w[callback_report enable handoff stall stalls watch].to_h { |file| [file, "protection"] } }.freeze
+            **%w[callback_report enable handoff stall stalls watch_thread].to_h { |file| [file, "protection"] } }.freeze
   # Files that put the parts together, and helpers of tests.
   PARTS = %w[runtime railtie capybara minitest rspec].freeze
   # What a constant at the top of Heddle belongs to, where that isn't the folder of its name.
   MODULES = { "PubSub" => "pubsub", "Pool" => "concurrency", "EventStream" => "http",
-              **%w[CallbackReport Handoff Stall Stalls Watch].to_h { |name| [name, "protection"] } }.freeze
+              **%w[CallbackReport Handoff Stall Stalls WatchThread].to_h { |name| [name, "protection"] } }.freeze
 
   def test_every_folder_of_the_extension_is_a_room
     folders = Dir.glob("**/*.c", base: "#{ROOT}/ext/heddle").map { |file| File.dirname(file) }.uniq - ["."]

@@ -6,7 +6,7 @@ require "heddle/version"
 
 module Heddle
   autoload :LoadFailure, "heddle/load_failure"
-  autoload :Nearest, "heddle/nearest"
+  autoload :NameSuggestion, "heddle/name_suggestion"
 
   # The command `heddle`.
   #
@@ -104,10 +104,10 @@ module Heddle
 
       def unknown(name)
         if name.start_with?("-")
-          return "there is no flag #{name} without a command#{Nearest.hint(name, ["--help", "--version"])}"
+          return "there is no flag #{name} without a command#{NameSuggestion.hint(name, ["--help", "--version"])}"
         end
 
-        "there is no command #{name}#{Nearest.hint(name, COMMANDS.keys)} `heddle help` lists the commands."
+        "there is no command #{name}#{NameSuggestion.hint(name, COMMANDS.keys)} `heddle help` lists the commands."
       end
 
       # Ruby's message about a failed write ends with the path of its IO.

@@ -13,7 +13,7 @@ module Heddle
       # @param error [Exception]
       # @return [String] one line
       def class_name(error)
-        contain(-> { Visible.line(error.class) }) { "an exception" }
+        contain(-> { PrintableText.line(error.class) }) { "an exception" }
       end
 
       # @param error [Exception]
@@ -23,8 +23,8 @@ module Heddle
       end
 
       # @param error [Exception]
-      # @return [String] class and message; the lines after the first are indented, as {Visible.lines} does it
-      def summary(error, **) = "#{class_name(error)}: #{Visible.lines(message(error), **)}"
+      # @return [String] class and message; the lines after the first are indented, as {PrintableText.lines} does it
+      def summary(error, **) = "#{class_name(error)}: #{PrintableText.lines(message(error), **)}"
 
       # @param error [Exception]
       # @return [Array<String>]
@@ -39,7 +39,7 @@ module Heddle
       def full(error)
         contain(-> { error.full_message(highlight: false) }) do
           first, *rest = Exception.instance_method(:backtrace).bind_call(error)
-          heading = [*first, "#{Visible.lines(message(error))} (#{class_name(error)})"].join(": ")
+          heading = [*first, "#{PrintableText.lines(message(error))} (#{class_name(error)})"].join(": ")
           [heading, *rest.map { |line| "\tfrom #{line}" }].join("\n")
         end
       end

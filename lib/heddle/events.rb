@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/error_text"
-require "heddle/visible"
+require "heddle/printable_text"
 
 module Heddle
   # What Heddle reports to operators. {TABLE} has each event once: its name, level, fields and text. The line of a log
@@ -24,7 +24,9 @@ module Heddle
       def report(name, **fields)
         log = Ractor.current[KEY]
         # Does not use warn, which -W0 would silence.
-        log ? log.event(name, **fields) : $stderr.write("heddle: #{Visible.lines(TABLE.fetch(name).text(fields))}\n")
+        return log.event(name, **fields) if log
+
+        $stderr.write("heddle: #{PrintableText.lines(TABLE.fetch(name).text(fields))}\n")
       end
 
       # While the block runs, this Ractor's events go to a log.

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/protection"
-require "heddle/watch"
+require "heddle/watch_thread"
 
 module Heddle
   # When native code that keeps Ruby's lock blocks a server's loop, nothing can interrupt it. Then a native thread hands
@@ -26,19 +26,19 @@ module Heddle
       # @raise [SystemCallError] when no thread can be started
       # @return [void]
       def enable(after: AFTER)
-        Watch.handoff = after
+        WatchThread.handoff = after
       end
 
       # @return [void]
       def disable
-        Watch.handoff = nil
+        WatchThread.handoff = nil
       end
 
       # @return [Boolean]
-      def enabled? = !Watch.handoff.nil?
+      def enabled? = !WatchThread.handoff.nil?
 
       # @return [Hash] `after`: the argument of {enable}; `reason`: why nothing can be handed off now, or nil
-      def status = { after: Watch.handoff, reason: (reason if enabled?) }
+      def status = { after: WatchThread.handoff, reason: (reason if enabled?) }
 
       private
 

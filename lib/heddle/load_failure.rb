@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/visible"
+require "heddle/printable_text"
 
 module Heddle
   # The message about a library that can't be loaded: a gem that is missing, or whose extension does not fit this Ruby.
@@ -25,7 +25,7 @@ module Heddle
     def message
       return @text if defined?(Native::NotBuiltError) && @error.is_a?(Native::NotBuiltError)
 
-      "#{Visible.lines(@text)}#{" (required at #{place})" if place}\n#{advice}"
+      "#{PrintableText.lines(@text)}#{" (required at #{place})" if place}\n#{advice}"
     end
 
     private

@@ -2,7 +2,7 @@
 
 require "heddle/protection"
 require "heddle/preemption/signal_handlers"
-require "heddle/watch"
+require "heddle/watch_thread"
 
 module Heddle
   # A fiber that computes in Ruby for longer than its slice gives way to the others of its loop.
@@ -17,20 +17,20 @@ module Heddle
       # @param slice [Numeric] seconds
       # @return [void]
       def enable(slice: SLICE)
-        Watch.slice = slice
+        WatchThread.slice = slice
         prepare
       end
 
       # @return [void]
       def disable
-        Watch.slice = nil
+        WatchThread.slice = nil
       end
 
       # @return [Boolean]
-      def enabled? = !Watch.slice.nil?
+      def enabled? = !WatchThread.slice.nil?
 
       # @return [Hash{Symbol => Object}] `slice` in seconds, nil while it is off
-      def status = { slice: Watch.slice }
+      def status = { slice: WatchThread.slice }
 
       # @api private
       # Called before an application is loaded for which preemption will be enabled: see {SignalHandlers}.

@@ -3,6 +3,7 @@
 require "heddle/autoloads"
 require "heddle/version"
 require "heddle/account"
+require "heddle/request"
 require "heddle/concurrency"
 require "heddle/protection"
 require "heddle/events"
@@ -22,8 +23,8 @@ require "heddle/net"
 #     end
 module Heddle
   Autoloads.add(self, "heddle", %w[
-    adaptations cable callback_report cli databases event_stream handoff live load_failure nearest preemption rails
-    server stall stalls visible watch web_socket working_folder
+    adaptations cable callback_report cli databases event_stream handoff live load_failure name_suggestion preemption
+    printable_text rails server stall stalls watch_thread web_socket working_folder
   ])
   Autoloads.add(self, "heddle/http", %w[client_gone_error])
   Autoloads.add(self, "heddle/concurrency", %w[

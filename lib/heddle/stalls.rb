@@ -3,7 +3,7 @@
 require "heddle/protection"
 require "heddle/scheduler"
 require "heddle/stall"
-require "heddle/watch"
+require "heddle/watch_thread"
 
 module Heddle
   # Reports stalls of a loop. `Heddle.enable :stall_report` switches it on. Each stall is reported in a line, at
@@ -63,19 +63,19 @@ module Heddle
         # @param threshold [Numeric] seconds that anything may keep the loop for
         # @return [void]
         def enable(threshold: THRESHOLD)
-          Watch.threshold = threshold
+          WatchThread.threshold = threshold
         end
 
         # @return [void]
         def disable
-          Watch.threshold = nil
+          WatchThread.threshold = nil
         end
 
         # @return [Boolean]
-        def enabled? = !Watch.threshold.nil?
+        def enabled? = !WatchThread.threshold.nil?
 
         # @return [Hash{Symbol => Object}]
-        def status = { threshold: Watch.threshold, stalls: Stalls.statistics[:count] }
+        def status = { threshold: WatchThread.threshold, stalls: Stalls.statistics[:count] }
       end
       @own_work_until = @since = 0.0
       Protection.register(:stall_report, self)

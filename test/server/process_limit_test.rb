@@ -51,7 +51,7 @@ class ProcessLimitTest < Minitest::Test
       begin
         Heddle.enable :preempt
       rescue SystemCallError => e
-        puts Heddle::Server::ProcessLimit.explain(e), e.cause.inspect, Heddle::Watch.slice.inspect
+        puts Heddle::Server::ProcessLimit.explain(e), e.cause.inspect, Heddle::WatchThread.slice.inspect
       end
     RUBY
 

@@ -74,7 +74,7 @@ module ActionCable
         return if url.nil? || url.empty?
 
         used = ::Heddle::PubSub::Route.backend
-        return if used && used.to_s == ::Heddle::Visible.url(url)
+        return if used && used.to_s == ::Heddle::PrintableText.url(url)
 
         if used || ::Heddle::PubSub::History.open?
           raise ArgumentError, "the url in config/cable.yml differs from the server's: write pubsub \"…\" with the " \

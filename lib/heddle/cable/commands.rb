@@ -41,7 +41,7 @@ module Heddle
             found ||= "the identifier must be an object in JSON that names a channel"
           end
           found ||= mistake_in(object(command["data"])) if command["command"] == "message"
-          found && Visible.line(found[0, SHOWN])
+          found && PrintableText.line(found[0, SHOWN])
         end
 
         private

@@ -68,7 +68,7 @@ module Heddle
       def hint(error)
         return ":" unless error.is_a?(OptionParser::InvalidOption)
 
-        near = Nearest.correct(error.args.first[/\A[^=]+/], parser.top.long.keys.map { |one| "--#{one}" })
+        near = NameSuggestion.correct(error.args.first[/\A[^=]+/], parser.top.long.keys.map { |one| "--#{one}" })
         near ? ". Did you mean #{near}?" : ":"
       end
 

@@ -18,10 +18,10 @@ module Heddle
       rescue Server::ConfigurationError => e
         raise UsageError, e.message
       rescue Server::Control::Client::NotRunningError => e
-        warn "heddle: #{Visible.lines([@mistake, e.message].compact.join("\n"))}"
+        warn "heddle: #{PrintableText.lines([@mistake, e.message].compact.join("\n"))}"
         FAILED
       rescue Server::Control::Client::NoServerError, Server::Control::Client::DeclinedError, Server::BootError => e
-        warn "heddle: #{Visible.lines(e.message)}"
+        warn "heddle: #{PrintableText.lines(e.message)}"
         FAILED
       end
 
@@ -35,7 +35,7 @@ module Heddle
 
       def client = @client ||= Server::Control::Client.new(address)
 
-      def say(text) = @output.puts(Visible.lines(text, indent: ""))
+      def say(text) = @output.puts(PrintableText.lines(text, indent: ""))
 
       def terminal? = @output.respond_to?(:tty?) && @output.tty?
 

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     # `heddle demo`: serves the demo site.
-    class DemoCommand < Serve
+    class DemoCommand < ServingCommand
       private
 
       def command = "demo"

@@ -98,7 +98,7 @@ module Heddle
       end
 
       def unknown(word)
-        "there is no flag #{word}#{Nearest.hint(word, NAMES.keys + HELP)} `heddle help serve` lists the flags."
+        "there is no flag #{word}#{NameSuggestion.hint(word, NAMES.keys + HELP)} `heddle help serve` lists the flags."
       end
     end
   end

@@ -57,7 +57,7 @@ module Heddle
           return Server::OptionPage.new(found).text if found
 
           words = COMMANDS.keys + Options::BY_NAME.keys.map(&:to_s)
-          raise UsageError, "there is no command or option #{name}#{Nearest.hint(name, words)} " \
+          raise UsageError, "there is no command or option #{name}#{NameSuggestion.hint(name, words)} " \
                             "`heddle help` lists the commands."
         end
 

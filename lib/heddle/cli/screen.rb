@@ -29,7 +29,7 @@ module Heddle
       def render(line)
         left = @columns || Float::INFINITY
         Array(line).map do |text, style|
-          text = Visible.line(text)
+          text = PrintableText.line(text)
           part = left.finite? ? text[0, left] : text
           left -= part.length
           @colour && style && !part.empty? ? "\e[#{STYLES.fetch(style)}m#{part}\e[0m" : part

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     # `heddle serve [config.ru]`: serves an application.
-    class ServeCommand < Serve
+    class ServeCommand < ServingCommand
       DEFAULT = "config.ru"
       private_constant :DEFAULT
 

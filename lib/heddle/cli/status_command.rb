@@ -18,7 +18,7 @@ module Heddle
 
       def act
         if @tasks then say(client.tasks)
-        elsif @json then @output.puts(Visible.json(JSON.pretty_generate(client.status)))
+        elsif @json then @output.puts(PrintableText.json(JSON.pretty_generate(client.status)))
         else @output.puts(overview)
         end
         DONE

@@ -63,7 +63,7 @@ module Heddle
       raise ArgumentError, "Heddle::Pool needs a block that makes a resource" unless create
 
       @create, @check, @reset, @close = create, check, reset, close
-      @name = Visible.line(name || "Heddle::Pool of #{Concurrency.place(create)}")
+      @name = PrintableText.line(name || "Heddle::Pool of #{Concurrency.place(create)}")
       @total = max_total
       @limit = limit_for(max, max_auto, name)
       @min = count(:min, min, 0, @limit.max)

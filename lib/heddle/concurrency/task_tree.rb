@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/visible" # not at the first use, which may be in a signal handler, where nothing can be loaded
+require "heddle/printable_text" # not at the first use, which may be in a signal handler, where nothing can be loaded
 
 module Heddle
   # The tasks of one loop as text: names, states, and where each of them waits. See {Heddle.task_tree}.
@@ -52,10 +52,10 @@ module Heddle
 
     def add(out, depth, name, notes, backtrace)
       indent = "  " * depth
-      out << indent << Visible.line(name) << " (" << notes.join(", ") << ")\n"
+      out << indent << PrintableText.line(name) << " (" << notes.join(", ") << ")\n"
       own = backtrace.reject { |line| Concurrency.own_line?(line) }
       own = own.first(@lines) if @lines
-      own.each { |line| out << indent << "    " << Visible.line(line) << "\n" }
+      own.each { |line| out << indent << "    " << PrintableText.line(line) << "\n" }
     end
   end
 end

@@ -58,7 +58,7 @@ module Heddle
         def unique(pools)
           seen = Hash.new(0)
           pools.each do |one|
-            one[:pool] = Visible.line(one[:pool])
+            one[:pool] = PrintableText.line(one[:pool])
             count = seen[one.values_at(:library, :pool)] += 1
             one[:pool] = "#{one[:pool]} (#{count})" if count > 1
           end

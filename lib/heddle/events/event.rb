@@ -36,7 +36,8 @@ module Heddle
         # @return [String]
         def show(value, unit)
           case unit
-          when nil then value.is_a?(Array) ? value.map { |one| Visible.utf8(one) }.join(", ") : Visible.utf8(value)
+          when nil
+            value.is_a?(Array) ? value.map { |one| PrintableText.utf8(one) }.join(", ") : PrintableText.utf8(value)
           when "seconds" then seconds(value)
           when "s" then format("%.2f s", value)
           when "ms" then "#{(value * 1_000).round} ms"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/error"
-require "heddle/nearest"
+require "heddle/name_suggestion"
 require "heddle/options/units"
 
 module Heddle
@@ -123,7 +123,7 @@ module Heddle
       def nearest(read)
         words = [*choices, *none].map(&:to_s)
         wrong = Array(read).find { |word| !words.include?(word) }
-        found = wrong && choices && Nearest.correct(wrong, words)
+        found = wrong && choices && NameSuggestion.correct(wrong, words)
         ". Did you mean #{found}?" if found
       end
 

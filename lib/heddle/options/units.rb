@@ -50,7 +50,7 @@ module Heddle
           when :seconds then "#{value.to_s.delete_suffix(".0")} s"
           when :rate then "#{value} bytes a second"
           when :list then Array(value).join(", ")
-          when :url then Visible.url(value.to_s)
+          when :url then PrintableText.url(value.to_s)
           else value.to_s
           end
         end

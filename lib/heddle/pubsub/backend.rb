@@ -55,7 +55,7 @@ module Heddle
       # @raise [ArgumentError]
       def initialize(url, stored: 10_000)
         @kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
-          raise ArgumentError, "#{Visible.url(url).inspect} is not an address of a backend. Accepted are " \
+          raise ArgumentError, "#{PrintableText.url(url).inspect} is not an address of a backend. Accepted are " \
                                "redis:// and rediss:// for Redis, postgres:// and postgresql:// for PostgreSQL, " \
                                "such as \"redis://localhost:6379/1\" or \"postgres://user@host/database\". Leave " \
                                "the setting out to use this server's memory"
@@ -68,7 +68,7 @@ module Heddle
 
         @url = url.sub(NAMED, '\k<before>').sub(/[?&]\z/, "")
         @stored = stored
-        @to_s = Visible.url(url)
+        @to_s = PrintableText.url(url)
         @lock = Thread::Mutex.new
         @publisher = @follower = nil
       end

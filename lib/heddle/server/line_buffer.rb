@@ -132,7 +132,7 @@ module Heddle
         put(@loss.call(lost, @reason))
       rescue StandardError => e
         @unwritten += number
-        @reason = Visible.line(e.message.sub(/ @ .*/, ""))
+        @reason = PrintableText.line(e.message.sub(/ @ .*/, ""))
       end
 
       # The text may have bytes that are not UTF-8.

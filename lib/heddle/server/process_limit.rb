@@ -43,7 +43,7 @@ module Heddle
       # Not `case`: SystemCallError.=== takes any error with the same number.
       def self.what_was_refused(error)
         if error.is_a?(NoProcessError) then "fork(2)"
-        elsif error.is_a?(Watch::NoThreadError) then "starting the watch thread"
+        elsif error.is_a?(WatchThread::NoThreadError) then "starting the watch thread"
         elsif error.is_a?(ThreadError) && error.message.start_with?(NO_THREAD) then NO_THREAD
         end
       end

@@ -219,7 +219,7 @@ class PubSubRedisConnectionTest < Minitest::Test
 
     assert_equal "redis://127.0.0.1:1/0", backend.to_s
     hidden = ["postgres:///x?password=secret&user=a&sslpassword=secret", "postgres://u:se/cr@et@host/x"].map do |url|
-      Heddle::Visible.url(url)
+      Heddle::PrintableText.url(url)
     end
 
     assert_equal ["postgres:///x?password=…&user=a&sslpassword=…", "postgres://host/x"], hidden

@@ -97,8 +97,8 @@ module Heddle
         def replace(lines, path, numbers, text, why)
           old = lines.to_a[numbers]
           lines.replace(numbers, text)
-          @report.push("#{path}:#{numbers.begin + 1}", *old.map { |line| "  - #{Visible.line(line)}" },
-                       "  + #{Visible.line(text)}", "  #{why}", "")
+          @report.push("#{path}:#{numbers.begin + 1}", *old.map { |line| "  - #{PrintableText.line(line)}" },
+                       "  + #{PrintableText.line(text)}", "  #{why}", "")
         end
 
         def edit_gemfile
@@ -204,7 +204,7 @@ module Heddle
               text = StartCommand.translate(line, bind: (@bind unless development))
               replace(lines, path, index..index, text, "It loads the application once.") if text
             rescue StartCommand::UnknownWordError, PumaTranslation::LeftError => e
-              @report.push("#{path}:#{index + 1} was not changed: #{e.message}.", "  #{Visible.line(line)}", "")
+              @report.push("#{path}:#{index + 1} was not changed: #{e.message}.", "  #{PrintableText.line(line)}", "")
             end
           end
         end

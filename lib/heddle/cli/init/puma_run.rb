@@ -17,7 +17,7 @@ module Heddle
             return "the file ends the program here, with status #{error.status}" if error.is_a?(SystemExit)
 
             # First it is made UTF-8: it may be in any encoding, or in none.
-            text = Visible.lines(ErrorText.message(error))[/\A.*/]
+            text = PrintableText.lines(ErrorText.message(error))[/\A.*/]
             text = text.gsub(/(?:#{PumaRecorder}|#<Class:#<#{PumaRecorder}.*?>>)::/, "")
             "#{ErrorText.class_name(error)}: #{text}"
           end

@@ -234,7 +234,7 @@ module Heddle
 
         # The variable in the condition that Rails writes is the option's own.
         def translate_plugin(call, name)
-          name = Visible.line(name)
+          name = PrintableText.line(name)
           raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
 
           hint = ": run bin/rails tailwindcss:watch in another process, as bin/dev does" if name == "tailwindcss"

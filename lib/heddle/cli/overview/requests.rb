@@ -39,7 +39,7 @@ module Heddle
             timeouts = one[:timeouts].to_i.positive? ? ", #{one[:timeouts]} timeouts" : ""
             total = "; all workers #{one[:size_total]} of #{one[:max_total]}" if one[:max_total]
             "#{index.to_s.rjust(6)}  #{one[:busy]} of #{one[:size]} in use, limit #{one[:limit]}#{total}, " \
-              "#{one[:waiting]} wait#{counted}#{timeouts}  #{Visible.line(one[:pool])} (#{one[:library]})"
+              "#{one[:waiting]} wait#{counted}#{timeouts}  #{PrintableText.line(one[:pool])} (#{one[:library]})"
           end
           List.new("pools", lines)
         end
@@ -67,7 +67,7 @@ module Heddle
             [endpoint.to_s, %i[count seconds].map { |key| found.sum { |_, count| count[key] } }]
           end
           largest = merged.max_by(ENDPOINTS) { |_, (_, seconds)| seconds }
-          lines = largest.map { |endpoint, (count, seconds)| row(count, seconds, Visible.line(endpoint)) }
+          lines = largest.map { |endpoint, (count, seconds)| row(count, seconds, PrintableText.line(endpoint)) }
           List.new("endpoints with the longest stalls since the workers started: stalls, total time", lines)
         end
 
@@ -78,7 +78,7 @@ module Heddle
         end
 
         # A client chooses this text: it is made visible before it is cut, so that the columns after it are in line.
-        def request(text) = Visible.line(text)[0, @room].ljust(@room)
+        def request(text) = PrintableText.line(text)[0, @room].ljust(@room)
 
         def place(places)
           here = "#{Dir.pwd}/"

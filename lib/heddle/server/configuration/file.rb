@@ -88,7 +88,7 @@ module Heddle
           word = name.to_s.delete_suffix("=")
           return problem("#{here}: the configuration file is named by --config or HEDDLE_CONFIG") if word == "config"
 
-          problem("#{here}: there is no option #{word}#{Nearest.hint(word, words)}")
+          problem("#{here}: there is no option #{word}#{NameSuggestion.hint(word, words)}")
         end
 
         private
@@ -107,7 +107,7 @@ module Heddle
         rescue SyntaxError => e
           problem(Syntax.problem(@name, source, e))
         rescue Exception => e
-          message = Visible.line(e.message.lines.first.to_s.chomp).gsub("#{Context}::", "")
+          message = PrintableText.line(e.message.lines.first.to_s.chomp).gsub("#{Context}::", "")
           problem("#{place_of(e.backtrace_locations)}: #{e.class}: #{message}")
         end
 

@@ -139,7 +139,7 @@ module Heddle
             next if known.include?(name) || others.include?(name)
             next if others.any? { |other| other.end_with?("_") && name.start_with?(other) }
 
-            "the environment variable #{name} has no effect#{Nearest.hint(name, known.grep(/\AHEDDLE_/))}"
+            "the environment variable #{name} has no effect#{NameSuggestion.hint(name, known.grep(/\AHEDDLE_/))}"
           end
         end
       end

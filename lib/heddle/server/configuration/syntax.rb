@@ -15,7 +15,7 @@ module Heddle
           return ruby(name, error) unless found
 
           line = found.location.start_line
-          text = Visible.line(source.lines(chomp: true)[line - 1]).strip
+          text = PrintableText.line(source.lines(chomp: true)[line - 1]).strip
           "#{name}:#{line}: syntax error: #{found.message}\n  #{text}"
         rescue LoadError
           ruby(name, error)
@@ -23,7 +23,7 @@ module Heddle
 
         def self.ruby(name, error)
           line = error.message[/:(\d+):/, 1]
-          "#{name}#{":#{line}" if line}: syntax error: #{Visible.line(error.message.lines.first.to_s.chomp)}"
+          "#{name}#{":#{line}" if line}: syntax error: #{PrintableText.line(error.message.lines.first.to_s.chomp)}"
         end
         private_class_method :ruby
       end

@@ -31,7 +31,7 @@ module Heddle
           time = Time.now.utc.strftime("%Y-%m-%dT%H:%M:%S.%LZ")
           values = values.transform_values { |value| clean(value) }
           line = { time:, level: event.level, event: event.name, **values, message: event.text(values) }
-          "#{Visible.json(JSON.generate(line))}\n"
+          "#{PrintableText.json(JSON.generate(line))}\n"
         end
 
         private

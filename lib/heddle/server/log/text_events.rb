@@ -38,17 +38,18 @@ module Heddle
 
         # @return [String]
         def rejected(remote, status, reason)
-          event(Events::TABLE.fetch(:request_rejected), { status:, reason: Visible.line(reason), remote: }.compact)
+          reason = PrintableText.line(reason)
+          event(Events::TABLE.fetch(:request_rejected), { status:, reason:, remote: }.compact)
         end
 
         # @param event [Events::Event]
         # @param values [Hash{Symbol => Object}]
         # @return [String] its text, and the lines of a backtrace
         def event(event, values)
-          lines = values[:backtrace].to_a.map { |line| "    from #{Visible.line(line)}\n" }
+          lines = values[:backtrace].to_a.map { |line| "    from #{PrintableText.line(line)}\n" }
           cause = values[:cause] if values.key?(:backtrace)
-          lines << "    caused by #{Visible.lines(cause, indent: NESTED)}\n" if cause
-          "#{time} #{Visible.lines(event.text(values))}\n#{lines.join}"
+          lines << "    caused by #{PrintableText.lines(cause, indent: NESTED)}\n" if cause
+          "#{time} #{PrintableText.lines(event.text(values))}\n#{lines.join}"
         end
 
         private

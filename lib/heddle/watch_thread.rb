@@ -6,7 +6,7 @@ require "heddle/own_code"
 module Heddle
   # @api private
   # The native thread that samples the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}.
-  module Watch
+  module WatchThread
     # The system has refused the thread.
     class NoThreadError < Errno::EAGAIN
       include Heddle::Error

@@ -4,7 +4,7 @@ module Heddle
   # Finds the right name for a wrong one.
   #
   # @api private
-  module Nearest
+  module NameSuggestion
     class << self
       # @param word [String]
       # @param names [Array<String>]

@@ -6,7 +6,7 @@ module Heddle
   module CLI
     # The base of the serving commands: reads the flags, opens the sockets, prints the address, and reports all mistakes
     # in one message.
-    class Serve
+    class ServingCommand
       # @param arguments [Array<String>] what follows the command's name
       # @param output [IO]
       def initialize(arguments, output)

@@ -6,7 +6,7 @@ module Heddle
   # shown as `\xNN`; Unicode's line ends and changes of direction as `\uNNNN`.
   #
   # @api private
-  module Visible
+  module PrintableText
     # DEL, C1, ends of lines, changes of direction.
     BEYOND_C0 = /[\u007F-\u009F\u2028-\u202E\u2066-\u2069]/
     CONTROL = /[\u0000-\u0008\u000A-\u001F]|#{BEYOND_C0}/
