@@ -36,16 +36,16 @@ struct heddle_connection {
     bool shared;          /* another process has a copy of its descriptor */
     bool event_pending;   /* without epoll: an event is to be delivered in the next tick */
     uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
-    uint8_t late_events;  /* events that are delivered in its turn, with all later events (turns.h) */
+    uint8_t late_events;  /* events that are delivered in its turn, with all later events (io_turns.h) */
     bool secure;          /* its client uses TLS, with this server or with a proxy that says so in its PROXY header */
     uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
-    uint8_t further;     /* its session's work items in addition to the ready one (turn_length.h) */
-    uint8_t turn_left;    /* how many more items its current turn may serve (rounds.h) */
+    uint8_t further;      /* its session's work items in addition to the ready one (work_turn_length.h) */
+    uint8_t turn_left;    /* how many more items its current turn may serve (work_rounds.h) */
     uint8_t turn;         /* the heddle_turn of the queue in which it waits */
     uint16_t address_bucket; /* the index of its address's record + 1, see heddle_address_count; 0: it is not counted */
     _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not read yet, or unknown */
     uint32_t round;       /* the round in which an item of it was last served */
-    heddle_link turn_link;      /* in its address's list of handshakes, or in a queue of turns.h */
+    heddle_link turn_link;      /* in its address's list of handshakes, or in a queue of io_turns.h */
     heddle_link watch_link;     /* in the list of connections with watch_events, or handed off by the watch thread */
     heddle_link unsent_link;    /* in the list of connections with unsent output */
     heddle_due due;             /* the time limit of the current step of its protocol */

@@ -27,7 +27,7 @@ enum {
     HEDDLE_OUTPUT_FULL = 262144, /* a writer waits from this size on … */
     HEDDLE_OUTPUT_LOW = 65536,   /* … until the queue is down to this size */
     HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output of this size is sent at once */
-    HEDDLE_OUTPUT_PART = 262144, /* bytes that are sent before other connections get their turn (turns.h) */
+    HEDDLE_OUTPUT_PART = 262144, /* bytes that are sent before other connections get their turn (io_turns.h) */
 };
 
 /* Copies the bytes. Without memory returns false and adds nothing. */

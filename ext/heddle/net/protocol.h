@@ -34,7 +34,7 @@ struct heddle_protocol {
      */
     HEDDLE_LAST_USE void (*handle_event)(heddle_connection *connection, uint8_t ready);
     /*
-     * Called for the connection's turn to read or to send (turns.h). NULL if this protocol has no turns: then all of
+     * Called for the connection's turn to read or to send (io_turns.h). NULL if this protocol has no turns: then all of
      * its output is sent at once.
      */
     HEDDLE_LAST_USE void (*take_turn)(heddle_connection *connection);

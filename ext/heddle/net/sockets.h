@@ -11,12 +11,12 @@
 #include "net/handoff.h"
 #include "net/listener.h"
 #include "net/handshake.h"
-#include "net/turns.h"
+#include "net/io_turns.h"
 #include "net/reserve.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
 #include "net/recall.h"
-#include "net/rounds.h"
+#include "net/work_rounds.h"
 #include "net/runner_pool.h"
 #include "net/event_set.h"
 #include "net/tls.h"
@@ -125,7 +125,7 @@ static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets
 
 uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connection *connection);
 /*
- * Delivers an event of the set; a hang-up is delivered in the connection's turn (turns.h). May be called in a
+ * Delivers an event of the set; a hang-up is delivered in the connection's turn (io_turns.h). May be called in a
  * selector's callback.
  */
 HEDDLE_LAST_USE void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *connection,

@@ -4,7 +4,7 @@
 #include "http/push/session.h"
 
 enum {
-    READS = 2, /* after this many full reads of the scratch buffer the socket waits for its turn (turns.h) */
+    READS = 2, /* after this many full reads of the scratch buffer the socket waits for its turn (io_turns.h) */
 };
 
 /* -- input --------------------------------------------------------------------------------------------------------- */

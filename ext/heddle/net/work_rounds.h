@@ -3,7 +3,7 @@
 /*
  * Fairness between connections with many work items (HTTP/2, pipelining) and those with one. In a round each connection
  * has one turn. All turns have the same length: the smallest number of items that a connection had ready lately
- * (turn_length.h).
+ * (work_turn_length.h).
  *
  * A round ends when a connection that has sent its next request begins its second turn, or when a connection that came
  * after an item was deferred begins its first turn. A connection with more items ready could have a turn in every tick,
@@ -12,7 +12,7 @@
  */
 
 #include "net/ready_list.h"
-#include "net/turn_length.h"
+#include "net/work_turn_length.h"
 
 /* A turn of several items ends early after this time, ns: if requests are slow, a turn has one or two of them. */
 #define HEDDLE_TURN_TIME INT64_C(200000)

@@ -1,4 +1,4 @@
-#include "net/turns.h"
+#include "net/io_turns.h"
 
 #include "net/sockets.h"
 

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "net/turn_length.h"
+#include "net/work_turn_length.h"
 
 static heddle_turn_length length;
 static int64_t now;
