@@ -16,7 +16,7 @@
 #include "http/rejection_reason.h"
 #include "http/response_head_writer.h"
 #include "net/fate.h"
-#include "net/work.h"
+#include "net/work_item.h"
 #include "scheduler/account.h"
 
 typedef struct heddle_exchange heddle_exchange;

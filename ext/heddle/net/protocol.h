@@ -7,7 +7,7 @@
 
 #include "net/connection.h"
 #include "net/fate.h"
-#include "net/work.h"
+#include "net/work_item.h"
 
 enum {
     HEDDLE_INPUT_PIECES = 3,

@@ -5,7 +5,7 @@
  * lets the watch thread read the list, for microseconds and only while the loop is blocked.
  */
 
-#include "net/work.h"
+#include "net/work_item.h"
 
 #include <sched.h>
 

@@ -3,7 +3,7 @@
 /* A pooled fiber that serves one work item after another. */
 
 #include "net/runner_pool.h"
-#include "net/work.h"
+#include "net/work_item.h"
 
 struct heddle_runner {
     heddle_sockets *sockets;

@@ -4,7 +4,7 @@
  * unsent output, of which there are few.
  */
 
-#include "net/majority.h"
+#include "net/majority_address.h"
 #include "net/sockets.h"
 
 #include <sys/ioctl.h>

@@ -283,7 +283,7 @@ static void continue_posted(void *owner)
 
 void heddle_sockets_schedule_resume(heddle_sockets *sockets)
 {
-    heddle_recall_post(sockets->message, &sockets->loop->inbox);
+    heddle_next_tick_call_post(sockets->message, &sockets->loop->inbox);
 }
 
 /* In a forked child the connections are the parent's, and its fibers are gone. */
@@ -350,7 +350,7 @@ void heddle_sockets_check(heddle_sockets *sockets)
     if (sockets->opened)
         return;
     if (!sockets->message)
-        sockets->message = heddle_recall_new(continue_posted, sockets);
+        sockets->message = heddle_next_tick_call_new(continue_posted, sockets);
     int result = sockets->message ? 0 : -ENOMEM;
     if (result == 0 && !sockets->scratch)
         result = (sockets->scratch = malloc(HEDDLE_SCRATCH)) ? 0 : -ENOMEM;
@@ -386,7 +386,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
     }
     if (sockets->opened)
         sockets->set.operations->close(&sockets->set);
-    heddle_recall_drop(&sockets->message);
+    heddle_next_tick_call_drop(&sockets->message);
     remove_timer(sockets, &sockets->back_off);
     remove_timer(sockets, &sockets->deadline_timer);
     remove_timer(sockets, &sockets->runners.trim);

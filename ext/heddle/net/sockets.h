@@ -7,15 +7,15 @@
 #include "net/connection.h"
 #include "net/fate.h"
 #include "net/fork_guard.h"
-#include "net/gate.h"
+#include "net/request_gate.h"
 #include "net/handoff.h"
 #include "net/listener.h"
 #include "net/handshake.h"
 #include "net/io_turns.h"
-#include "net/reserve.h"
+#include "net/reserve_worker.h"
 #include "net/protocol.h"
 #include "net/ready_list.h"
-#include "net/recall.h"
+#include "net/next_tick_call.h"
 #include "net/work_rounds.h"
 #include "net/runner_pool.h"
 #include "net/event_set.h"
@@ -41,7 +41,7 @@ struct heddle_sockets {
     heddle_event_set set;
     heddle_fork_guard fork_guard;
     /* makes the loop continue in its next tick; allocated early, so that posting can't fail */
-    heddle_recall *message;
+    heddle_next_tick_call *message;
     bool opened, closed;
     bool abandoned; /* this is a forked child, and the connections are its parent's */
     bool draining;  /* connections that become idle are closed */

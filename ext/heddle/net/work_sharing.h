@@ -9,7 +9,7 @@
  */
 
 #include "net/connection.h"
-#include "net/work.h"
+#include "net/work_item.h"
 
 /* How long a loop has to be awake before it shares, and how long it waits until it shares again, ns. */
 #define HEDDLE_WORK_SHARING_AFTER INT64_C(4000000)

@@ -19,7 +19,7 @@ static void call_fn(void *owner)
 
 void heddle_fanout_wait_call_again(heddle_fanout_wait *wait)
 {
-    heddle_recall_post(wait->message, &wait->loop->inbox);
+    heddle_next_tick_call_post(wait->message, &wait->loop->inbox);
 }
 
 static void abandon_in_child(heddle_fork_guard *guard)
@@ -77,7 +77,7 @@ int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wak
 {
     wait->loop = loop;
     wait->fn = fn;
-    wait->message = heddle_recall_new(call_fn, wait);
+    wait->message = heddle_next_tick_call_new(call_fn, wait);
     if (!wait->message)
         return -ENOMEM;
     wait->guard.in_child = abandon_in_child;
@@ -103,5 +103,5 @@ void heddle_fanout_wait_abandon(heddle_fanout_wait *wait)
     if (wait->epoll_fd >= 0)
         close(wait->epoll_fd);
     wait->epoll_fd = -1;
-    heddle_recall_drop(&wait->message);
+    heddle_next_tick_call_drop(&wait->message);
 }

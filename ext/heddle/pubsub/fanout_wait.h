@@ -6,7 +6,7 @@
  */
 
 #include "net/fork_guard.h"
-#include "net/recall.h"
+#include "net/next_tick_call.h"
 #include "scheduler/loop.h"
 
 typedef struct heddle_fanout_wait heddle_fanout_wait;
@@ -18,7 +18,7 @@ struct heddle_fanout_wait {
     heddle_fork_guard guard;
     heddle_loop *loop;
     heddle_fanout_wait_fn *fn;
-    heddle_recall *message; /* makes the loop call `fn` in its next tick */
+    heddle_next_tick_call *message; /* makes the loop call `fn` in its next tick */
     int epoll_fd;   /* -1: closed */
     bool abandoned; /* this is a forked child, and the record belongs to the parent */
 };

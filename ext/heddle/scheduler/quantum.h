@@ -15,7 +15,7 @@
 
 typedef struct {
     unsigned request; /* the number of the current request */
-    bool counts;      /* it has begun and not ended, and is of a kind that waits at the gate (net/gate.h) */
+    bool counts;      /* it has begun and not ended, and is of a kind that waits at the gate (net/request_gate.h) */
     int64_t used;     /* CPU time, ns */
 } heddle_quantum;
 

@@ -3,10 +3,10 @@
 module Heddle
   class Server
     # Limits the number of requests that run, by samples of memory and pools. At first there is no limit: only the gate
-    # (ext/heddle/net/gate.h) decides when the next request begins. While memory is short, the limit is repeatedly set
-    # to a share of the running requests. When memory is sufficient again and requests wait, it grows; when no request
-    # has waited for a while, it is lifted. When most requests wait for a pool, more running requests would not help.
-    # Then the limit is twice the number of the requests that don't wait for it.
+    # (ext/heddle/net/request_gate.h) decides when the next request begins. While memory is short, the limit is
+    # repeatedly set to a share of the running requests. When memory is sufficient again and requests wait, it grows;
+    # when no request has waited for a while, it is lifted. When most requests wait for a pool, more running requests
+    # would not help. Then the limit is twice the number of the requests that don't wait for it.
     #
     # It uses neither a clock nor sockets.
     class AdmissionPolicy

@@ -2,7 +2,7 @@
 
 #include "http/body_rules.h"
 #include "http/push/session.h"
-#include "net/majority.h"
+#include "net/majority_address.h"
 
 #include <ruby/encoding.h>
 

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "net/gate.h"
+#include "net/request_gate.h"
 #include "scheduler/quantum.h"
 
 /* One tick: what happens to the begun requests in it, and whether the gate lets the next one begin after it. */

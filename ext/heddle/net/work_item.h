@@ -18,7 +18,7 @@ typedef struct heddle_work heddle_work;
 
 /* All operations but `label` run in the loop, with the GVL. Only `object` and `serve` may raise. */
 typedef struct {
-    bool waits_at_gate; /* the item begins only while the gate is open (gate.h); other items begin at once */
+    bool waits_at_gate; /* the item begins only while the gate is open (request_gate.h); other items begin at once */
     /* Called in the item's runner: returns the argument for the block of the Sockets. May raise. */
     VALUE (*object)(heddle_work *work);
     /* Called in the runner: serves the item instead of the block. May raise. If NULL, the block serves the item. */

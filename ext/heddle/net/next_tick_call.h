@@ -1,0 +1,50 @@
+#pragma once
+
+/*
+ * Makes a loop call a function in its next tick. The record is not embedded in its owner, who may be freed before the
+ * loop has opened the message.
+ */
+
+#include "scheduler/inbox.h"
+
+typedef struct {
+    heddle_loop_message base;
+    void (*fn)(void *owner);
+    void *owner;         /* NULL: freed meanwhile */
+    _Atomic bool posted; /* set by the loop itself, or by the watch thread */
+} heddle_next_tick_call;
+
+static inline void heddle_next_tick_call_open(heddle_loop_message *message)
+{
+    heddle_next_tick_call *call = (heddle_next_tick_call *)message;
+    call->posted = false;
+    if (call->owner)
+        call->fn(call->owner); /* may free the owner, and so the record */
+    else
+        free(call);
+}
+
+/* Returns NULL without memory. */
+static inline heddle_next_tick_call *heddle_next_tick_call_new(void (*fn)(void *owner), void *owner)
+{
+    heddle_next_tick_call *call = malloc(sizeof(*call));
+    if (call)
+        *call = (heddle_next_tick_call){.base.open = heddle_next_tick_call_open, .fn = fn, .owner = owner};
+    return call;
+}
+
+static inline void heddle_next_tick_call_post(heddle_next_tick_call *call, heddle_inbox *inbox)
+{
+    if (!atomic_exchange(&call->posted, true))
+        heddle_inbox_post(inbox, &call->base);
+}
+
+/* Called by the owner when it is freed. */
+static inline void heddle_next_tick_call_drop(heddle_next_tick_call **call)
+{
+    if (*call && (*call)->posted)
+        (*call)->owner = NULL; /* heddle_next_tick_call_open frees it */
+    else
+        free(*call);
+    *call = NULL;
+}
