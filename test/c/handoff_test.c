@@ -1,4 +1,4 @@
-/* sources: net/handoff.c net/handoff_messages.c net/ready_list.c net/transport.c net/scoreboard.c net/shared_memory.c watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
+/* sources: net/handoff.c net/handoff_messages.c net/ready_list.c net/transport.c net/scoreboard.c net/shared_memory.c watch/watch.c watch/lost_time.c scheduler/layer_hooks.c */
 /* ruby: headers */
 #include "check.h"
 #include "net/sockets.h"

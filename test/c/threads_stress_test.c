@@ -1,4 +1,4 @@
-/* sources: offload/threads.c offload/thread_calls.c offload/thread_delay.c offload/thread_times.c watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
+/* sources: offload/threads.c offload/thread_calls.c offload/thread_delay.c offload/thread_times.c watch/watch.c watch/lost_time.c scheduler/layer_hooks.c */
 #include "check.h"
 
 #include "offload/threads.h"

@@ -1,4 +1,4 @@
-/* sources: watch/watch.c watch/lost_time.c scheduler/loop_hooks.c */
+/* sources: watch/watch.c watch/lost_time.c scheduler/layer_hooks.c */
 /* wrap: clock_gettime nanosleep pread read */
 #include "check.h"
 #include "watch/watch.h"

@@ -2,7 +2,7 @@
 
 #include "scheduler/early_unblock.h"
 #include "scheduler/frame_names.h"
-#include "scheduler/hooks.h"
+#include "scheduler/ruby_hooks.h"
 #include "scheduler/loop.h"
 #include "scheduler/wait_in_place.h"
 

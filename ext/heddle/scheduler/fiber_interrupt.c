@@ -1,6 +1,6 @@
 #include "scheduler/fiber_interrupt.h"
 
-#include "scheduler/hooks.h"
+#include "scheduler/ruby_hooks.h"
 #include "scheduler/take_errinfo.h"
 
 static VALUE copy_frozen(VALUE exception)

@@ -1,6 +1,6 @@
 /* The hooks io_wait, io_select and io_close. */
 
-#include "scheduler/hooks.h"
+#include "scheduler/ruby_hooks.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/wait_in_place.h"
 

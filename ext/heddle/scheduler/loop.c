@@ -1,4 +1,4 @@
-/* The life of a loop, in this process and in forked children. Its ticks are in ticks.c. */
+/* The life of a loop, in this process and in forked children. Its ticks are in loop_tick.c. */
 
 #include "scheduler/loop.h"
 

@@ -13,7 +13,7 @@
 #include "scheduler/token_ring.h"
 #include "selector/selector.h"
 #include "scheduler/heartbeat.h"
-#include "scheduler/loop_hooks.h"
+#include "scheduler/layer_hooks.h"
 #include "scheduler/loop_states.h"
 #include "scheduler/fiber.h"
 

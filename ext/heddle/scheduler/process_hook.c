@@ -1,6 +1,6 @@
 /* The hook process_wait. It waits for one child's end by pidfd, and for others in a thread. */
 
-#include "scheduler/hooks.h"
+#include "scheduler/ruby_hooks.h"
 #include "scheduler/wait_in_place.h"
 
 #include <sys/wait.h>

@@ -4,7 +4,7 @@
 #include "scheduler/account_ruby.h"
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/guard_pages_ruby.h"
-#include "scheduler/hooks.h"
+#include "scheduler/ruby_hooks.h"
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 

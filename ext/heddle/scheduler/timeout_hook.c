@@ -1,6 +1,6 @@
 /* The hook timeout_after, which Timeout.timeout calls. (Heddle.timeout uses a deadline of lib/heddle/concurrency.) */
 
-#include "scheduler/hooks.h"
+#include "scheduler/ruby_hooks.h"
 #include "scheduler/interrupt_masks.h"
 #include "scheduler/loop.h"
 #include "selector/list.h"

@@ -1,7 +1,7 @@
 /* The hooks io_read, io_write, io_pread, io_pwrite: try the system call first, and wait only after EAGAIN. */
 
 #include "scheduler/frame_names.h"
-#include "scheduler/hooks.h"
+#include "scheduler/ruby_hooks.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/wait_in_place.h"
 

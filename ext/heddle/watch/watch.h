@@ -7,7 +7,7 @@
  */
 
 #include "scheduler/heartbeat.h"
-#include "scheduler/loop_hooks.h"
+#include "scheduler/layer_hooks.h"
 
 enum {
     HEDDLE_WATCH_PREEMPT = 1,

@@ -45,9 +45,9 @@ typedef struct {
     /* -- offload -- */
     /* Returns the number of threads for native calls if all of them are idle, or -1 if some run a call. */
     long (*count_idle_threads)(void);
-} heddle_loop_hooks;
+} heddle_layer_hooks;
 
-extern heddle_loop_hooks heddle_hooks;
+extern heddle_layer_hooks heddle_hooks;
 
 /* Variables that the loop reads in each tick. Written by the layers above, with the GVL (except the first one). */
 /* the watch thread sleeps: a loop that stops being idle wakes it, after it has written its heartbeat */
