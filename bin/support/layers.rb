@@ -7,12 +7,13 @@ module Layers
   HTTP = ["http", "http/body", "pubsub", "net", *BASE].freeze
 
   ROOMS = {
+    "native_code" => %w[],
     "selector" => %w[],
-    "scheduler" => %w[selector],
-    "watch" => BASE,
-    "offload" => BASE,
+    "scheduler" => %w[native_code selector],
+    "watch" => ["native_code", *BASE],
+    "offload" => ["native_code", *BASE],
     "preempt" => ["watch", *BASE],
-    "processes" => %w[offload scheduler],
+    "processes" => %w[offload scheduler native_code],
     "concurrency" => BASE,
     "net" => ["watch", *BASE],
     "pubsub" => ["net", *BASE],

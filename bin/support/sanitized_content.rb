@@ -15,6 +15,7 @@ class SanitizedContent
     "cable" => %w[test/server/web_socket],
     "concurrency" => %w[test/concurrency/],
     "http" => %w[test/http/ test/server/ test/rack/],
+    "native_code" => %w[test/offload/ test/preemption/],
     "net" => %w[test/net/ test/http/ test/server/ test/rack/],
     "offload" => %w[test/offload/],
     "preempt" => %w[test/preemption/],

@@ -5,7 +5,7 @@
 #include "http/http.h"
 #include "net/net.h"
 #include "preempt/preempt.h"
-#include "scheduler/callbacks.h"
+#include "scheduler/native_callbacks.h"
 
 RUBY_FUNC_EXPORTED void Init_heddle(void)
 {
@@ -13,7 +13,7 @@ RUBY_FUNC_EXPORTED void Init_heddle(void)
     VALUE heddle = rb_define_module("Heddle");
     Init_heddle_selector(heddle);
     Init_heddle_scheduler(heddle);
-    Init_heddle_callbacks(heddle);
+    Init_heddle_native_callbacks(heddle);
     Init_heddle_callback_report(heddle);
     Init_heddle_offload(heddle);
     Init_heddle_preempt(heddle);

@@ -1,4 +1,4 @@
-/* sources: scheduler/guard_pages.c scheduler/import_table.c scheduler/elf_object.c */
+/* sources: scheduler/guard_pages.c native_code/import_table.c native_code/elf_object.c */
 /* link: -rdynamic -Wl,-z,lazy */
 #include "check.h"
 

@@ -1,9 +1,9 @@
-/* sources: scheduler/import_table.c scheduler/elf_object.c */
+/* sources: native_code/import_table.c native_code/elf_object.c */
 /* link: -rdynamic -Wl,-z,lazy */
 /* wrap: mprotect */
 #include "check.h"
 
-#include "scheduler/import_table.h"
+#include "native_code/import_table.h"
 
 #include <dlfcn.h>
 #include <signal.h>

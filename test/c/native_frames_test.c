@@ -1,10 +1,10 @@
-/* sources: scheduler/code_map.c scheduler/elf_object.c scheduler/stack_walk.c scheduler/unwind_rules.c scheduler/native_frames.c */
+/* sources: native_code/code_map.c native_code/elf_object.c native_code/stack_walk.c native_code/unwind_rules.c native_code/native_frames.c */
 /* wrap: heddle_stack_walk */
 /* link: -ldl */
 #include "check.h"
 
-#include "scheduler/native_frames.h"
-#include "scheduler/stack_walk.h"
+#include "native_code/native_frames.h"
+#include "native_code/stack_walk.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>

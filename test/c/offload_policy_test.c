@@ -1,4 +1,4 @@
-/* sources: offload/policy.c offload/library_judge.c scheduler/elf_object.c offload/neutral_functions.c */
+/* sources: offload/policy.c offload/library_judge.c native_code/elf_object.c offload/neutral_functions.c */
 #include "check.h"
 
 #include "offload/library_judge.h"

@@ -1,7 +1,7 @@
 #include "offload/imports.h"
 
 #include "offload/descriptors.h"
-#include "scheduler/import_table.h"
+#include "native_code/import_table.h"
 #include "offload/io_calls.h"
 #include "offload/libc_hooks.h"
 #include "offload/policy.h"

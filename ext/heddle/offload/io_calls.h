@@ -6,7 +6,7 @@
  * is switched on, a trial call of File#flock must arrive with the expected arguments.
  */
 
-#include "scheduler/import_table.h"
+#include "native_code/import_table.h"
 
 #include <ruby.h>
 

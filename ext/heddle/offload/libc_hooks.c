@@ -2,7 +2,7 @@
 
 #include "offload/call.h"
 #include "offload/caller.h"
-#include "scheduler/import_table.h"
+#include "native_code/import_table.h"
 #include "offload/policy.h"
 #include "offload/replacements.h"
 

@@ -12,7 +12,7 @@
  * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
  */
 
-#include "scheduler/elf_object.h"
+#include "native_code/elf_object.h"
 
 enum { HEDDLE_JUDGEMENT_REASON = 192 };
 

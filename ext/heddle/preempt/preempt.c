@@ -1,7 +1,7 @@
 #include "preempt/preempt.h"
 
 #include "binding.h"
-#include "scheduler/callbacks.h"
+#include "scheduler/native_callbacks.h"
 #include "scheduler/frame_names.h"
 #include "scheduler/recorder.h"
 #include "scheduler/take_errinfo.h"
@@ -244,7 +244,7 @@ static int consider_preempting(heddle_loop *loop)
         charge_slice(loop);
         return HEDDLE_LOOK_AFRESH;
     }
-    if (heddle_callbacks_inspect(loop) != HEDDLE_FRAMES_CLEAR)
+    if (heddle_native_callbacks_inspect(loop) != HEDDLE_FRAMES_CLEAR)
         return HEDDLE_LOOK_LATER;
     VALUE kept = Qundef;
     if (!heddle_exception_would_be_raised(loop, &kept))

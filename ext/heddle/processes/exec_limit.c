@@ -1,6 +1,6 @@
 #include "processes/exec_limit.h"
 
-#include "scheduler/import_table.h"
+#include "native_code/import_table.h"
 
 #include <ruby.h>
 #include <ruby/thread.h>

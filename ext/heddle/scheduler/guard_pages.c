@@ -1,7 +1,7 @@
 #include "guard_pages.h"
 
 #include "decimal.h"
-#include "scheduler/import_table.h"
+#include "native_code/import_table.h"
 
 static const char NOT_TRIED[] = "not tried yet";
 static _Atomic(const char *) status = NOT_TRIED;

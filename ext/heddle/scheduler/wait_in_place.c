@@ -1,6 +1,6 @@
 #include "scheduler/wait_in_place.h"
 
-#include "scheduler/callbacks.h"
+#include "scheduler/native_callbacks.h"
 #include "scheduler/fiber_interrupt.h"
 
 #include <ruby/thread.h>
@@ -16,7 +16,7 @@ static void note_callback(heddle_loop *loop, const heddle_native_frame *frame)
 bool heddle_must_wait_in_place(heddle_loop *loop)
 {
     heddle_native_frame frame;
-    if (!heddle_callbacks_pinned(loop, &frame))
+    if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
     note_callback(loop, &frame);
     return true;
@@ -25,7 +25,7 @@ bool heddle_must_wait_in_place(heddle_loop *loop)
 bool heddle_must_call_in_place(heddle_loop *loop)
 {
     heddle_native_frame frame;
-    if (!heddle_callbacks_pinned(loop, &frame))
+    if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
     /* The library may have called a function of Heddle that replaces Ruby's. */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;

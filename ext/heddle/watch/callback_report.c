@@ -4,10 +4,10 @@
 
 #include "binding.h"
 
-#include "scheduler/callbacks.h"
+#include "scheduler/native_callbacks.h"
 #include "scheduler/loop.h"
 #include "scheduler/own_code.h"
-#include "scheduler/stack_walk.h"
+#include "native_code/stack_walk.h"
 
 #include <dlfcn.h>
 #include <ruby/debug.h>

@@ -1,6 +1,6 @@
-#include "scheduler/stack_walk.h"
+#include "native_code/stack_walk.h"
 
-#include "scheduler/unwind_rules.h"
+#include "native_code/unwind_rules.h"
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 

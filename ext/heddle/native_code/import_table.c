@@ -1,4 +1,4 @@
-#include "scheduler/import_table.h"
+#include "native_code/import_table.h"
 
 #ifdef HEDDLE_ELF_OBJECTS
 

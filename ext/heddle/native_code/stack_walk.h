@@ -6,7 +6,7 @@
  * trampolines, and just-in-time compiled code, whose frames are few words.
  */
 
-#include "scheduler/code_map.h"
+#include "native_code/code_map.h"
 
 typedef struct {
     uintptr_t function;            /* the start of the frame's function */

@@ -10,7 +10,7 @@
  * may be left over from a call that has returned.
  */
 
-#include "scheduler/code_map.h"
+#include "native_code/code_map.h"
 
 typedef enum {
     HEDDLE_FRAMES_CLEAR,   /* no such function waits */

@@ -3,7 +3,7 @@
 /* Finds out whether a C function of an extension has called back into the Ruby code that is about to switch fibers. */
 
 #include "scheduler/loop.h"
-#include "scheduler/native_frames.h"
+#include "native_code/native_frames.h"
 
 /* No fiber is preempted while code of these kinds is on its stack. */
 enum { HEDDLE_CODE_UNSWITCHABLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
@@ -12,12 +12,12 @@ enum { HEDDLE_CODE_UNSWITCHABLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRAN
 uintptr_t heddle_stack_base(void);
 
 /* Does unswitchable code wait in the calling fiber of this loop, or in a fiber that has resumed it? */
-heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop);
+heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop);
 
 /*
  * May the calling fiber's stack contain a function of a library that is listed as not re-entrant? While no such library
  * is loaded, the check is one comparison.
  */
-bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found);
+bool heddle_native_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found);
 
-void Init_heddle_callbacks(VALUE heddle);
+void Init_heddle_native_callbacks(VALUE heddle);

@@ -1,6 +1,6 @@
-#include "scheduler/native_frames.h"
+#include "native_code/native_frames.h"
 
-#include "scheduler/stack_walk.h"
+#include "native_code/stack_walk.h"
 
 enum { WORDS = 16 }; /* compared at a time */
 

@@ -1,8 +1,8 @@
-#include "scheduler/code_map.h"
+#include "native_code/code_map.h"
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
-#include "scheduler/elf_object.h"
+#include "native_code/elf_object.h"
 
 typedef struct {
     uintptr_t start, end;

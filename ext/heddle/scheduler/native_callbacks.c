@@ -1,4 +1,4 @@
-#include "scheduler/callbacks.h"
+#include "scheduler/native_callbacks.h"
 
 #include "binding.h"
 #include "scheduler/wait_in_place.h"
@@ -12,7 +12,7 @@ uintptr_t heddle_stack_base(void)
     return (uintptr_t)(end + length);
 }
 
-heddle_frames_verdict heddle_callbacks_inspect(heddle_loop *loop)
+heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop)
 {
     heddle_native_frame found;
     if (!loop->in_main_ractor || !heddle_code_map_refresh())
@@ -43,7 +43,7 @@ static bool is_any_listed_loaded(void)
     return listed_loaded;
 }
 
-bool heddle_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
+bool heddle_native_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found)
 {
     if (!loop->in_main_ractor || !is_any_listed_loaded())
         return false;
@@ -91,7 +91,7 @@ static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentr
 HEDDLE_DEFINE_METHOD(scheduler_wait_in_place_p, "wait_in_place?",
                      heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse)
 
-void Init_heddle_callbacks(VALUE heddle)
+void Init_heddle_native_callbacks(VALUE heddle)
 {
     heddle_code_map_set_ruby((void *)rb_nogvl);
     features = rb_gv_get("$LOADED_FEATURES");

@@ -1,4 +1,4 @@
-#include "scheduler/elf_object.h"
+#include "native_code/elf_object.h"
 
 const char *heddle_library_file(const char *path)
 {

@@ -6,7 +6,7 @@
  * function's address from dlsym are not affected.
  */
 
-#include "scheduler/elf_object.h"
+#include "native_code/elf_object.h"
 
 typedef struct {
     const char *name; /* the function's name, without a version */

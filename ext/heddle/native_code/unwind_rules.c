@@ -1,4 +1,4 @@
-#include "scheduler/unwind_rules.h"
+#include "native_code/unwind_rules.h"
 
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 

@@ -5,7 +5,7 @@
  * saved. Linux on x86-64 and ARM64.
  */
 
-#include "scheduler/code_map.h"
+#include "native_code/code_map.h"
 
 /* Registers by their numbers in DWARF (System V ABI for AMD64, figure 3.36; DWARF for the Arm 64-bit Architecture). */
 enum {
