@@ -67,9 +67,9 @@ void heddle_engine_count_response(heddle_engine *engine, const heddle_exchange *
     heddle_latency_add(&engine->latency, now - exchange->arrived);
     const char *named = exchange->operations->version; /* "HTTP/2" */
     uint8_t version = named ? (uint8_t)((named[5] - '0') * 10) : 10 + exchange->head.minor;
-    heddle_request_durations_add(&engine->durations, exchange->head.method_id,
-                                 exchange->work.connection->transport.tls != NULL,
-                                 version, status, now - exchange->arrived);
+    heddle_otel_durations_add(&engine->durations, exchange->head.method_id,
+                              exchange->work.connection->transport.tls != NULL, version, status,
+                              now - exchange->arrived);
     if (__builtin_expect(heddle_slowest_concerns(&engine->slowest, now, now - exchange->arrived), 0))
         note_slow(engine, exchange, now, status);
     engine->answers[heddle_status_class(status)]++;

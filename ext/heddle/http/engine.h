@@ -8,9 +8,9 @@
 #include "http/response_head_writer.h"
 #include "http/exchange.h"
 #include "http/endpoint_accounts.h"
-#include "http/latency.h"
+#include "http/latency_histogram.h"
 #include "http/path_options.h"
-#include "http/request_durations.h"
+#include "http/otel_durations.h"
 #include "http/slowest_responses.h"
 #include "http/websocket/engine_state.h"
 #include "net/fate.h"
@@ -58,7 +58,7 @@ struct heddle_engine {
     uint64_t requests, rejected, spooled;
     uint64_t answers[HEDDLE_STATUS_CLASSES]; /* responses of the application, by the first digit of their status */
     uint64_t rejections[HEDDLE_REJECTION_STATUSES]; /* by their status */
-    heddle_request_durations durations;
+    heddle_otel_durations durations;
     heddle_latency latency; /* times from the complete head to the response */
     heddle_slowest slowest; /* the slowest responses */
     /* the time accounts: a histogram for each part, and one for the time that no part explains */

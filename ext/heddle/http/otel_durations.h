@@ -13,14 +13,14 @@ enum {
 };
 
 /* The upper bounds that the conventions advise, in ms. */
-static const uint16_t heddle_duration_bounds[HEDDLE_DURATION_BOUNDS] = {5,   10,  25,  50,   75,   100,  250,
+static const uint16_t heddle_duration_bounds[HEDDLE_DURATION_BOUNDS] = {5,   10,  25,   50,   75,   100,  250,
                                                                         500, 750, 1000, 2500, 5000, 7500, 10000};
 
 typedef struct {
-    uint16_t status; /* 0: unused; in the last series: any status */
-    uint8_t method;  /* heddle_method */
-    uint8_t version; /* of HTTP, times 10 */
-    bool secure;     /* over TLS */
+    uint16_t status;                             /* 0: unused; in the last series: any status */
+    uint8_t method;                              /* heddle_method */
+    uint8_t version;                             /* of HTTP, times 10 */
+    bool secure;                                 /* over TLS */
     uint64_t counts[HEDDLE_DURATION_BOUNDS + 1]; /* the last bucket has no bound */
     uint64_t sum;                                /* ns */
 } heddle_duration_series;
@@ -28,11 +28,10 @@ typedef struct {
 typedef struct {
     /* the last one counts all combinations without a series of their own */
     heddle_duration_series series[HEDDLE_DURATION_SERIES + 1];
-} heddle_request_durations;
+} heddle_otel_durations;
 
-static inline heddle_duration_series *heddle_duration_series_of(heddle_request_durations *durations,
-                                                                heddle_method method, bool secure, uint8_t version,
-                                                                int status)
+static inline heddle_duration_series *heddle_duration_series_of(heddle_otel_durations *durations, heddle_method method,
+                                                                bool secure, uint8_t version, int status)
 {
     uint32_t hash = (uint32_t)status << 16 | (uint32_t)version << 8 | (uint32_t)method << 1 | secure;
     hash = hash * UINT32_C(2654435769) >> 16;
@@ -51,8 +50,8 @@ static inline heddle_duration_series *heddle_duration_series_of(heddle_request_d
     return &durations->series[HEDDLE_DURATION_SERIES];
 }
 
-static inline void heddle_request_durations_add(heddle_request_durations *durations, heddle_method method, bool secure,
-                                                uint8_t version, int status, int64_t ns)
+static inline void heddle_otel_durations_add(heddle_otel_durations *durations, heddle_method method, bool secure,
+                                             uint8_t version, int status, int64_t ns)
 {
     heddle_duration_series *series = heddle_duration_series_of(durations, method, secure, version, status);
     uint64_t taken = ns > 0 ? (uint64_t)ns : 0;

@@ -1,5 +1,5 @@
 #include "check.h"
-#include "http/latency.h"
+#include "http/latency_histogram.h"
 
 /* Every length of time is counted in the bucket that it lies in, and the buckets leave no gap. */
 
