@@ -11,13 +11,13 @@ class StructureTest < Minitest::Test
   MACHINES = {
     "net/owner.h" => /HEDDLE_ASSERT\(heddle_owner_may_change\(/,
     "net/handshake.c" => /HEDDLE_ASSERT\(heddle_handshake_may_enter\(/,
-    "http/h1/states.h" => /HEDDLE_ASSERT\(heddle_h1_may_enter\(/,
+    "http/h1/server/states.h" => /HEDDLE_ASSERT\(heddle_h1_may_enter\(/,
     "http/exchange.h" => /HEDDLE_ASSERT\(heddle_exchange_may_enter\(/,
     "http/h2/session_state.h" => /HEDDLE_ASSERT\(allowed\[session->stage\]/,
     "http/h2/streams.c" => /heddle_h2_transitions\[stream->state\]\[event\];\n *HEDDLE_ASSERT/,
     "http/h2/client/client.h" => /HEDDLE_ASSERT\(heddle_h2_client_may_enter\(/,
     "http/push/session.c" => /HEDDLE_ASSERT\(heddle_push_may_enter\(/,
-    "http/h1/response_reader.c" => /HEDDLE_ASSERT\(transitions\[/,
+    "http/h1/client/response_reader.c" => /HEDDLE_ASSERT\(transitions\[/,
     "scheduler/loop.h" => /HEDDLE_ASSERT\(heddle_loop_may_enter\(/
   }.freeze
   # The one assignment of each is in the function that checks it.

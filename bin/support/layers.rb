@@ -22,10 +22,12 @@ module Layers
     "http" => ["http/body", "http/websocket", "pubsub", "net", *BASE],
     "http/h2" => %w[http selector],
     "http/log" => ["http/websocket", *HTTP],
-    "http/h1" => ["http/h2", *HTTP],
+    "http/h1" => %w[http],
+    "http/h1/server" => ["http/h1", "http/h2", *HTTP],
+    "http/h1/client" => ["http/h1", "http", "net", *BASE],
     "http/h2/server" => ["http/h2", *HTTP],
     "http/h2/client" => ["http/h2", *HTTP],
-    "http/push" => ["http/h1", "http/h2/server", "http/h2", "http/websocket", *HTTP],
+    "http/push" => ["http/h1/server", "http/h2/server", "http/h2", "http/websocket", *HTTP],
     "cable" => ["http/push", "http/websocket", *HTTP],
     "rack" => %w[http net scheduler]
   }.freeze

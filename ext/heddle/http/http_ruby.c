@@ -2,7 +2,7 @@
 #include "http/http.h"
 
 #include "http/body/spool_ruby.h"
-#include "http/h1/exchange.h"
+#include "http/h1/server/exchange.h"
 #include "http/h2/server/server.h"
 #include "http/request_label.h"
 #include "http/push/event_text.h"

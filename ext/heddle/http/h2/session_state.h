@@ -334,7 +334,7 @@ static inline uint64_t heddle_h2_decode_limit(const heddle_h2_limits *limits)
 /* Handles a complete header block. */
 void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size_t size);
 
-/* -- client_session.c ---------------------------------------------------------------------------------------------- */
+/* -- session_client.c ---------------------------------------------------------------------------------------------- */
 
 /* Handles a response's head, or its trailers. */
 void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);

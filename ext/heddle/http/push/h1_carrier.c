@@ -1,6 +1,6 @@
 /* A connection as the carrier of a push session: its protocol after the head of a response over HTTP/1.1. */
 
-#include "http/h1/server.h"
+#include "http/h1/server/server.h"
 #include "http/push/session.h"
 
 enum {

@@ -29,7 +29,7 @@ module Heddle
         BODY_LIMIT = 67_108_864
         # Bytes of a line that {Response#each_line} gives.
         LINE_LIMIT = 16_777_216
-        # Bytes and number of a response's header lines; ext/heddle/http/h2/client_session.c has them, too.
+        # Bytes and number of a response's header lines; ext/heddle/http/h2/session_client.c has them, too.
         HEADER_LIMIT = 65_536
         HEADER_COUNT = 256
         # Interim responses (1xx) before the final one.

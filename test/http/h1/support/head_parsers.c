@@ -3,7 +3,7 @@
  * itself parses the input of connections only.
  */
 
-/* sources: http/head_ruby.c http/h1/request_head.c http/h1/response_head.c http/h1/head.c http/h1/field_lines.c http/fields.c
+/* sources: http/head_ruby.c http/h1/server/request_head.c http/h1/client/response_head.c http/h1/head.c http/h1/field_lines.c http/fields.c
  * http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/text.c
  * http/h1/fault.c http/rejection_reason.c */
 

@@ -1,6 +1,6 @@
 /* The events of HTTP/1.1 connections, and the ends of their exchanges. */
 
-#include "http/h1/states.h"
+#include "http/h1/server/states.h"
 
 #include "http/body_rules.h"
 #include "http/exchange_ruby.h"

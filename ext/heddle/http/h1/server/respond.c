@@ -1,6 +1,6 @@
 /* Sends a complete response over HTTP/1.1, in one write if the kernel takes all of it. */
 
-#include "http/h1/exchange.h"
+#include "http/h1/server/exchange.h"
 #include "http/response_head_ruby.h"
 #include "net/sockets.h"
 

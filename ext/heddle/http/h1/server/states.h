@@ -9,7 +9,7 @@
  *   server.c    events, time limits, and the end of an exchange
  */
 
-#include "http/h1/server.h"
+#include "http/h1/server/server.h"
 #include "net/fate.h"
 #include "selector/assert.h"
 
@@ -55,7 +55,7 @@ typedef enum {
     HEDDLE_H1_ENDED,   /* the session is over: the connection is closing or gone, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
-/* -- h1/session.c -------------------------------------------------------------------------------------------------- */
+/* -- h1/server/session.c ------------------------------------------------------------------------------------------- */
 
 /*
  * Queues the request for a runner; `at_front`: before all others, so that the runner of the previous request takes it.
@@ -72,7 +72,7 @@ HEDDLE_LAST_USE void heddle_h1_linger(heddle_connection *connection);
 HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
                                       const char *retry_after);
 
-/* -- h1/body.c ----------------------------------------------------------------------------------------------------- */
+/* -- h1/server/body.c ---------------------------------------------------------------------------------------------- */
 
 /* Begins the body when the head is complete. `begun`: the client has sent a part of it already. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
@@ -86,7 +86,7 @@ char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
 /* Called when all received bytes of the body are used: sets the deadline for the next bytes. */
 void heddle_h1_await_body(heddle_connection *connection);
 
-/* -- h1/reading.c ----------------------------------------------------------------------------------------------- */
+/* -- h1/server/reading.c ------------------------------------------------------------------------------------------- */
 
 /* Receives bytes and parses them until a request is complete, or until all bytes that have come are parsed. */
 HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);

@@ -1,6 +1,6 @@
 #include "binding.h"
-#include "http/h1/exchange.h"
-#include "http/h1/states.h"
+#include "http/h1/server/exchange.h"
+#include "http/h1/server/states.h"
 
 static VALUE exchange_class;
 

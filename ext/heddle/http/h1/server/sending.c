@@ -1,6 +1,6 @@
 /* Sends the responses over HTTP/1.1 that respond.c can't send: streamed bodies, files, and chunks. */
 
-#include "http/h1/exchange.h"
+#include "http/h1/server/exchange.h"
 
 #include "net/write_all.h"
 #include "net/sockets.h"

@@ -4,7 +4,7 @@
  */
 
 #include "http/body_rules.h"
-#include "http/h1/states.h"
+#include "http/h1/server/states.h"
 
 /* -- time limits -------------------------------------------------------------------------------------------------- */
 

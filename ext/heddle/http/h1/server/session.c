@@ -3,7 +3,7 @@
  * reject a request, linger, close.
  */
 
-#include "http/h1/states.h"
+#include "http/h1/server/states.h"
 
 void heddle_h1_close(heddle_connection *connection)
 {

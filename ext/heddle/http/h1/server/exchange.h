@@ -3,9 +3,9 @@
 /* Heddle::HTTP::H1::Exchange: an exchange over HTTP/1.1. */
 
 #include "http/exchange_ruby.h"
-#include "http/h1/server.h"
+#include "http/h1/server/server.h"
 
-/* -- h1/sending.c -------------------------------------------------------------------------------------------------- */
+/* -- h1/server/sending.c ------------------------------------------------------------------------------------------- */
 
 /* Sends as much as possible now; raises ClientGoneError. */
 void heddle_h1_flush(heddle_connection *connection);
@@ -16,13 +16,13 @@ bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);
 void heddle_h1_write(heddle_exchange_handle *handle, VALUE data);
 void Init_heddle_h1_sending(VALUE exchange_class);
 
-/* -- h1/respond.c -------------------------------------------------------------------------------------------------- */
+/* -- h1/server/respond.c ------------------------------------------------------------------------------------------- */
 
 /* The following are operations of the exchange, too. */
 void heddle_h1_begin_head(heddle_exchange_handle *handle, heddle_head_writer *head);
 bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out,
                              size_t start, VALUE body, size_t size, bool wait);
 
-/* -- h1/exchange.c ------------------------------------------------------------------------------------------------- */
+/* -- h1/server/exchange.c ------------------------------------------------------------------------------------------ */
 
 void Init_heddle_h1_exchange(VALUE h1);

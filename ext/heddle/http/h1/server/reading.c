@@ -1,4 +1,4 @@
-#include "http/h1/states.h"
+#include "http/h1/server/states.h"
 #include "http/h2/frame.h"
 
 /*
@@ -224,7 +224,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     return connection->sockets->scratch;
 }
 
-/* See h1/states.h. Each pass receives some bytes and parses them. */
+/* See h1/server/states.h. Each pass receives some bytes and parses them. */
 void heddle_h1_read_input(heddle_connection *connection)
 {
     for (;;) {
@@ -291,7 +291,7 @@ void heddle_h1_parse_buffered(heddle_connection *connection)
     heddle_h1_read_input(connection);
 }
 
-/* Called when a response is complete, so that the responses of one turn are sent together: see h1/states.h. */
+/* Called when a response is complete, so that the responses of one turn are sent together: see h1/server/states.h. */
 bool heddle_h1_queue_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
