@@ -12,7 +12,7 @@
 #include "http/path_options.h"
 #include "http/otel_durations.h"
 #include "http/slowest_responses.h"
-#include "http/websocket/engine_state.h"
+#include "http/websocket/shared_state.h"
 #include "net/fate.h"
 #include "net/protocol.h"
 #include "net/sockets.h"

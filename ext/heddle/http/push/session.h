@@ -7,13 +7,13 @@
  * is complete: a runner calls the handler, one callback of a session at a time and in order. An event stream that only
  * sends the messages of a topic has no handler.
  *
- *   websockets.c         what the sessions of an engine share
+ *   shared_state.c       what the sessions of an engine share
  *   session.c            its states, and its end
  *   websocket_framing.c  the framing of WebSockets
  *   event_framing.c      the framing of event streams, and event streams without a handler
  *   time_limits.c        the next thing to do, and the end when the server stops
  *   sending.c            writes messages into the carrier's output
- *   pong.c               the answers to pings
+ *   ping_answers.c       the answers to pings
  *   callbacks.c          the callbacks that are due, and the runner that calls them
  *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler sees
  *   session_methods.c    the methods of it that the handler calls
@@ -276,7 +276,7 @@ void heddle_push_end_slow(heddle_push_session *session);
 /* The String in UTF-8; raises ArgumentError if it is not valid text. */
 VALUE heddle_push_text_of(VALUE string);
 
-/* -- pong.c -------------------------------------------------------------------------------------------------------- */
+/* -- ping_answers.c ------------------------------------------------------------------------------------------------ */
 
 /*
  * Answers a ping. While a pong already waits behind much output, only keeps the payload of the latest ping (RFC 6455,
@@ -349,7 +349,7 @@ void heddle_push_drop_client(heddle_push_session *session, bool abandoned);
 VALUE heddle_push_call(heddle_push_session *session, VALUE client, uint8_t callback,
                             heddle_websocket_message *message);
 
-/* -- websockets.c -------------------------------------------------------------------------------------------------- */
+/* -- shared_state.c ------------------------------------------------------------------------------------------------ */
 
 extern const heddle_http_protocol heddle_push_http_protocol;
 

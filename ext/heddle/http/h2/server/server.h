@@ -151,7 +151,7 @@ static inline void heddle_h2_end_call(heddle_h2_server *server)
 HEDDLE_LAST_USE void heddle_h2_read_and_send(heddle_h2_server *server);
 /* Discards input while the client receives the last frame. */
 HEDDLE_LAST_USE void heddle_h2_discard_input(heddle_h2_server *server);
-/* -- h2/server/carrier.c ------------------------------------------------------------------------------------------- */
+/* -- h2/server/exchange_streams.c ---------------------------------------------------------------------------------- */
 
 /* The operations that the session calls for its streams. */
 extern const heddle_h2_operations heddle_h2_carrier_operations;

@@ -1,4 +1,4 @@
-/* sources: http/push/pong.c */
+/* sources: http/push/ping_answers.c */
 /* ruby: headers */
 
 /* Which pings of a client are answered while much output waits for it, and when. */
@@ -19,7 +19,7 @@ static bool works;
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* -- what pong.c calls --------------------------------------------------------------------------------------------- */
+/* -- what ping_answers.c calls ------------------------------------------------------------------------------------- */
 
 size_t heddle_push_pending(const heddle_push_session *socket)
 {
