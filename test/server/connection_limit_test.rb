@@ -200,7 +200,7 @@ class ConnectionLimitTest < Minitest::Test
       assert_match(%r{\AHTTP/1.1 404}, answer_of_new_connection)
       frame = silent.closing
 
-      assert_equal [1013, "others need the connection", true], [frame.code, frame.reason, silent.ended?]
+      assert_equal [1013, "other clients need the connection", true], [frame.code, frame.reason, silent.ended?]
       other.text("still here")
 
       assert_equal "still here", other.message

@@ -89,16 +89,16 @@ const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle
     int64_t length = exchange->head.content_length;
     if ((length > 0 && (uint64_t)length > engine->body_disk_limit) ||
         (spool && spool->size + spool->used > engine->body_disk_limit)) {
-        heddle_reject(rejection, 413, "the body is larger than the %llu bytes that this server keeps for all bodies",
+        heddle_reject(rejection, 413, "the body is larger than the %llu bytes of disk for all request bodies",
                       (unsigned long long)engine->body_disk_limit);
         return NULL;
     }
     if (error == ENOBUFS)
         heddle_reject(rejection, 503,
-                      "the bodies of other requests leave too little of the %llu bytes that the server keeps for all",
+                      "the %llu bytes of disk for all request bodies have no room for this one now",
                       (unsigned long long)engine->body_disk_limit);
     else if (error == EMFILE)
-        heddle_reject(rejection, 503, "the bodies of other requests use all files that this server opens for them");
+        heddle_reject(rejection, 503, "all files for request bodies are in use");
     else
         heddle_reject(rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
     return HEDDLE_RETRY_AFTER;

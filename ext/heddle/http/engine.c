@@ -117,7 +117,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
 {
     static const char *const reasons[] = {
         [HEDDLE_NO_PROXY_HEADER] = "this address expects the header of the PROXY protocol first (proxy_protocol=on)",
-        [HEDDLE_NO_TLS] = "this port speaks TLS, and the request came without: say https:// in place of http://",
+        [HEDDLE_NO_TLS] = "this port expects TLS: use https:// in place of http://",
     };
     protocols[HEDDLE_HTTP_1]->begin_rejecting(connection, 400, reasons[error]);
 }

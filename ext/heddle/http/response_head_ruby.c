@@ -378,7 +378,7 @@ static void check_switch(const heddle_head_writer *head, heddle_buffer *out, siz
         rb_raise(
             invalid_response,
             "the status 101 is not allowed in a response over HTTP/1.0: check SERVER_PROTOCOL before an upgrade");
-    rb_raise(invalid_response, "the status 101 needs a header upgrade with the protocol");
+    rb_raise(invalid_response, "the status 101 needs an upgrade header with the protocol");
 }
 
 static VALUE checked_protocol(VALUE protocol)

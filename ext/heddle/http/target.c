@@ -40,7 +40,7 @@ static int split_path_and_query(heddle_request_head *head, const char *bytes, ui
 static int split_authority_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     if (!heddle_target_authority(head, bytes, head->target) || head->host.size == 0 || head->port.size == 0)
-        return heddle_reject(rejection, BAD_REQUEST, "the target of CONNECT is host:port");
+        return heddle_reject(rejection, BAD_REQUEST, "the target of CONNECT is not host:port");
     head->path = head->target;
     head->query = make_slice(head->target.start + head->target.size, head->target.start + head->target.size);
     return 0;

@@ -132,7 +132,7 @@ class AnswerRulesTest < Minitest::Test
     ["9110, 5.5", 200, { "connection" => "close\r\nx: y" }, /header connection holds CR, LF or NUL/],
     ["9110, 5.5", 200, { "date" => "\r\n" }, /header date holds CR, LF or NUL/],
     ["9110, 5.5", 200, { "upgrade" => "\r\n" }, /header upgrade holds CR, LF or NUL/],
-    ["9110, 7.8", 101, {}, /status 101 needs a header upgrade/],
+    ["9110, 7.8", 101, {}, /status 101 needs an upgrade header/],
     ["9110, 8.6", 200, { "content-length" => "1", "Content-Length" => "2" }, /two different content-lengths/],
     ["9110, 8.6", 200, { "content-length" => %w[1 2] }, /two different content-lengths/],
     ["9110, 8.6", 200, { "content-length" => "1, 1" }, /content-length must be a number, but is "1, 1"/],

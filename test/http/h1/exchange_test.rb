@@ -54,7 +54,7 @@ class H1ExchangeTest < Minitest::Test
     output = serve("GET / HT")
 
     assert_equal [400], statuses(output)
-    assert_equal [[400, "the request ended in its head"]], conversation.rejections
+    assert_equal [[400, "the request ended before its head was complete"]], conversation.rejections
   end
 
   def test_a_refused_client_gets_the_response_before_the_connection_closes

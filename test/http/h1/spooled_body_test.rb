@@ -248,7 +248,7 @@ class H1SpooledBodyTest < Minitest::Test
       answer = other.readpartial(10_000)
 
       assert_match(%r{\AHTTP/1\.1 503 .*\r\nretry-after: 1\r\n}m, answer)
-      assert_includes answer, "the bodies of other requests leave too little of the 400000 bytes"
+      assert_includes answer, "the 400000 bytes of disk for all request bodies have no room"
       other.close
     end
   end

@@ -89,7 +89,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
     if (frame->type == HEDDLE_H2_DATA || frame->type == HEDDLE_H2_HEADERS || frame->type == HEDDLE_H2_CONTINUATION)
         session->payload += frame->length;
     if (session->received / OVERHEAD_RATIO > session->payload + session->limits->overhead)
-        return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little");
+        return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little payload");
     uint64_t allowance = session->limits->updates + A_STREAM * session->opened;
     switch (frame->type) {
     case HEDDLE_H2_DATA:
@@ -166,7 +166,7 @@ static void check_progress(heddle_h2_session *session)
     session->check_at = session->now + session->limits->write_timeout / HEDDLE_H2_PROGRESS_CHECKS;
     if ((heddle_bytes_left(&session->output) > 0 || session->listed_count > 0) &&
         has_stalled(session, &session->progress)) {
-        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the client takes no output");
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the client reads output too slowly");
         return;
     }
     for (uint32_t i = session->stream_count; i > 0 && heddle_h2_is_open(session); i--) {

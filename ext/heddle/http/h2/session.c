@@ -243,7 +243,7 @@ static void take_headers(heddle_h2_session *session, const uint8_t *bytes, uint3
     if (flags & HEDDLE_H2_HAS_PRIORITY)
         before += 5;
     if (before > size) {
-        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "HEADERS without what their flags say");
+        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "HEADERS shorter than their flags require");
         return;
     }
     if (padding > size - before) {
@@ -306,13 +306,13 @@ static bool check_frame(heddle_h2_session *session, const heddle_h2_frame *frame
         return false;
     uint8_t place = frame_rules[frame->type].place;
     if ((place == ON_STREAM && frame->stream == 0) || (place == ON_CONNECTION && frame->stream != 0))
-        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame on a stream where it can't be");
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame on a stream where its type is not allowed");
     if (frame->length >= frame_rules[frame->type].least && frame->length <= frame_rules[frame->type].most)
         return true;
     if (frame_rules[frame->type].stream_error && heddle_h2_stream_state(session, frame->stream) != HEDDLE_H2_IDLE)
         heddle_h2_fail_stream(session, frame->stream, HEDDLE_H2_FRAME_SIZE_ERROR);
     else
-        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame of a size that it can't have");
+        heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame of a size that its type does not allow");
     return false;
 }
 
@@ -333,11 +333,11 @@ static void begin_frame(heddle_h2_session *session)
         begin_continuation(session);
         break;
     case HEDDLE_H2_PUSH_PROMISE:
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "nothing may be pushed here");
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "PUSH_PROMISE is not allowed");
         break;
     case HEDDLE_H2_SETTINGS:
         if (frame->length % HEDDLE_H2_SETTING_SIZE != 0 || (frame->flags & HEDDLE_H2_ACK && frame->length > 0))
-            heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "SETTINGS of a size that they can't have");
+            heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "SETTINGS of an invalid size");
         break;
     case HEDDLE_H2_RST_STREAM:
         session->skipped = judge_stream(session, frame->stream, HEDDLE_H2_GOT_RESET) == HEDDLE_H2_IGNORE;

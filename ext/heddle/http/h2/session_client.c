@@ -168,7 +168,7 @@ static const char *judge_head(heddle_h2_stream *stream, const heddle_h2_block *b
     }
     int64_t length = read_length(stream, block, status, ended);
     if (length < -1)
-        return "the response's content-length contradicts itself, or its end";
+        return "the response's content-length is invalid, or contradicts the end of the stream";
     stream->answered = true;
     stream->body_left = length;
     return NULL;

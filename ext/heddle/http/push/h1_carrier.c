@@ -285,7 +285,7 @@ static void yield_room(heddle_connection *connection)
     heddle_push_session *session = heddle_push_session_of(connection);
     heddle_push_hold(session);
     session->retires = true;
-    heddle_push_fail_session(session, HEDDLE_WEBSOCKET_TRY_AGAIN, "others need the connection");
+    heddle_push_fail_session(session, HEDDLE_WEBSOCKET_TRY_AGAIN, "other clients need the connection");
     heddle_push_stop_carrier(session);
     heddle_push_release_hold(session);
 }

@@ -111,7 +111,7 @@ static heddle_push_form form_named(VALUE name)
     VALUE text = SYMBOL_P(name) ? rb_sym2str(name) : Qnil;
     int form = NIL_P(text) ? -1 : heddle_push_find_form(RSTRING_PTR(text), (size_t)RSTRING_LEN(text));
     if (form < 0)
-        rb_raise(rb_eArgError, "as is %+" PRIsVALUE ", but must be one of :text, :binary, :json", name);
+        rb_raise(rb_eArgError, "as: must be one of :text, :binary, :json, but is %+" PRIsVALUE, name);
     return (heddle_push_form)form;
 }
 
@@ -121,7 +121,7 @@ heddle_slow_policy heddle_push_policy_named(VALUE name)
         if (SYM2ID(name) == slow_ids[i])
             return (heddle_slow_policy)i;
     }
-    rb_raise(rb_eArgError, "slow is %+" PRIsVALUE ", but must be one of :close, :coalesce, :drop", name);
+    rb_raise(rb_eArgError, "slow: must be one of :close, :coalesce, :drop, but is %+" PRIsVALUE, name);
 }
 
 /*

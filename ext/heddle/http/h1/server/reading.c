@@ -191,7 +191,7 @@ static void handle_input_end(heddle_connection *connection)
     if (h1->stage == HEDDLE_H1_BODY)
         reject_truncated(connection, "the request's body ended before it was complete");
     else if (h1->stage != HEDDLE_H1_DISCARD && heddle_h1_has_begun(connection))
-        reject_truncated(connection, "the request ended in its head");
+        reject_truncated(connection, "the request ended before its head was complete");
     else
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_CLOSE);
 }

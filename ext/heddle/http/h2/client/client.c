@@ -229,7 +229,7 @@ static VALUE client_await_room(VALUE object, VALUE deadline)
     VALUE connection = object_of(object)->connection;
     const heddle_tls *tls = heddle_outbound_of(connection)->transport.tls;
     int events = tls && tls->write_wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE;
-    heddle_outbound_await(connection, events, heddle_parse_duration(deadline), "the server took nothing in time");
+    heddle_outbound_await(connection, events, heddle_parse_duration(deadline), "the server read nothing in time");
     return Qnil;
 }
 
