@@ -77,10 +77,10 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
 }
 
 /*
- * `previous_offset` > `seen` looks like a gap, but that is checked only while the topic is in an overrun: then the
- * subscriber gets this message when it catches up. Otherwise it was offered all earlier messages. `previous_offset` may
- * exceed `seen` nevertheless, because it is only an upper bound when the history has forgotten the topic (it remembers
- * one for each KiB of `pubsub_memory`).
+ * While the topic is in an overrun, `previous_offset` > `seen` means a gap: the subscriber gets this message when it
+ * catches up. Outside of an overrun the subscriber was offered all earlier messages, and the comparison means nothing:
+ * `previous_offset` is only an upper bound if the history has forgotten the topic. The history remembers one topic for
+ * each KiB of `pubsub_memory`.
  */
 static void offer_message(heddle_subscriber *subscriber, heddle_message *message)
 {
@@ -94,8 +94,8 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
 
 /*
  * A subscriber's data are spread over several records, each with a pointer to the next (its socket, its output). The
- * records of ten thousand subscribers do not fit into a processor's caches. So they are prefetched step by step, while
- * the subscribers before it get the message.
+ * records of ten thousand subscribers do not fit into a processor's caches. So the records of a subscriber are
+ * prefetched step by step, while the subscribers before it get the message.
  */
 static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *next)
 {
@@ -107,7 +107,7 @@ static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *n
             subscriber->operations->prefetch(subscriber, step == 0);
     }
     /*
-     * Prefetches the third subscriber's record, and the cache line behind it. The subscriber is embedded in a larger
+     * Prefetches the third subscriber's record, and the cache line after it. The subscriber is embedded in a larger
      * record; the operation later reads the members that follow, such as the pointer to the socket.
      */
     heddle_prefetch(next, sizeof(heddle_subscriber) + HEDDLE_CACHE_LINE);

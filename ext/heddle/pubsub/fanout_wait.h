@@ -2,7 +2,7 @@
 
 /*
  * Notifies a loop of new messages. All processes share an eventfd. Each process has it, edge-triggered, in an epoll set
- * of its own, so that no process needs to read it. Without epoll, publishing wakes only the loops of this process.
+ * of its own, so that no process needs to read it. Without epoll, heddle_fanout_wait_open fails.
  */
 
 #include "net/fork_guard.h"

@@ -12,7 +12,7 @@
  *
  * One process at a time writes, under a robust mutex. If a process ends while it holds the mutex, the history has
  * either all of its message or nothing: the words that must change together are first written to a journal, and the
- * next owner of the mutex completes that. An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the
+ * next owner of the mutex applies it. An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the
  * number of bytes written before it. Readers take no lock: a copy is valid if the tail has not passed the record
  * meanwhile. Uses no Ruby.
  */

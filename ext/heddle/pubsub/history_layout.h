@@ -7,7 +7,7 @@
 
 enum {
     HEDDLE_HISTORY_WAYS = 8,    /* topics in a set of the table */
-    HEDDLE_HISTORY_PAGE = 4096, /* bytes of the header, behind which the table of topics begins */
+    HEDDLE_HISTORY_PAGE = 4096, /* bytes of the header, after which the table of topics begins */
 };
 
 #define HEDDLE_HISTORY_MAGIC UINT64_C(0x6865647075623032) /* "hedpub", and a version */
@@ -23,7 +23,7 @@ typedef struct {
 
 typedef struct {
     uint64_t forgotten;  /* the highest offset of topics that were removed from this set */
-    uint64_t generation; /* the time of `forgotten` */
+    uint64_t generation; /* the history's generation in which `forgotten` was set */
     heddle_history_topic ways[HEDDLE_HISTORY_WAYS];
 } heddle_history_topic_set;
 
@@ -96,9 +96,9 @@ void heddle_history_commit(heddle_history *history);
 /* Called with the mutex held. Returns NULL if the topic is unknown. */
 const heddle_history_topic *heddle_history_find_topic(const heddle_history *history, const char *name, size_t size);
 /*
- * Called with the mutex held. Returns an offset after which a topic of this hash that is not in the table has no
+ * Called with the mutex held, for a topic that is not in the table. Returns an offset after which the topic has no
  * message.
  */
 uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size);
-/* Called with the mutex held. Was a topic of this hash's set forgotten that may have had messages since this time? */
+/* Called with the mutex held. Has the topic's set forgotten a topic that may have messages since this time? */
 bool heddle_history_forgot_since(const heddle_history *history, const char *name, size_t size, int64_t time);

@@ -127,8 +127,7 @@ static void check_result(int64_t result, long data_size)
  * call-seq: History.publish(topic, data) -> String
  *
  * Appends a message and returns its position. Raises ArgumentError when it is too large, Errno::ETIMEDOUT when another
- * process holds the history and makes no progress, and Errno::EPERM when the history follows a
- * backend.
+ * process holds the history and makes no progress, and Errno::EPERM when the history follows a backend.
  */
 static VALUE history_publish(VALUE self, VALUE topic, VALUE data)
 {

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Makes a request or a response of a header block: first checks each field alone, then all fields together. */
+/* Makes a request or a response from a header block: first checks each field alone, then all fields together. */
 
 #include "http/control_fields.h"
 #include "http/h2/session_state.h"
@@ -39,6 +39,6 @@ typedef enum {
     HEDDLE_H2_MALFORMED, /* a stream error */
 } heddle_h2_block_result;
 
-/* Makes a request of the fields. `ended`: no body follows. */
+/* Makes a request from the fields. `ended`: no body follows. */
 heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
                                              heddle_rejection *rejection);

@@ -1,8 +1,8 @@
 #include "http/h2/session_state.h"
 
 /*
- * Flow control (RFC 9113, 5.2 and 6.9): the windows of the connection and its streams, and WINDOW_UPDATE. Which
- * received bytes are credited, and when, is decided by session.c (DATA), streams.c (closed streams) and server/body.c.
+ * Flow control (RFC 9113, 5.2 and 6.9): the windows of the connection and its streams, and WINDOW_UPDATE. session.c
+ * (DATA), streams.c (closed streams) and server/body.c decide which received bytes are credited, and when.
  */
 
 static void widen_connection(heddle_h2_session *session, uint32_t increment)

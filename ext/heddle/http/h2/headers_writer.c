@@ -36,7 +36,6 @@ heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, siz
 
 /* -- encoding ------------------------------------------------------------------------------------------------------ */
 
-/* The name must be in lower case. */
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field)
 {
     heddle_h2_workspace *workspace = session->workspace;

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * HPACK (RFC 7541), for servers and clients. Uses no Ruby. A new decoder or encoder is all zero. Then call
- * heddle_hpack_decoder_limit or heddle_hpack_encoder_limit. An empty dynamic table takes no memory.
+ * HPACK (RFC 7541), for servers and clients. Uses no Ruby. heddle_hpack_decoder_start and heddle_hpack_encoder_start
+ * initialize a record. An empty dynamic table takes no memory.
  */
 
 #include "selector/bytes.h"
@@ -42,7 +42,7 @@ typedef struct {
     uint32_t size, limit; /* octets, as counted by RFC 7541, 4.1 */
 } heddle_hpack_table;
 
-/* The entry at this distance from the newest one, which must be less than `count`. */
+/* The entry at this distance from the newest one. The distance must be less than `count`. */
 static inline heddle_hpack_entry *heddle_hpack_table_at(const heddle_hpack_table *table, uint32_t distance)
 {
     return table->entries[(table->newest - distance) & (table->room - 1)];

@@ -11,8 +11,8 @@ enum {
 };
 
 /*
- * Browsers and proxies stay far below these limits, whatever the application does. So only max_streams is an option. A
- * burst is a number of tokens; a third of it is refilled each second.
+ * Browsers and proxies stay far below these limits, whatever the application does. So of HTTP/2's own limits only
+ * max_streams is an option. A burst is a number of tokens; a third of it is refilled each second.
  */
 heddle_h2_limits heddle_h2_default_limits(void)
 {
@@ -158,7 +158,7 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Finds clients that take output too slowly. The number of sent bytes decides, because a client may take a single byte
+ * Finds clients that read output too slowly. The number of sent bytes decides, because a client may read a single byte
  * now and then. A stream that waits for its turn has not stalled: only the limit of the connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)

@@ -37,7 +37,7 @@ typedef struct {
     uint32_t refused_burst;       /* streams beyond max_streams, which are refused; refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
-    uint32_t overhead; /* an eighth of all received bytes may exceed all payload, received and sent, by this number */
+    uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed all payload, received and sent */
     uint32_t control_answers;     /* answers to SETTINGS and PING that were not pulled yet */
     /* WINDOW_UPDATE frames, and as many PRIORITY frames; each stream and each DATA frame sent allows some more */
     uint32_t updates;
@@ -112,7 +112,7 @@ void heddle_h2_workspace_free(heddle_h2_workspace *workspace);
 /* -- connection ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns NULL without memory. Limits, operations and workspace must exist longer than the session. A client's session
+ * Returns NULL without memory. Limits, operations and workspace must outlive the session. A client's session
  * has no time limits: heddle_h2_deadline, heddle_h2_expire and heddle_h2_drain are for servers.
  */
 heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
@@ -180,16 +180,16 @@ heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, siz
 /* Copies a part of the body. Returns how many bytes were taken: the rest may be written after on_window. */
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
- * Sends bytes without a copy. The bytes may be needed longer than the stream and its owner exist. `end_loan` is called
- * with `loan` when they are no longer needed. That may be after heddle_h2_release, and within heddle_h2_session_free.
+ * Sends bytes without a copy. The session may need them longer than the stream and its owner exist. It calls `end_loan`
+ * with `loan` when it no longer needs them: perhaps after heddle_h2_release, or within heddle_h2_session_free.
  * Lent bytes do not reduce the room of other streams. Returns false if the bytes can't be sent.
  */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                     void (*end_loan)(void *loan), void *loan);
 /*
  * Copies all of both pieces. The owner must bound the waiting bytes, which are counted in the stream's `queued`.
- * on_window is called when all bytes were pulled. Returns false, and writes nothing, if the stream takes nothing or
- * there is no memory.
+ * on_window is called when all bytes were pulled. Returns false, and writes nothing, if heddle_h2_may_write is
+ * false or there is no memory.
  */
 bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                            const char *more, size_t more_size);

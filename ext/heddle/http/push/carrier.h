@@ -13,10 +13,7 @@ typedef struct heddle_push_session heddle_push_session;
 
 typedef struct {
     const heddle_exchange_operations *exchanges; /* the operations of the exchanges that this carrier continues */
-    /*
-     * Returns true if the whole request was read and no fiber is writing. Raises ClientGoneError when the client has
-     * left.
-     */
+    /* Was the whole request read, and is no fiber writing? Raises ClientGoneError when the client has left. */
     bool (*is_free)(const heddle_exchange_handle *exchange);
     /*
      * Allocates what the carrier needs in the session. Returns false without memory. NULL if the carrier needs nothing.

@@ -2,7 +2,7 @@
 
 /*
  * The description of a session that another process continues: its protocol's number and a version, one byte each, then
- * fields. The version tells the reader which fields they are. A field is its size (32 bits, of this machine) and its
+ * fields. The version says which fields follow. A field is its size (32 bits, of this machine) and its
  * bytes.
  */
 
@@ -52,7 +52,7 @@ static inline heddle_description_writer heddle_description_begin(char *bytes, si
     return (heddle_description_writer){.bytes = bytes, .size = 2, .room = room, .fits = true};
 }
 
-/* `bytes` begins behind the protocol's number. The reader is not valid if the version differs. */
+/* `bytes` begins after the protocol's number. The reader is not valid if the version differs. */
 static inline heddle_description_reader heddle_description_open(const char *bytes, size_t size, uint8_t version)
 {
     if (size < 1 || (uint8_t)bytes[0] != version)

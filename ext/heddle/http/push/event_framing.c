@@ -79,7 +79,7 @@ static int64_t find_next_comment(const heddle_push_session *session)
     return heddle_add_duration(session->keepalive_sent_at, HEDDLE_EVENTS_COMMENT);
 }
 
-/* Sends a comment, which keeps proxies from closing the stream. A client that takes nothing for too long is cut off. */
+/* Sends a comment, which keeps proxies from closing the stream. A client that reads nothing for too long is cut off. */
 static void keep_alive(heddle_push_session *session, int64_t now)
 {
     int64_t timeout = session->engine->write_timeout;

@@ -192,8 +192,7 @@ static bool read_socket(VALUE description, socket_fields *into)
 }
 
 /*
- * Calls the loader with the name of the handler's class and its state, or without them if the description can't be
- * read.
+ * Calls the loader with the handler's class name and state, or with nil for both if the description can't be read.
  */
 static VALUE call_load(VALUE arguments)
 {

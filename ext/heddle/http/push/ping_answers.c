@@ -4,7 +4,7 @@
 
 /* A pong that was written when much output waited, and the latest ping since then. */
 struct heddle_push_pong {
-    uint64_t end; /* the pong has left when the session's `left` reaches this */
+    uint64_t end; /* the pong was sent when this many of the session's bytes were sent */
     bool pinged;  /* a ping with the following payload came since */
     uint8_t size;
     char payload[HEDDLE_WEBSOCKET_CONTROL];

@@ -125,8 +125,8 @@ heddle_slow_policy heddle_push_policy_named(VALUE name)
 }
 
 /*
- * Raises unless the envelope is an interned String. Interned Strings never move, and are one object for all sockets
- * that send the same bytes.
+ * Raises unless the form allows this envelope: a frozen String, or nil. The caller has interned the String, so it never
+ * moves, and is one object for all sockets that send the same bytes.
  */
 static void check_envelope(VALUE envelope, heddle_push_form form)
 {
@@ -139,8 +139,8 @@ static void check_envelope(VALUE envelope, heddle_push_form form)
 /*
  * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
- * See Client#subscribe. Returns the position after which the client gets messages, false if messages are lost (the
- * client was told so), or nil if the socket is closed.
+ * See ServerSocket#subscribe. Returns the position after which the client gets messages, false if the client got a
+ * reset because messages are lost, or nil if the socket is closed.
  */
 static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)
 {

@@ -214,7 +214,7 @@ const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *
  * Makes the connection or the stream a WebSocket. Called when the head of the response was written. Its status is 101,
  * or 200 over HTTP/2. `kind`: :plain; :deflated: permessage-deflate was negotiated; :events: the response has the
  * status 200 and is a stream of server-sent events. `caller` is called with the handler, the name of a callback, the
- * client and the message or nil; if it is `logged`, `caller.ended` is called once with the facts for the log, see
+ * client and the message or nil; with `logged`, `caller.ended` is called once with the values for the log, see
  * summarize_socket. `early`: frames that came with the request over HTTP/2, a String or nil.
  */
 static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)

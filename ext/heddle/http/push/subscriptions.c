@@ -137,7 +137,7 @@ const heddle_push_form_definition *heddle_push_form_of(unsigned form)
     return forms[form];
 }
 
-/* A short payload is encoded once for all sockets. */
+/* A payload that is too short to be compressed is encoded once for sockets with and without permessage-deflate. */
 static VALUE encode_message(const heddle_push_subscription *subscription, heddle_message *message)
 {
     heddle_push_session *session = subscription->session;
@@ -320,7 +320,7 @@ void heddle_push_abandon_subscriptions(heddle_push_session *session)
 
 void heddle_push_catch_up(heddle_push_session *session)
 {
-    /* The subscription stays in the list, because a delivery must never free one. */
+    /* A delivery frees no subscription, so the list does not change meanwhile. */
     for (heddle_push_subscription *one = session->subscriptions; one; one = one->next)
         heddle_subscriber_drained(&one->subscriber);
 }

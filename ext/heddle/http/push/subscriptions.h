@@ -50,7 +50,7 @@ struct heddle_push_subscription {
     uint8_t form;                        /* heddle_push_form */
     bool reset;                          /* messages are lost, and on_reset was not called yet */
     bool was_reset;                      /* the client got a reset */
-    VALUE envelope; /* an interned String, marked by the Client; nil: the form has none */
+    VALUE envelope; /* an interned String, marked by the WebSocket::Session; nil: the form has none */
     uint32_t size;
     uint16_t lines_size;
     char name[]; /* the topic's name, then the lines that are sent before each event */

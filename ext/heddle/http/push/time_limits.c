@@ -14,7 +14,6 @@ int64_t heddle_push_closing_time(const heddle_push_session *session)
     return stops ? engine->linger_timeout : engine->websockets.timeout;
 }
 
-/* Sets the time at which an open socket must do something next. */
 void heddle_push_set_deadline(heddle_push_session *session)
 {
     int64_t deadline = session->framing->next_check(session);
@@ -101,7 +100,7 @@ void heddle_push_retire(heddle_push_session *session)
         heddle_push_release_hold(session);
         return;
     }
-    /* spreads the sockets evenly over that time, in no order */
+    /* spreads the sockets evenly over retire_time, in no order */
     uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     int64_t wait = (int64_t)((double)share / 4294967296.0 * (double)all->retire_time);
     session->retires_at = heddle_add_duration(heddle_clock_coarse(), wait);

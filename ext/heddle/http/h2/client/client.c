@@ -94,7 +94,7 @@ static heddle_h2_field field_of(const char *name, size_t name_size, VALUE value)
 }
 
 /*
- * Adds fields behind the pseudo-header fields. A field Host replaces the authority. Returns the number of all fields.
+ * Adds fields after the pseudo-header fields. A field Host replaces the authority. Returns the number of all fields.
  */
 static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, heddle_h2_field *authority)
 {
@@ -114,7 +114,7 @@ static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, hedd
 
 static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t count, bool end, bool expects_body)
 {
-    VALUE created = heddle_h2_client_stream_object(object); /* allocated first: the following steps never raise */
+    VALUE created = heddle_h2_client_stream_object(object); /* first: nothing may raise once the stream is open */
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(created);
     heddle_h2_client *client = object_of(object)->client;
     heddle_h2_stream *opened;
@@ -356,7 +356,7 @@ static VALUE take_role(bool *taken)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* How many requests may run at a time, by both sides' limits */                                                   \
+    /* How many requests may run at a time, by both sides' limits. */                                                  \
     X(client_stream_limit, "stream_limit", UINT2NUM(heddle_h2_stream_limit(object_of(self)->client->session)))         \
     /* Sends as much as the kernel takes. false: output is left, and `await_room` should be called. If another         \
      * fiber or thread is sending, that one sends all. */                                                              \
@@ -369,12 +369,12 @@ static VALUE take_role(bool *taken)
     X(client_reading_p, "reading?", object_of(self)->client->is_read ? Qtrue : Qfalse)                                 \
     /* True: only the caller may wait for room until end_sending. */                                                   \
     X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->is_sent))                             \
-    /* can no request begin on this connection any more? */                                                            \
+    /* True: no further request can begin on this connection. */                                                       \
     X(client_leaving_p, "leaving?",                                                                                    \
       object_of(self)->client->lost || heddle_h2_is_leaving(object_of(self)->client->session) ? Qtrue : Qfalse)        \
     X(client_end_reading, "end_reading", (object_of(self)->client->is_read = false, Qnil))                             \
     X(client_end_sending, "end_sending", (object_of(self)->client->is_sent = false, Qnil))                             \
-    /* is it neither lost nor failed? */                                                                               \
+    /* Is the connection neither lost nor failed? */                                                                   \
     X(client_open_p, "open?",                                                                                          \
       object_of(self)->client->lost || !heddle_h2_is_open(object_of(self)->client->session) ? Qfalse : Qtrue)
 METHODS(HEDDLE_DEFINE_METHOD)

@@ -86,7 +86,7 @@ extern const heddle_h2_operations heddle_h2_client_operations;
 
 void heddle_h2_client_release(heddle_h2_client *client);
 
-/* A H2::ClientStream that has not begun. */
+/* An H2::ClientStream that has not begun. */
 VALUE heddle_h2_client_stream_object(VALUE connection);
 heddle_h2_client_stream *heddle_h2_client_stream_of(VALUE object);
 

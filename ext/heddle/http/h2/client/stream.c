@@ -270,11 +270,11 @@ static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* Does the response have neither a body nor fields about one? */                                                  \
+    /* Did the response end with its head? */                                                                          \
     X(stream_head_only_p, "head_only?", heddle_h2_client_stream_of(self)->ended_with_head ? Qtrue : Qfalse)            \
     /* Was the response received completely, perhaps unread? */                                                        \
     X(stream_ended_p, "ended?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_COMPLETE ? Qtrue : Qfalse) \
-    /* Bytes of the body that were received and not read */                                                            \
+    /* Bytes of the body that were received and not read. */                                                           \
     X(stream_buffered, "buffered", SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body)))              \
     X(stream_failed_p, "failed?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_FAILED ? Qtrue : Qfalse) \
     /* Is there room again after a `write` that took less than it was given? */                                        \

@@ -24,8 +24,8 @@ static void reject_body(heddle_h2_carrier *carrier, int error)
 }
 
 /*
- * Rejects a body without a content-length that has become too large. A too large content-length is rejected with the
- * head.
+ * Rejects a body without a content-length that has become too large. A content-length that is too large is rejected
+ * when the head is complete.
  */
 static void reject_too_large(heddle_h2_carrier *carrier)
 {

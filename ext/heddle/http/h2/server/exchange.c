@@ -160,7 +160,7 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         else if (heddle_h2_is_stuck(carrier->server))
             heddle_h2_reset_exchange(carrier);
         else if (heddle_h2_may_write(carrier->stream))
-            /* no deadline, because the session resets a stream whose client takes nothing for too long */
+            /* no deadline, because the session resets a stream whose client reads nothing for too long */
             wait_for(carrier, HEDDLE_WRITING, -1);
         /* this check raises if the stream has ended within this write: a wait would never end */
         else if (find_writable(handle))

@@ -114,7 +114,7 @@ static void reject_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* Must this connection's requests wait? Yes if lent strings exceed http2_memory, and the connection has one of them. */
+/* Do lent strings exceed http2_memory, and has this connection one of them? Then its requests must wait. */
 static bool is_held_back(const heddle_h2_server *server)
 {
     const heddle_engine *engine = heddle_engine_of_connection(server->connection);
@@ -242,7 +242,7 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) {
-        /* the bytes are in the connection's input, and count as used */
+        /* the tunnel may overwrite the bytes: the session does not read them again */
         tunnel->operations->take_data(tunnel, (char *)bytes, size);
         return;
     }

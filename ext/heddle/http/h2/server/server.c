@@ -87,7 +87,7 @@ static void judge_deadline(heddle_connection *connection)
 
 /*
  * A connection that waits for its turn gets the turn before its deadline is checked: bytes that the client has sent or
- * taken meanwhile count.
+ * read meanwhile count.
  */
 static void handle_deadline(heddle_connection *connection)
 {

@@ -170,8 +170,8 @@ void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change);
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
 /*
- * May a request of this connection begin? Not while lent strings of more than http2_memory bytes wait for slow clients,
- * and this connection has one of them.
+ * May a request of this connection begin? Returns false while lent strings exceed http2_memory, and this connection has
+ * one of them.
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
 /* Puts the next exchange into the ready list. Carriers may be rejected and freed. */
