@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The HTTP service of a loop. All its connections, of every version of HTTP, share its limits and counters, and its
- * buffers, which no fiber uses across a wait.
+ * The HTTP service of a loop. All its connections, of every version of HTTP, share its limits, counters and buffers. No
+ * fiber uses such a buffer across a wait.
  */
 
 #include "http/response_head_writer.h"
@@ -45,7 +45,7 @@ struct heddle_engine {
     bool draining; /* every response is its connection's last */
 
     heddle_request_head head; /* filled by the parser */
-    heddle_exchange *bodies; /* exchanges with a body in memory that no application has taken */
+    heddle_exchange *bodies; /* exchanges whose body is in memory, and was not taken by the application yet */
     heddle_exchange *spare;
     unsigned spare_count;
     bool h2_over_plain; /* may a connection without TLS use HTTP/2? */

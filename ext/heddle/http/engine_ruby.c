@@ -151,9 +151,9 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: websocket_loader = loader
  *
- * +loader.load(name, state)+ must return the handler and the caller of a WebSocket that another process has handed off.
- * If the handler is nil, the WebSocket is closed. +loader.refuse_stream+ is called for an event stream whose
- * description can't be read.
+ * +loader.load(name, state)+ must return the handler of a WebSocket that another process has handed off, and the object
+ * that calls the handler. If the handler is nil, the WebSocket is closed. +loader.refuse_stream+ is called for an event
+ * stream whose description can't be read.
  */
 static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
 {
@@ -164,7 +164,7 @@ static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
 /*
  * call-seq: websocket_clients -> Array of WebSocket::Session
  *
- * The clients of all open sockets.
+ * The sessions of all open WebSockets.
  */
 static VALUE engine_websocket_clients(VALUE self)
 {
@@ -353,8 +353,8 @@ static VALUE engine_slowest(VALUE self)
 }
 
 /*
- * Adds the codes that have occurred: closed_1000 and so on; closed_3000 and closed_4000 stand for all codes from there
- * on.
+ * Adds the codes that have occurred: closed_1000 and so on. closed_3000 counts all codes from 3000 to 3999, and
+ * closed_4000 those above.
  */
 static void add_closes(VALUE result, const heddle_websockets *sockets)
 {

@@ -330,7 +330,7 @@ static VALUE exchange_close(VALUE self)
     return Qnil;
 }
 
-/* CALL calls an operation of an open exchange; the other macro also demands that a response can be sent. */
+/* CALL calls an operation of an open exchange. SEND also checks that a response can be sent. */
 #define CALL(self, operation, ...) operations_of(HANDLE(self))->operation(HANDLE(self), ##__VA_ARGS__)
 #define SEND(self, operation, ...) sending_operations(HANDLE(self))->operation(HANDLE(self), __VA_ARGS__)
 #define HANDLE(self) heddle_exchange_handle_of(self)
@@ -372,7 +372,7 @@ static VALUE exchange_close(VALUE self)
     X(exchange_remote_address, "remote_address", heddle_address_string(&heddle_exchange_handle_of(self)->remote))      \
     /* Is the exchange complete, or its connection closed or detached? */                                              \
     X(exchange_closed_p, "closed?", heddle_exchange_connection(heddle_exchange_handle_of(self)) ? Qfalse : Qtrue)      \
-    /* Does the client ask for a WebSocket, and is it allowed here? */                                                 \
+    /* Does the client ask for a WebSocket or an event stream, and does the server allow that? */                      \
     X(exchange_upgradable_p, "upgradable?", heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse)              \
     /* The status that was sent; 0 when this object has sent none. */                                                  \
     X(exchange_status_sent, "status_sent", INT2FIX(heddle_exchange_handle_of(self)->status))                           \
@@ -398,8 +398,8 @@ METHODS(HEDDLE_DEFINE_METHOD)
      */                                                                                                                \
     X(exchange_write, "write", data, (SEND(self, write, data), self))                                                  \
     /*                                                                                                                 \
-     * Writes a chunk without waiting. Returns false and writes nothing when the body is not chunked, when the output  \
-     * is full or another fiber waits to write, or when the argument is not a String, or empty: then #write is needed. \
+     * Writes a chunk without waiting. Returns false and writes nothing, so that #write is needed, if the body is not  \
+     * chunked, the output is full, another fiber waits to write, or the argument is empty or not a String.            \
      */                                                                                                                \
     X(exchange_chunk, "chunk", string, heddle_exchange_write_piece(HANDLE(self), string) ? Qtrue : Qfalse)             \
     /* Is the content sent in chunks, each as soon as the application has written it? */                               \

@@ -25,8 +25,8 @@ struct heddle_exchange_handle {
 /* Makes the Ruby object of an exchange that a runner has taken. */
 VALUE heddle_exchange_object(heddle_exchange *exchange);
 /*
- * Returns [method, target, age in seconds, client's address, status that was sent or nil], or nil if the exchange has
- * ended. May be called on any thread.
+ * Returns [method, target, age in seconds, client's address, status that was sent or nil, "http" or "https"], or nil if
+ * the exchange has ended. May be called on any thread.
  */
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);

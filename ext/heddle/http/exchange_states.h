@@ -3,14 +3,15 @@
 /*
  * The states of an exchange's record.
  *
- *   from       to         when
- *   SPARE      WAITING    a session has a complete head
- *   WAITING    RUNNING    a runner takes it
- *   WAITING    SPARE      it was rejected, or its connection or stream has ended
- *   RUNNING    DETACHED   the session is done with it: the response is complete, or the connection or stream has ended
- *   RUNNING WAITING the collector frees its Ruby object with the whole loop; the session frees the record
- *   RUNNING    SPARE      the application has returned, and everything that it left open is closed
- *   DETACHED   SPARE      the application has returned
+ *   from              to                when
+ *   SPARE             WAITING           a session has a complete head
+ *   WAITING           RUNNING           a runner takes it
+ *   WAITING           SPARE             it was rejected, or its connection or stream has ended
+ *   RUNNING           WITHOUT_SESSION   the response is complete, or the connection or stream has ended
+ *   RUNNING           WAITING           the collector frees its Ruby object with the whole loop; the session frees the
+ *                                       record
+ *   RUNNING           SPARE             the application has returned, and everything that it left open is closed
+ *   WITHOUT_SESSION   SPARE             the application has returned
  */
 
 #include "selector/transitions.h"

@@ -84,7 +84,6 @@ static VALUE unfold_value(const char *bytes, heddle_slice value)
     return string;
 }
 
-/* name, value, name, value … */
 VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded)
 {
     VALUE array = rb_ary_new_capa((long)count * 2);

@@ -74,15 +74,15 @@ typedef struct {
     bool until_close;       /* the end of the connection ends the content */
     /* a value has folded lines: each CR LF in it, with the white space around it, stands for a space */
     bool folded;
-    int64_t content_length; /* of the content that follows, which depends on the request's method; or as in a request */
+    int64_t content_length; /* of the content that follows; or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
     uint32_t size, field_bytes;
     uint16_t line_count, field_count, field_room;
     heddle_field *fields;
 } heddle_response_head;
 
 /*
- * Parses the head of a response to a request of this method, which may be an interim response (1xx). The results are
- * the same.
+ * Parses the head of a final or interim (1xx) response to a request of this method. Returns the same values as
+ * heddle_request_head_parse.
  */
 int heddle_response_head_parse(heddle_response_head *head, heddle_method request, const char *bytes, size_t size,
                                size_t seen, const heddle_http_limits *limits, heddle_rejection *rejection);

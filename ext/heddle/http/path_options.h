@@ -14,6 +14,6 @@ typedef struct {
 
 /* Does the option apply to this request? */
 bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange);
-/* Does the option name exactly the request's path? A path below one of its paths does not count. */
+/* Is the request's path one of the option's paths? A path below one of them does not count. */
 bool heddle_path_option_names(const heddle_path_option *option, const heddle_exchange *exchange);
 void heddle_path_option_free(heddle_path_option *option);

@@ -2,7 +2,7 @@
 
 /*
  * The protocols of the engine's connections. Each protocol registers its table when the extension is loaded. The
- * engine, and a protocol that hands its connection over to another one, know only that table.
+ * engine, and a protocol that replaces itself with another one, know only that table.
  */
 
 #include "net/protocol.h"
@@ -30,7 +30,7 @@ typedef struct {
      */
     HEDDLE_LAST_USE void (*begin_rejecting)(heddle_connection *connection, int status, const char *reason);
     /*
-     * Loads a session that another process has handed off, see heddle_service_operations. `words` begins behind the
+     * Loads a session that another process has handed off, see heddle_service_operations. `words` begins after the
      * protocol's number. NULL if sessions of this protocol are never handed off.
      */
     VALUE (*load)(heddle_engine *engine, VALUE words, int *state);

@@ -25,7 +25,7 @@ typedef enum {
 /* How a head is written. */
 typedef enum {
     HEDDLE_AS_LINES,  /* a status line, field lines and an empty line (RFC 9112) */
-    HEDDLE_AS_FIELDS, /* names and values, each pair behind a heddle_packed_field: HTTP/2 encodes them */
+    HEDDLE_AS_FIELDS, /* names and values, each pair after a heddle_packed_field: HTTP/2 encodes them */
 } heddle_head_form;
 
 typedef struct {

@@ -37,7 +37,7 @@ static inline bool heddle_slowest_concerns(const heddle_slowest *slowest, int64_
     return taken > slowest->floor || now >= slowest->until;
 }
 
-/* Called for a response that enters the list; `now`: CLOCK_MONOTONIC, ns. */
+/* Call this if heddle_slowest_concerns returns true. `now`: CLOCK_MONOTONIC, ns. */
 void heddle_slowest_note(heddle_slowest *slowest, int64_t now, int64_t taken, int status, const char *method,
                          uint32_t method_size, const char *target, uint32_t target_size);
 /* Removes entries that are too old. */

@@ -148,7 +148,7 @@ bool heddle_is_word(const char *text, size_t size, const char *word);
 
 /*
  * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty elements are skipped. Moves
- * `*at` behind it. Returns NULL at the end. CR LF counts as white space: in a value it can only come from a folded
+ * `*at` past it. Returns NULL at the end. CR LF counts as white space: in a value it can only come from a folded
  * line.
  */
 const char *heddle_next_element(const char **at, const char *end, size_t *size);

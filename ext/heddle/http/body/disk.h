@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Counts the bytes of request bodies on disk. Counts those of this process in total and for each client address. The
- * scoreboard has the bytes of the other processes. Any thread may call these functions. Uses no Ruby.
+ * Counts the bytes of this process's request bodies on disk, in total and for each client address. The scoreboard has
+ * the bytes of the other processes. Any thread may call these functions. Uses no Ruby.
  */
 
 #include "net/address.h"

@@ -8,7 +8,7 @@ enum {
     HEDDLE_BODY_FILES_MOST = 1024,              /* files of a process; their buffers have 64 MiB together */
     HEDDLE_BODY_FILES_SHARE = 4,                /* at most a fourth of its descriptors are such files */
     HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection has at most an eighth of the files */
-    HEDDLE_BODY_FILES_FEW = 4,                  /* an address with fewer may use the last quarter of them */
+    HEDDLE_BODY_FILES_FEW = 4,                  /* an address with fewer files may use the last quarter */
 };
 
 /* How many files a process with this limit of descriptors may have. */

@@ -3,7 +3,7 @@
 /*
  * A spool: a request's body that is too large for memory, in an unlinked temporary file, behind one buffer. The owner
  * fills the buffer on the loop's thread. A native thread (body/writer.c) creates, writes and closes the file, so the
- * loop never waits for a disk. It uses no Ruby and no connection, so every protocol can use it.
+ * loop never waits for a disk. A spool uses no Ruby and no connection, so every protocol can use it.
  *
  * The owner may use a spool only in the state FILLING. heddle_body_spool_submit passes the buffer to the writer, which
  * posts the spool's message to the owner's loop when the bytes are written; when the loop opens the message, the state

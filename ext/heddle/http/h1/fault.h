@@ -4,11 +4,11 @@
 
 #include "http/rejection_reason.h"
 
-/* Rejects a field line. `end` is the end of the received bytes: it may be within the line, or far behind it. */
+/* Rejects a field line. `end` is the end of the received bytes: it may be within the line, or far after it. */
 int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end);
 
 /* Rejects a request line. */
 int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end);
 
-/* Rejects a control character. If that is a CR, `next` is the character after it. */
+/* Rejects a control character. CR means a CR without LF, and LF an LF without CR. */
 int heddle_reject_control(heddle_rejection *rejection, int status, char character);

@@ -22,7 +22,7 @@ static inline size_t heddle_header_limit(const heddle_http_limits *limits)
 }
 
 /*
- * Must the head be read from its start again? Returns false if the bytes behind `seen` only continue a valid line.
+ * Must the head be read from its start again? Returns false if the bytes after `seen` only continue a valid line.
  * `start` is the start of the first line. `lines` is set as for reading, and must not be used afterwards. A head of n
  * bytes that comes byte by byte costs O(n), because usually only the lines with new bytes are read.
  */
@@ -31,7 +31,7 @@ bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t 
 
 typedef struct {
     int malformed, too_large; /* statuses */
-    const char *message;      /* "request" */
+    const char *message;      /* "request" or "response" */
 } heddle_head_statuses;
 
 /*

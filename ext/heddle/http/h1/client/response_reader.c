@@ -1,6 +1,6 @@
 /*
  * Heddle::HTTP::H1::ResponseReader: reads responses from an outbound connection. Only this file decides where a body
- * ends: if the connection ends before the body, that is an error, never the end of the body (RFC 9112, 8).
+ * ends. A connection that ends before the end of the body is an error (RFC 9112, 8).
  */
 
 #include "binding.h"
@@ -329,7 +329,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
  *
  * The next piece of the body, at most +max+ bytes; nil when the body is complete; a Rejection if it is malformed.
  * Raises IO::TimeoutError when no byte comes for +timeout+ seconds (nil: no limit), and EOFError when the connection
- * ends before the body.
+ * ends before the body is complete.
  */
 static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {
@@ -385,8 +385,8 @@ HEDDLE_DEFINE_METHOD(reader_complete_p, "complete?", reader_of(self)->state == C
 /*
  * call-seq: reusable? -> true or false
  *
- * May the connection be used for another request? No if the server has forbidden it, or if there are bytes after the
- * response.
+ * May the connection be used for another request? Returns false if the server does not allow that, or if bytes follow
+ * the response.
  */
 static VALUE reader_reusable_p(VALUE object)
 {

@@ -76,12 +76,12 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     int error = spools ? begin_to_spool(connection) : 0;
     if (error)
         return reject_unwritten(connection, -error);
-    bool goes_on = spools || length < 0 || heddle_exchange_make_body_room(exchange, (size_t)length);
+    bool continues = spools || length < 0 || heddle_exchange_make_body_room(exchange, (size_t)length);
     /* 100 Continue is not sent when the client has already begun to send the body (RFC 9110, section 10.1.1). */
-    if (goes_on && h1->expects && !begun)
-        goes_on = send_continue(connection);
+    if (continues && h1->expects && !begun)
+        continues = send_continue(connection);
     h1->expects = false;
-    if (!goes_on) {
+    if (!continues) {
         heddle_h1_close(connection);
         return HEDDLE_H1_ENDED;
     }
@@ -113,7 +113,7 @@ static void handle_written(void *owner, int error)
     if (error)
         reject_unwritten(connection, error);
     else if (h1->received) {
-        /* its Ruby object may keep the spool until the next garbage collection */
+        /* the body's Ruby object may keep the spool until the next garbage collection */
         heddle_body_spool_trim(h1->exchange->spool);
         heddle_h1_queue_request(connection, false);
     } else {

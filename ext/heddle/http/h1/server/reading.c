@@ -3,7 +3,7 @@
 
 /*
  * Reads request heads and bodies of HTTP/1.1. When a connection begins with the preface of HTTP/2, replaces the
- * protocol by HTTP/2.
+ * protocol with HTTP/2.
  */
 
 enum {
@@ -15,7 +15,7 @@ enum {
 
 /*
  * Begins an exchange when its head is complete. The result says whether the request can be queued now, or needs more of
- * its body first. `more_came`: bytes behind the head were received.
+ * its body first. `more_came`: bytes after the head were received.
  */
 static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes,
                                                            bool more_came)
@@ -197,7 +197,7 @@ static void handle_input_end(heddle_connection *connection)
 }
 
 /*
- * Where bytes are received, so that they need not be moved again: into the body, behind an incomplete head, or into the
+ * Where bytes are received, so that they need not be moved again: into the body, after an incomplete head, or into the
  * scratch buffer.
  */
 typedef enum {

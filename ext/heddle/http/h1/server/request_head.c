@@ -75,8 +75,8 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
 }
 
 /*
- * Rejects a line that exceeds the limit: a method longer than any known one gets 501, a too long target 414 (RFC 9112,
- * 3).
+ * Rejects a line that exceeds the limit. A method that is longer than any known one gets 501, and a target that is too
+ * long gets 414 (RFC 9112, 3).
  */
 static int reject_long_line(heddle_rejection *rejection, const char *line, size_t limit)
 {

@@ -5,7 +5,7 @@
 #include "net/sockets.h"
 
 enum {
-    COPIED = 16384, /* content up to this size is copied behind its head */
+    COPIED = 16384, /* content up to this size is copied after its head */
     PIECES = 64,
 };
 

@@ -146,7 +146,7 @@ static VALUE exchange_withdraw(VALUE self, VALUE bytes)
 /*
  * call-seq: write_chunk(string) -> self
  *
- * Sends the string, which must not be empty, as one chunk of a chunked body (RFC 9112, 7.1). Waits and raises as
+ * Sends the string, which must not be empty, as one chunk of a chunked body (RFC 9112, 7.1). Waits and raises like
  * #write.
  */
 static VALUE exchange_write_chunk(VALUE self, VALUE string)

@@ -248,7 +248,7 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_connection_limited_since(connection, heddle_h1_idle_timeout(connection));
 }
 
-/* Since when the client has neither sent nor read anything, although the server waits for it. */
+/* When the client last sent or read something, if the server waits for the client; otherwise INT64_MAX. */
 static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
@@ -367,7 +367,7 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
 
 void heddle_h1_complete_rejection(heddle_connection *connection, int status)
 {
-    heddle_h1_of(connection)->received = false; /* in every state the client is still sending */
+    heddle_h1_of(connection)->received = false; /* so that the connection lingers: the client may still be sending */
     heddle_h1_complete_response(connection, false, status);
 }
 

@@ -65,14 +65,14 @@ extern const heddle_http_protocol heddle_h1_http_protocol;
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
 /*
- * May the connection be kept open after the response that is sent now? No while the server stops, and while the unread
- * rest of the request's body is too large to be read.
+ * May the connection be kept open after the response that is sent now? Returns false while the server stops, and if the
+ * unread rest of the request's body is too large to be read.
  */
 bool heddle_h1_may_persist(const heddle_connection *connection);
 /* Called when the response is complete or queued: the runner releases the connection. */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
- * Called when a response with this status was written, which changes the protocol. The runner releases the connection,
+ * Called when a response that changes the protocol was written, with this status. The runner releases the connection,
  * and `protocol` begins on it.
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
