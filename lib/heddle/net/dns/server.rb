@@ -174,7 +174,7 @@ module Heddle
             @ports.push(udp, tcp)
             @addresses << "#{endpoint.ipv6? ? "[#{endpoint.ip_address}]" : endpoint.ip_address}:#{udp.port}"
             @scope.async(name: "DNS over UDP, #{@addresses.last}") { udp.run }
-            tcp.listen
+            @scope.async(name: "DNS over TCP, #{@addresses.last}") { tcp.run }
           end
         end
 

@@ -1,13 +1,20 @@
 # frozen_string_literal: true
 
+require "ipaddr"
 require "socket"
-require_relative "../sockets"
 
 module Heddle
   module Net
     module DNS
-      # The TCP socket of a {Server}. A connection carries many queries, which are answered in any order (RFC 7766).
+      # The TCP socket of a {Server}. A connection carries many queries, which are answered in any order (RFC 7766). One
+      # fiber accepts, and each connection has one.
       class TCPPort
+        # Seconds until accepting is tried again, after the system had no descriptor or memory for a connection.
+        PAUSE = 0.1
+
+        # @return [Integer] connections so far
+        attr_reader :accepted
+
         # @param address [Addrinfo]
         # @param server [Server]
         # @param idle [Numeric] seconds that a connection without a query under way stays open
@@ -19,50 +26,103 @@ module Heddle
           @idle = idle
           @most = connections
           @per_client = per_client
+          @accepted = 0
           @clients = Hash.new(0)
-          @sessions = {}.compare_by_identity
+          @sessions = {}.compare_by_identity # with the task of each
+          @news = Thread::Queue.new # has an entry when a connection has ended or become idle
           @listener = TCPServer.new(address.ip_address, address.ip_port)
-          # Counts each client's connections, even before they send anything. So the sockets' own limit by address is
-          # off.
-          @sockets = Sockets.new(Fiber.scheduler, idle_timeout: idle, max_connections: connections, at_once: true,
-                                                  proxies: Networks.new(["all"])) { |connection| serve(connection) }
+          @listener.setsockopt(:TCP, :NODELAY, true) # its connections inherit that
         end
 
         # @return [Integer]
         def port = @listener.local_address.ip_port
 
-        def listen = @sockets.listen(@listener)
-
         # @return [Integer] open connections
-        def connections = @sockets.connections
+        def connections = @sessions.size
 
-        # @return [Integer] connections so far
-        def accepted = @sockets.accepted
+        # Accepts until the socket is closed.
+        def run
+          Heddle.supervise(on_failure: method(:note_failure)) { |scope| accept(scope) until @listener.closed? }
+        rescue IOError
+          raise unless @listener.closed?
+        ensure
+          @sessions.each_key(&:release)
+        end
 
-        def close
-          @sockets.close
-          @listener.close
+        def close = @listener.close
+
+        # @api private
+        # Called by a session that has ended, or has no query under way.
+        def note_change
+          @news.push(true) if @news.empty?
         end
 
         private
 
-        # Closes a connection beyond the client's share without a response, so that the client tries again.
-        def serve(connection)
-          address = IPAddr.new(connection.remote_address).native.hton
-          client = @server.source_key(address)
-          return @server.count(:rejected_connections) if (@clients[client] += 1) > @per_client
+        def accept(scope)
+          @listener.wait_readable
+          await_room
+          socket = @listener.accept_nonblock(exception: false)
+          return if socket == :wait_readable # its client has left
 
-          close_idle if @sockets.connections >= @most
-          session = TCPSession.new(connection, address, @server, @idle)
-          @sessions[session] = true
-          session.run
-        ensure
-          @sessions.delete(session)
-          @clients.delete(client) if (@clients[client] -= 1) <= 0
+          start(scope, socket)
+          @accepted += 1
+        rescue SystemCallError
+          sleep(PAUSE) # the client waits in the kernel
+        end
+
+        def await_room
+          while @sessions.size >= @most
+            @news.clear
+            close_idle
+            @news.pop
+          end
         end
 
         # Makes room for the next client. Otherwise a few addresses could keep all others out.
         def close_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)&.close
+
+        # Closes a connection beyond the client's share without a response, so that the client tries again.
+        def start(scope, socket)
+          address = address_of(socket) or return socket.close
+          client = @server.source_key(address)
+          if @clients[client] >= @per_client
+            @server.count(:rejected_connections)
+            return socket.close
+          end
+
+          @clients[client] += 1
+          close_idle if @sessions.size + 1 >= @most
+          session = TCPSession.new(socket, address, @server, self, @idle)
+          @sessions[session] = scope.async(name: "DNS over TCP") { serve(session) }
+        end
+
+        # @return [String, nil] nil: the client has left
+        def address_of(socket)
+          IPAddr.new(socket.remote_address.ip_address).native.hton
+        rescue SystemCallError
+          nil
+        end
+
+        def serve(session)
+          session.run
+        ensure
+          finish(session)
+        end
+
+        def finish(session)
+          session.release
+          @sessions.delete(session) or return
+          client = @server.source_key(session.address_bytes)
+          @clients.delete(client) if (@clients[client] -= 1) <= 0
+          note_change
+        end
+
+        # The task may have failed before it began, without memory for its fiber.
+        def note_failure(task, error)
+          finish(@sessions.key(task)) if @sessions.value?(task)
+          Events.report(:task_failed, task: task, error: ErrorText.full(error))
+        end
       end
     end
   end

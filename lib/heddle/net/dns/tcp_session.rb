@@ -17,10 +17,17 @@ module Heddle
         # @return [Float] when the connection will be closed, unless a response is sent
         attr_reader :idle_until
 
-        def initialize(connection, address, server, idle)
-          @connection = connection
+        # @param socket [TCPSocket]
+        # @param address [String] 4 or 16 bytes
+        # @param server [Server]
+        # @param port [TCPPort]
+        # @param idle [Numeric] seconds
+        def initialize(socket, address, server, port, idle)
+          @socket = socket
+          @socket.timeout = idle # for each write that waits
           @address_bytes = address
           @server = server
+          @port = port
           @idle = idle
           @buffer = "".b
           @room = Thread::SizedQueue.new(MAX_QUERIES) # one entry a query under way
@@ -33,14 +40,22 @@ module Heddle
 
         def address = @address ||= AddressText.from_bytes(@address_bytes)
 
-        # @return [Boolean] whether no query is under way
-        def idle? = @room.empty?
+        # @return [Boolean] whether it serves, and no query is under way
+        def idle? = !@task.nil? && @room.empty?
 
-        # @return [void]
-        def close = @connection.close
+        # Ends {run} at its next wait.
+        def close
+          @task&.cancel
+          @task = nil
+        end
+
+        # Closes the socket.
+        def release = @socket.close
 
         # Serves until the client has ended its side, or has sent nothing for the idle time.
         def run
+          @task = Task.current
+          @port.note_change
           while (bytes = read)
             @buffer << bytes
             take_queries
@@ -56,17 +71,20 @@ module Heddle
         # Called when the query will get no response.
         def finish
           @room.pop(timeout: 0)
-          @writing.synchronize { @done.signal } if @room.empty?
+          return unless @room.empty?
+
+          @writing.synchronize { @done.signal }
+          @port.note_change
         end
 
         private
 
         def transmit(bytes)
           # Length and message in one write: some clients read only once (RFC 7766, section 8).
-          @writing.synchronize { @connection.write([bytes.bytesize].pack("n") << bytes, timeout: @idle) }
+          @writing.synchronize { @socket.write([bytes.bytesize].pack("n") << bytes) }
         rescue IOError, SystemCallError
           @server.count(:unsent)
-          @connection.close
+          release # the next response must not follow a part of this one
         ensure
           extend_idle_time
           finish
@@ -75,12 +93,16 @@ module Heddle
         # Only responses extend the idle time. A client that sends a query byte by byte is closed like a silent one.
         # @return [String, nil] nil at the end
         def read
-          @connection.readpartial(READ, timeout: [@idle_until - now, 0].max)
-        rescue IO::TimeoutError
-          raise if @room.empty?
-
-          extend_idle_time
-          retry # a query is under way, so the client waits for the server
+          loop do
+            if @socket.wait_readable([@idle_until - now, 0].max)
+              bytes = @socket.read_nonblock(READ, exception: false)
+              return bytes unless bytes == :wait_readable
+            elsif @room.empty?
+              return
+            else
+              extend_idle_time # a query is under way, so the client waits for the server
+            end
+          end
         end
 
         def extend_idle_time
