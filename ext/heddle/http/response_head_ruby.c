@@ -103,8 +103,8 @@ static bool is_number(VALUE text)
 }
 
 /*
- * `value`: a String, or nil if the name is wrong. `said`: the application's original value, or Qundef if it is the
- * same.
+ * `value`: a String, or nil if the name is wrong. `said`: the application's original value, or Qundef if that is
+ * `value`.
  */
 NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said))
 {

@@ -94,7 +94,7 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
     uint64_t head = heddle_history_head(history);
     int result = heddle_history_read_state(history, &state);
     if (result < 0)
-        rb_syserr_fail(-result, "reading the history of messages");
+        rb_syserr_fail(-result, "reading the pub/sub history");
     fanout = calloc(1, sizeof(*fanout));
     if (!fanout)
         rb_memerror();
@@ -109,7 +109,7 @@ heddle_fanout *heddle_fanout_of(heddle_loop *loop)
     if (result == -ENOSYS)
         rb_raise(rb_eNotImpError, "subscribers of Heddle::PubSub need Linux: this system has no epoll");
     if (result < 0)
-        rb_syserr_fail(-result, "waiting for messages");
+        rb_syserr_fail(-result, "waiting for pub/sub messages");
     fanout->attachment = (heddle_attachment){.object = object, .closing = handle_loop_close};
     heddle_loop_attach(loop, &fanout->attachment);
     RB_GC_GUARD(object);

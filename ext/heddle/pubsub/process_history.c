@@ -57,7 +57,7 @@ static VALUE history_open(int argc, VALUE *argv, VALUE self)
     there = result == 0;
     pthread_mutex_unlock(&making);
     if (result < 0)
-        rb_syserr_fail(-result, "making the history of messages");
+        rb_syserr_fail(-result, "creating the pub/sub history");
     return made ? Qtrue : Qfalse;
 }
 
@@ -120,7 +120,7 @@ static void check_result(int64_t result, long data_size)
         rb_raise(rb_eArgError, "the message has %ld bytes, the limit with its topic is %zu: see pubsub_memory",
                  data_size, heddle_history_largest_message(heddle_process_history()));
     if (result < 0)
-        rb_syserr_fail((int)-result, "the history of messages");
+        rb_syserr_fail((int)-result, "using the pub/sub history");
 }
 
 /*

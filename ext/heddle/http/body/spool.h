@@ -105,7 +105,7 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
  * Passes the buffer to the writer, and counts its bytes on disk. While there is room it counts up to twice the received
- * bytes, but at most `length`. So the process need not ask the other processes for every buffer, and a client that only
+ * bytes, but at most `length`. So not every buffer changes the count that all processes share, and a client that only
  * announces a large body occupies nothing. Returns 0, -ENOBUFS if heddle_body_disk_take has returned false, or -EAGAIN
  * if no thread could be started.
  */
