@@ -19,7 +19,7 @@ module Heddle
     }.freeze
 
     ALL = SUBJECTS.values.flatten.freeze
-    # Those that {Server::Configuration} has; {HTTP::Limits} has the others.
+    # The options that {Server::Configuration} has; {HTTP::Limits} has the others.
     OWN = ALL.reject(&:limit).freeze
     # The options of a configuration file: all but its own path.
     IN_FILE = ALL.reject { |option| option.name == :config }.freeze
@@ -27,8 +27,8 @@ module Heddle
     AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history].freeze
     BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
-    # Environment variables of Heddle's that are no options: of the server, of the build, and of the tests, trials and
-    # benchmarks. A name that ends in `_` stands for all that begin so.
+    # Heddle's environment variables that are not options: of the server, of the build, and of the tests, trials and
+    # benchmarks. A name that ends in `_` is a prefix.
     OTHER_VARIABLES = %w[
       HEDDLE_NATIVE HEDDLE_GUARD_PAGES HEDDLE_OFFLOAD_IMPORTS HEDDLE_INHERITED
       HEDDLE_DEBUG HEDDLE_SANITIZE HEDDLE_PORTABLE HEDDLE_CHECKOUT HEDDLE_WERROR HEDDLE_ZLIB

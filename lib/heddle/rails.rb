@@ -39,7 +39,7 @@ module Heddle
         path.is_a?(String) ? [path, "#{config.relative_url_root}#{path}"].uniq : []
       end
 
-      # Makes the loaded application ready: one of Rails, or one that uses Active Support or Active Record without it.
+      # Makes the loaded application ready: a Rails application, or one that uses Active Support or Active Record alone.
       # Idempotent.
       #
       # @param fibers [Boolean] whether requests are fibers of one thread
@@ -58,8 +58,8 @@ module Heddle
         answer_503_without_connection
       end
 
-      # Writes to the log how many database connections there may be, once the databases have said how many they have.
-      # In a loop.
+      # Logs how many database connections the workers may open, once the databases have reported their limits. In a
+      # loop.
       #
       # @param log [#event]
       # @param workers [Integer]

@@ -25,8 +25,8 @@ module Heddle
                      UnixBind].freeze
     private_constant :NOT_SERVING
 
-    # Loads what workers and requests need now. Later there may be no descriptor left, a deployment may have removed the
-    # files, and workers would not share the memory.
+    # Loads now what workers and requests need later. By then no descriptor may be left, a deployment may have removed
+    # the files, and workers would not share the memory.
     # @return [void]
     def self.load_everything
       Protection.names.each { |name| Protection.fetch(name) }
@@ -138,8 +138,8 @@ module Heddle
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
     # @param handoff_sender [BasicSocket, false, nil] where idle connections are handed off to other workers; false: the
-    #   other workers can't receive any; nil: there are no other workers. Without one, clients in the kernel's queue are
-    #   served first
+    #   other workers can't receive any; nil: there are no other workers. Without a socket, clients in the kernel's
+    #   queue are served first
     # @return [void]
     def stop(now: false, handoff_sender: nil)
       @stopping = now || @stopping == :now ? :now : :drain
@@ -169,9 +169,9 @@ module Heddle
 
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] of all loops: `connections`, of them `idle`,
     #   `running` and in `transit` ({Net::Sockets#transit}), those `accepted` so far, whether more are accepted
-    #   (`accepting`), TLS `handshakes` and `failed_handshakes`, clients that left before the response of an app that
-    #   had returned was sent (`clients_gone`), `fibers`, `ticks`, the statistics of {PubSub} as `pubsub_subscribers`
-    #   and so on, and {Admission#statistics}; nil while the server does not run
+    #   (`accepting`), TLS `handshakes` and `failed_handshakes`, clients that left after the application had returned
+    #   and before the response was sent (`clients_gone`), `fibers`, `ticks`, the statistics of {PubSub} as
+    #   `pubsub_subscribers` and so on, and {Admission#statistics}; nil while the server does not run
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)
@@ -188,9 +188,9 @@ module Heddle
       slots.sort_by { |slot| slot[:index] }.map { |slot| LoadReport.of_worker(slot) }
     end
 
-    # @return [Array<Array(Fiber, Array, Thread)>] what is served now: fibers, method, target, age in seconds, client
-    #   and status (nil: none was sent yet) of what they serve, and the thread that runs the application where that is
-    #   another than the fiber's. From any thread.
+    # @return [Array<Array(Fiber, Array, Thread)>] the running requests: the fiber of each; its method, target, age in
+    #   seconds, client and status (nil: none was sent yet); and the thread that runs the application, if that is not
+    #   the fiber's. From any thread.
     def running_requests = @mode ? @mode.servings.flat_map(&:running_requests) : []
 
     # @return [Symbol, nil] how the loop receives events, while the server runs

@@ -8,8 +8,8 @@ require "action_cable/subscription_adapter/subscriber_map"
 module ActionCable
   module SubscriptionAdapter
     # Action Cable's broadcasts over Heddle::PubSub, for `adapter: heddle` in config/cable.yml. Under Heddle they reach
-    # the clients of all workers without another service; with `pubsub` in config/heddle.rb, of all machines.
-    # Under another server, `url` names the Redis or PostgreSQL.
+    # the clients of all workers without another service, and with `pubsub` in config/heddle.rb those of all machines.
+    # Under another server, `url` names the Redis or PostgreSQL server.
     class Heddle < Base
       autoload :Listener, "action_cable/subscription_adapter/heddle/listener"
 
@@ -59,7 +59,7 @@ module ActionCable
 
       def reachable? = ::Heddle::PubSub::Route.backend || ::Heddle::PubSub::History.open?
 
-      # A forked process has its own.
+      # A forked process makes its own listener.
       def listener
         @lock.synchronize do
           @listener = Listener.new(poster, logger) unless @listener&.pid == Process.pid

@@ -5,7 +5,7 @@ require "optparse"
 
 module Heddle
   module CLI
-    # The base of commands with flags of their own. Those that take the options of the server use {Flags}.
+    # The base of commands with flags of their own. Commands that take the server's options use {Flags}.
     class Command
       # Leaves out OptionParser's own flags: Ruby 3.3 fails with them if abbreviations are off (`require_exact`).
       Parser = Class.new(OptionParser) { def add_officious = nil }

@@ -61,8 +61,8 @@ module Heddle
         nil
       end
 
-      # Reads the file only if it belongs to this user. The file is a program, which a command that root gives in a
-      # user's folder must not run.
+      # Reads the file only if it belongs to this user. The file is Ruby code, and a command that root runs in a user's
+      # folder must not execute it.
       def own_file?
         path = ENV.fetch("HEDDLE_CONFIG", nil) || Server::Configuration::File.find(Dir.pwd)
         stat = File.stat(path) if path && File.file?(path)

@@ -104,8 +104,8 @@ module Heddle
 
       def page(_env) = Answer.html(@page)
 
-      # Makes the fifty requests to this same server, and streams their starts and ends; with a `way` in the query,
-      # together with a request that blocks the thread in that way.
+      # Sends the fifty requests to this same server, and streams their starts and ends. A `way` in the query adds a
+      # request that blocks the thread in that way.
       def fifty(env)
         way = query(env)["way"].to_s
         paths = ["/sleep?seconds=#{SECONDS}"] * REQUESTS

@@ -8,8 +8,8 @@ module Heddle
     class Doctor
       Autoloads.add(self, "heddle/cli/doctor")
 
-      # @!attribute level [Symbol] :ok, :note (worth knowing), :warning (matters under load), :problem (wrong answers)
-      # @!attribute subject [String] what was looked at
+      # @!attribute level [Symbol] :ok, :note (worth knowing), :warning (matters under load), :problem (wrong responses)
+      # @!attribute subject [String] what was checked
       # @!attribute text [String] what was found
       # @!attribute advice [String, nil] what to do
       Finding = Data.define(:level, :subject, :text, :advice) do
@@ -20,7 +20,7 @@ module Heddle
       end
       MARKS = { ok: "ok", note: "--", warning: "! ", problem: "!!" }.freeze
 
-      # @param configuration [Server::Configuration] with which it will be served
+      # @param configuration [Server::Configuration] the server's
       # @param loaded [Boolean] whether an application was loaded
       def initialize(configuration, loaded:)
         @configuration = configuration

@@ -116,7 +116,7 @@ module Heddle
         lines.empty? ? text : text.sub("\n\n") { "\n\n#{lines.join}\n" }
       end
 
-      # As the file names it: the server starts in this folder.
+      # Relative to this folder, where the server starts.
       def required_path(file)
         path = InitCommand.relative(File.expand_path(file))
         path.start_with?("/") ? path : "./#{path}"

@@ -11,7 +11,7 @@ module Heddle
         DONE
       end
 
-      # Gives the order, and returns what the server says.
+      # Sends the command, and returns the server's response.
       def carry_out = client.command(order)
 
       def order = name

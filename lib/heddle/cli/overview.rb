@@ -147,7 +147,7 @@ module Heddle
         lists.empty? ? [] : lists.transpose.map(&:sum)
       end
 
-      # The upper bound of a bucket.
+      # The upper bound of the percentile's bucket.
       def percentile(counts, percent)
         rank = counts.sum * percent / 100.0
         counts.each_with_index { |count, i| return LATENCY_BOUNDS[i] if (rank -= count) <= 0 }

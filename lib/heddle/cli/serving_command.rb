@@ -29,7 +29,7 @@ module Heddle
         configuration.export_environment
         serve(configuration)
       rescue Server::ConfigurationError, Server::BootError => e
-        return FAILED if @inheritance.report_failure(e.message) # the other master logs it
+        return FAILED if @inheritance.report_failure(e.message) # the old master logs it
         raise UsageError, e.message if e.is_a?(Server::ConfigurationError)
 
         warn "heddle: #{e.message}"
@@ -65,7 +65,7 @@ module Heddle
         pidfile&.remove
       end
 
-      # The master needs no patches of Ruby. Each worker makes its own, because some workers run without.
+      # The master needs no patches of Ruby. Each worker applies its own, because some workers run unpatched.
       def leave_ruby_alone(configuration)
         reason = configuration.without_protection
         reason ||= "done in the workers" if configuration.workers_of_their_own?
@@ -133,8 +133,8 @@ module Heddle
         Server::Control.open(configuration, source, log, succeeding:).tap { |control| control&.start }
       end
 
-      # In the format text it is also printed where the command was given, if the log goes to a file. Programs read the
-      # other formats: there it is a line of the log.
+      # In the format text, this is also printed to the terminal if the log goes to a file. In the other formats, which
+      # programs read, it is an event of the log.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
         experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
         fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: what, urls:,

@@ -24,7 +24,7 @@ module Heddle
         DONE
       end
 
-      # On a terminal as wide as that.
+      # As wide as the terminal.
       def overview
         columns = @output.winsize.last if terminal?
         screen = Screen.new(colour: Screen.coloured?(@output))

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # `heddle top`: shows the state of a running server again and again, until q.
+    # `heddle top`: shows the live state of a running server, until q is pressed.
     class TopCommand < ControlCommand
       include MonotonicClock
 

@@ -2,8 +2,8 @@
 
 module Heddle
   module Events
-    # One kind of event. A template has fields in braces, each perhaps with a unit (`{delay:delay}`; a noun makes a
-    # count of it: `{workers:worker}`), and parts in angle brackets, which are left out where a field in them is nil.
+    # One kind of event. A template has fields in braces, which may have a unit (`{delay:delay}`) or a noun to count
+    # (`{workers:worker}`). Parts in angle brackets are left out where a field in them is nil.
     #
     # @!attribute name [Symbol]
     # @!attribute level [Symbol] one of {LEVELS}
@@ -55,7 +55,7 @@ module Heddle
         # Options that a flag has set are Floats.
         def seconds(value) = "#{value.to_s.delete_suffix(".0")} s"
 
-        # As in the lines of requests.
+        # The units of the access log.
         def size(bytes)
           return "#{bytes} bytes" if bytes < 10_000
 

@@ -21,7 +21,7 @@ module Heddle
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] one of {Units::WANTED}
-    # @!attribute default [Object, nil] a value, or a Proc. It gets the values of all options whose default is not a
+    # @!attribute default [Object, nil] a value, or a Proc that gets the values of all options whose default is not a
     #   Proc
     # @!attribute default_words [String, nil] the help's words for the default, if the value does not explain itself
     # @!attribute range [Range, nil] of allowed numbers
@@ -97,7 +97,7 @@ module Heddle
 
       private
 
-      # `protect except: :handoff` is the default without it.
+      # `protect except: :handoff` is the default without handoff.
       def excluded_from(value)
         only = Array(value).first
         only.is_a?(Hash) && only.keys == [:except] ? [Array(only[:except]), true] : [value, false]

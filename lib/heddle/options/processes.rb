@@ -2,7 +2,7 @@
 
 module Heddle
   module Options
-    # Environments for people who develop: one process, so that a debugger has the terminal to itself.
+    # Environments in which one process serves, so that a debugger has the terminal to itself.
     ONE_PROCESS = %w[development test].freeze
 
     # Options of processes, threads and the application's folder.

@@ -53,7 +53,7 @@ module Heddle
 
       # Makes the thread's calls until it releases the exchange.
       # @return what {#release}'s block returns
-      # @raise what that raises
+      # @raise what the block raises
       def follow
         while (call = Account.wait_for(Account::THREAD) { next_call })
           perform(call)

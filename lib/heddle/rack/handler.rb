@@ -67,9 +67,9 @@ module Heddle
         env["rack.early_hints"] = ->(headers) { sender.response.early_hints(headers) }
       end
 
-      # The env has the size of a complete body whose length was unknown, else Rails would read none of it over HTTP/2.
-      # A body that is still being received counts as chunked, over HTTP/2, too: the env has no other sign of it. The
-      # bytes after CONNECT are a tunnel's, not a body (RFC 9113, section 8.5).
+      # A complete body that came without a length gets CONTENT_LENGTH, because otherwise Rails would read none of it
+      # over HTTP/2. A body that is still being received is marked as chunked, over HTTP/2, too, because the env has no
+      # other sign of it. The bytes after CONNECT are a tunnel's, not a body (RFC 9113, section 8.5).
       # @param reader [HTTP::Exchange, ExchangeProxy] by which a streamed body is read
       # @return [Input, StreamedInput]
       def add_input(env, exchange, reader)
@@ -165,8 +165,8 @@ module Heddle
         contain(exchange) { body.close } if body.respond_to?(:close)
       end
 
-      # In reverse order, as the specification says; one that fails does not keep the others from being called. Those
-      # of `rack.after_reply` are in the same list, take no arguments, and come last, in their order.
+      # In reverse order, as the specification says. All are called, even if one fails. The callbacks of
+      # `rack.after_reply` are in the same list, take no arguments, and come last, in their order.
       def notify(exchange, callbacks, env, answer, failure)
         status, headers = answer.is_a?(Array) ? answer : [500, {}]
         replies, finished = callbacks.partition { |callback| takes_nothing?(callback) }

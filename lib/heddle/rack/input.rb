@@ -26,7 +26,7 @@ module Heddle
       def readpartial(length, buffer = nil) = read(length, buffer) || end_of_input
 
       # @param length [Integer] bytes
-      # @param offset [Integer] where they are
+      # @param offset [Integer] where they begin
       # @return [String] these bytes; the position does not change
       # @raise [EOFError] beyond the end
       def pread(length, offset, buffer = nil)
@@ -137,7 +137,7 @@ module Heddle
       def index(separator)
         return @content.byteindex(separator, @pos) if @content.is_a?(String)
 
-        # A file looks for one byte.
+        # A file can be searched for one byte only.
         at = @pos - 1
         while (at = @content.byteindex(separator.byteslice(0, 1), at + 1))
           return at if @content.byteslice(at, separator.bytesize) == separator

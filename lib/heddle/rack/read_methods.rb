@@ -104,7 +104,7 @@ module Heddle
 
       # @yieldparam number [Integer] of a character
       # @return [self, Enumerator]
-      # @raise [ArgumentError] if the bytes are no character
+      # @raise [ArgumentError] if the bytes are not a character
       def each_codepoint
         return to_enum(:each_codepoint) unless block_given?
 
@@ -204,7 +204,7 @@ module Heddle
 
       def encoded(string) = @encoding ? string.force_encoding(@encoding) : string
 
-      # Adds the bytes that a cut character lacks. Bytes that are no character stay what they are.
+      # Adds the bytes that a cut character lacks. Bytes that are not a character stay unchanged.
       def complete(string)
         return string if @encoding.nil? || string.empty? || string[-1].valid_encoding?
 

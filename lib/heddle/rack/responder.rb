@@ -153,8 +153,8 @@ module Heddle
         stream.close
       end
 
-      # The callback owns the stream, and may use it in another thread after it has returned. It is not called for HEAD,
-      # as the body of any other response is not.
+      # The callback owns the stream, and may use it in another thread after it has returned. Like any body, it is not
+      # called for HEAD.
       def partial_hijack(hijack, status, headers)
         if @exchange.head?
           @response.start(status, headers)

@@ -30,7 +30,7 @@ module Heddle
 
       def abort = @proxy.ask { @response.abort }
 
-      # Not needed: the loop sends together what the thread writes before the loop runs.
+      # Does not wait, so the loop sends together the hints that the thread gives before the loop runs.
       def early_hints(headers)
         headers = headers.to_h { |name, value| [name, value.dup] }
         @proxy.tell { @response.early_hints(headers) }

@@ -84,7 +84,7 @@ module Heddle
 
         raise TypeError, "load must return a handler, but has returned an object without callbacks: #{handler.class}"
       rescue TimeoutError
-        raise unless began && now - began >= LOAD_LIMIT # a limit of its own
+        raise unless began && now - began >= LOAD_LIMIT # a shorter limit inside load
 
         @late[name] = now + PAUSE
         raise TimeoutError, "it took longer than #{LOAD_LIMIT} s; other sockets of this class are closed without a " \

@@ -61,7 +61,7 @@ module Heddle
         proxy.release(&last)
       end
 
-      # Now: logging may wait, and then the head would be sent.
+      # At once: while the log waits, the loop would send the head.
       def withdraw_head(proxy)
         proxy.response.withdraw if proxy.started?
       rescue ExchangeProxy::EndedError

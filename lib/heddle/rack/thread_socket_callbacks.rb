@@ -26,7 +26,7 @@ module Heddle
           @thread = Thread.current
           Thread.handle_interrupt(Cancelled => :immediate) { @failure = @work.call }
         rescue Cancelled
-          # The thread no longer waits for the fiber.
+          # The fiber no longer waits for this thread.
         ensure
           @thread = nil
           @done.close

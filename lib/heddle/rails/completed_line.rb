@@ -15,7 +15,7 @@ module Heddle
         def log_process_action(payload) = [*super, *CompletedLine.message(payload[:heddle_account])]
       end
 
-      # Prepended to the controllers. The line is written when the action has ended, but by a subscriber.
+      # Prepended to the controllers. A subscriber writes the line, and gets the account from the payload.
       module Payload
         private
 

@@ -50,7 +50,7 @@ module Heddle
       def short? = !most.nil? && peak * 5 > most * 4
 
       # @param log [#event]
-      # @return [Object] the log's
+      # @return [Object] what the log returns
       def report(log)
         processes = "workers #{workers}#{", reserves #{reserves}" if reserves.positive?}"
         limits = "pool #{pool}#{", max_total #{max_total}" if max_total}"

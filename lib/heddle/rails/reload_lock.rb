@@ -2,8 +2,8 @@
 
 module Heddle
   module Rails
-    # Keeps code from being reloaded while requests run: requests share it, a reload has it alone. In the place of
-    # ActiveSupport::Concurrency::ShareLock, for Rails before 8.2, whose owners are threads. Here the owners are fibers,
+    # Keeps code from being reloaded while requests run: requests share the lock, a reload holds it alone. Replaces
+    # ActiveSupport::Concurrency::ShareLock in Rails before 8.2, whose owners are threads. Here the owners are fibers,
     # as Rails isolates by fibers.
     #
     # A request already holds its share when it finds that it has to reload. While it waits for the others to finish,
@@ -50,7 +50,7 @@ module Heddle
       end
 
       # @param no_wait [Boolean] whether to return false instead of waiting
-      # @return [Boolean] whether the caller has it alone now
+      # @return [Boolean] whether the caller holds the lock alone now
       def start_exclusive(no_wait: false, **)
         me = owner
         @mutex.synchronize do

@@ -3,8 +3,7 @@
 module Heddle
   module Rails
     # Makes `rails server` start workers if they are wanted. Before the application is loaded, this process becomes
-    # `heddle serve`, whose master loads nothing of the application and so can replace it. In front of
-    # Rails::Server#start.
+    # `heddle serve`, whose master loads nothing of the application and so can replace it. Prepended to Rails::Server.
     module WorkerStart
       COMMAND = File.expand_path("../../../exe/heddle", __dir__)
       private_constant :COMMAND
@@ -29,7 +28,7 @@ module Heddle
 
           ["serve", options[:config] || "config.ru", *flags(configuration, options)]
         rescue Server::ConfigurationError
-          nil # the handler says it
+          nil # the handler reports it
         end
 
         private

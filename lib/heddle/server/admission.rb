@@ -144,7 +144,7 @@ module Heddle
         @reported[what] = count if grown > 0 && say(what, time, field => grown, **fields)
       end
 
-      # Bytes of the responses of one loop.
+      # Maximum bytes of the pending responses of one loop.
       def response_budget(configuration)
         workers = configuration.workers_of_their_own? ? configuration.worker_count : 1
         loops = configuration.mode == :thread ? 1 : configuration.threads

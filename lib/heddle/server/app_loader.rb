@@ -87,7 +87,7 @@ module Heddle
         "#{path} can't be loaded:\n#{indent([message, *lines].join("\n"))}"
       end
 
-      # The innermost line of the application; frames of Heddle and Rack are left out.
+      # The innermost lines of the application; frames of Heddle and Rack are left out.
       def app_lines(error)
         lines = (error.backtrace || []).reject do |line|
           line.start_with?(OWN) || line.include?("/rack/builder.rb") || line.include?("/exe/heddle")

@@ -81,7 +81,7 @@ module Heddle
       # Makes the shared memory for messages, if this process has none, and begins to follow the backend.
       # @param report [#call] called with each event
       # @return [void]
-      # @raise [ConfigurationError] when the memory or the backend can't be had
+      # @raise [ConfigurationError] when the memory or the backend is not available
       def open_pubsub(report)
         open_history
         return unless (backend = pubsub_backend)
@@ -91,7 +91,7 @@ module Heddle
       end
 
       # @return [PubSub::Backend, nil]
-      # @raise [ConfigurationError] when the backend can't be had
+      # @raise [ConfigurationError] when the backend is not available
       def pubsub_backend
         return if pubsub == "memory"
 

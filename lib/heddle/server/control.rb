@@ -38,7 +38,7 @@ module Heddle
       # @param log [Log]
       # @param succeeding [Boolean] whether another server has the addresses, and ends when this one serves
       # @return [Control, nil] nil: there is none
-      # @raise [BootError] when an address that the user has named can't be had
+      # @raise [BootError] when an address that the user has named can't be opened
       def self.open(configuration, source, log, succeeding: false)
         const_get(:App) # loaded now, so that a missing library fails the start, not a thread
         later = []

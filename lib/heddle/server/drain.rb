@@ -105,8 +105,8 @@ module Heddle
         end
       end
 
-      # Connections that the application has taken over can't go to another process. At a reload they live on until the
-      # time is up; a server that stops has no successor whose clients could be spared a second connection.
+      # Connections that the application has taken over can't go to another process. At a reload they stay open until
+      # the time is up. When the whole server stops, waiting would not help their clients.
       def close_detached
         await_detached(@deadline) if @handoff_sender
         await_detached(now + CABLE_CLOSE_TIMEOUT) if @engine.detached? && Rails.close_cables(@log)

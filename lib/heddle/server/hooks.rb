@@ -53,7 +53,7 @@ module Heddle
       # Runs the worker's hooks before and after serving, for a process that is master, mold and worker at the same
       # time.
       # @yield to serve
-      # @return [Object] the block's
+      # @return [Object] what the block returns
       # @raise [BootError] naming the hook that failed, and where
       def around_worker
         attempt(:worker_boot, 0)

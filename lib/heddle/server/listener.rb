@@ -20,7 +20,7 @@ module Heddle
       # @param io [TCPServer, UNIXServer]
       # @param url [String]
       # @param port [Integer, nil]
-      # @param path [String, nil] of a unix socket's file, which goes when the listener closes
+      # @param path [String, nil] of a unix socket's file, which {#close} removes
       # @param tls [Net::TLS, nil]
       # @param proxies [Net::Networks, nil]
       # @param own_user [Boolean]

@@ -19,7 +19,7 @@ module Heddle
       # Lines of a backtrace below which there is only the server's code.
       BOTTOM = %w[handler thread_handler].map { |name| "#{::File.expand_path("../rack", __dir__)}/#{name}.rb:".freeze }
                                          .freeze
-      # Bytes of a request's target beside an error.
+      # Bytes of a request's target that are logged with an error.
       TARGET = 200
       private_constant :MINUTE, :LINES, :BOTTOM, :TARGET
 

@@ -25,7 +25,7 @@ module Heddle
         # Called before the first Ractor is made, because a Ractor of Ruby 3.3 can't load files.
         # @return [void]
         def prepare
-          Warning[:experimental] = false # Ruby says at each start that Ractors are experimental; docs/modes.md does
+          Warning[:experimental] = false # Ruby would warn at each start; docs/modes.md does instead
           require "heddle/concurrency/deadline"
           Heddle.eager_load
           Autoloads.load_constants(Heddle, self, Log, Heddle::Net, Concurrency, except: NOT_THERE)

@@ -87,7 +87,7 @@ module Heddle
       def end(exchange)
         return if (exchange.response&.begun_after || exchange.age) < @limit || exchange.hijacked?
 
-        request = Account.number or return # its last stretch is recorded with this
+        request = Account.number or return # this also records its last stretch
         account = Account.current
         by_client = account.fetch(:client, 0) + account.fetch(:received, 0)
         return if account[:total] - by_client < @limit || paused?(:request)

@@ -4,8 +4,8 @@ require "heddle/concurrency/deadline"
 
 module Heddle
   class Server
-    # Limits the time until the application's response begins. Then its current wait raises {Cancelled}, its `ensure`
-    # may clean up, the client gets 503, and the log names the line. The worker and its other requests are not affected.
+    # Limits the time until the application's response begins. After that, the request's current wait raises
+    # {Cancelled}, the client gets 503, and the log names the line. The worker and its other requests are not affected.
     # Like {Heddle.timeout}, it takes effect at waits: code that computes continues until it waits or returns.
     class RequestTimeout
       # @param app [#call]

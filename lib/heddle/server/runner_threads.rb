@@ -51,7 +51,7 @@ module Heddle
       # @return [Boolean] whether a request runs
       def running? = !@running.empty?
 
-      # Called in the loop. The rest of the block needs no thread, so another request may use the thread.
+      # Called in the loop. The block needs no thread, so another request may use the thread.
       # @return what the block returns
       def freed
         change_freed(1)

@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Gives responses the field Server-Timing, which browsers show beside a request: the parts of its time account until
-    # the application has returned, in milliseconds, and how often each wait was.
+    # Adds the field Server-Timing to responses, which browsers show beside a request. It has the parts of the time
+    # account until the application has returned, in milliseconds, and how often the request waited.
     class ServerTiming
       NAME = "server-timing"
       private_constant :NAME
@@ -19,7 +19,7 @@ module Heddle
       end
 
       # @param app [#call]
-      # @param paths [Array<String>] of the requests, and of those below
+      # @param paths [Array<String>] of the requests; each includes the paths below it
       def initialize(app, paths)
         @app = app
         @paths = paths.map { |path| [path, "#{path.delete_suffix("/")}/"] }

@@ -42,7 +42,7 @@ module Heddle
 
       private
 
-      # @return [Hash{String => Object}] what the signals that were taken meant before
+      # @return [Hash{String => Object}] the former handlers of the signals that were taken
       def take(writer)
         before = [*STOPPING, *YIELDING].to_h do |name|
           [name, OwnTrap.set(name) { writer.write_nonblock("#{name}\n", exception: false) }]

@@ -41,7 +41,7 @@ module Heddle
         # @param configuration [Configuration]
         # @param log [Log]
         # @yieldparam begin [Proc] to be called when requests are accepted
-        # @return [Object] the block's
+        # @return [Object] what the block returns
         # @raise [BootError]
         def beside(configuration, log)
           return yield(-> {}) unless configuration.solid_queue

@@ -11,7 +11,7 @@ module Heddle
 
       # @param name [String, nil]
       # @param tls [TLSSettings, nil]
-      # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
+      # @param proxies [Net::Networks, nil] proxies that use the PROXY protocol
       def initialize(name, tls: nil, proxies: nil)
         @name = name
         @tls = tls

@@ -22,7 +22,7 @@ module Heddle
       #   clients among them
       # @param v6only [Boolean, nil] whether an address of IPv6 is not for IPv4, too; nil: the system's default
       # @param tls [TLSSettings, nil]
-      # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
+      # @param proxies [Net::Networks, nil] proxies that use the PROXY protocol
       def initialize(host, port, reuse_port: false, v6only: nil, tls: nil, proxies: nil)
         @host = host
         @port = port

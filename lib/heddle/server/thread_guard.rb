@@ -7,13 +7,12 @@ module Heddle
     # dropped. `Thread#kill` stops the server in order. What a fiber does to its own thread (`Thread.current.raise`,
     # `Thread.exit`) ends that fiber alone.
     #
-    # The methods are the thread's own, and only while it serves. Heddle's own exceptions take the way around them
+    # The methods are defined on the thread alone, while it serves. Heddle's own exceptions bypass them
     # (ext/heddle/preempt/delivery.c).
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 
-      # Prepended to the methods of the class Thread by the first guard, because these would not call the methods of a
-      # single thread.
+      # Prepended by the first guard to the class Thread's own methods, which don't call those of a single thread.
       module Ending
         # @see Thread.kill
         def kill(thread) = thread.is_a?(Thread) ? thread.kill : super

@@ -14,7 +14,7 @@ module Heddle
       # @param path [String]
       # @param mode [Integer, nil] the permissions of the socket's file
       # @param owner [String, nil] the file's owner: `user`, `user:group` or `:group`
-      # @param proxies [Net::Networks, nil] from which the PROXY protocol is spoken
+      # @param proxies [Net::Networks, nil] proxies that use the PROXY protocol
       def initialize(path, mode, owner: nil, proxies: nil)
         @path = File.expand_path(path, WorkingFolder.current)
         @mode = mode

@@ -10,7 +10,7 @@ module Rackup
     # `rackup -s heddle` and `rails server -u heddle`. `heddle serve` does the same without either.
     #
     # Every option of `heddle help serve` can be given by its name, `rackup -s heddle -O head_timeout=5`, and by its
-    # environment variable. Requests are not logged unless `-O access_log` asks for it: rackup and Rails do so
+    # environment variable. Requests are not logged unless `-O access_log` asks for it: rackup and Rails log them
     # themselves.
     class Heddle
       # Used when neither rackup nor Rails names a port.
@@ -56,7 +56,7 @@ module Rackup
         # @return [void]
         def shutdown = @server&.stop
 
-        # @return [Hash{String => String}] what `rackup -s heddle -h` tells
+        # @return [Hash{String => String}] what `rackup -s heddle -h` prints
         def valid_options
           own = { "Host=HOST" => "where to listen: a name, an address or unix:path (default: localhost)",
                   "Port=PORT" => "port to listen on (default: #{DEFAULT_PORT}); 0 lets the system choose one" }
@@ -86,8 +86,8 @@ module Rackup
 
         private
 
-        # Whether the user said where to listen: if not, the configuration file may. Rails tells what was said; of
-        # rackup it is known what it gives by default. PORT is a variable of Heddle's own.
+        # Whether the user said where to listen: if not, the configuration file may. Rails reports the user's options.
+        # With rackup, a value that is not its default is the user's. PORT is left out, because Heddle reads it itself.
         def said?(options)
           if (names = options[:user_supplied_options])
             return names.include?(:Host) || (names.include?(:Port) && options[:Port].to_s != ENV["PORT"])

@@ -6,7 +6,7 @@ module ActionCable
       # The subscribers of a process. One thread with its own loop receives their messages, so this works under any
       # server.
       class Listener < SubscriberMap
-        # @return [Integer] of the process that it belongs to
+        # @return [Integer] the process that it belongs to
         attr_reader :pid
 
         # @param event_loop [#post] calls back that a channel is subscribed
@@ -33,7 +33,7 @@ module ActionCable
         # @api private
         def remove_channel(channel) = @commands << [:leave, channel]
 
-        # A subscriber that fails does not keep the others from getting the message.
+        # The other subscribers get the message even if one fails.
         # @api private
         def invoke_callback(callback, message)
           super
@@ -43,7 +43,7 @@ module ActionCable
 
         private
 
-        # In the loop, until the queue is closed.
+        # Runs in the loop until the queue is closed.
         def obey
           tasks = {}
           while (command = @commands.pop)
@@ -52,7 +52,7 @@ module ActionCable
           tasks.each_value(&:cancel)
         end
 
-        # A client may choose a channel's name. One that is too long must not end the other channels.
+        # A client may choose a channel's name: a name that is too long must not end the other channels.
         def act(tasks, what, channel, on_success = nil)
           what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
           @event_loop.post(&on_success) if on_success

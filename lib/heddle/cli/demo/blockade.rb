@@ -11,7 +11,7 @@ module Heddle
 
         module_function
 
-        # A native call that waits and releases Ruby's lock: for a file that another thread has locked.
+        # A native call that releases Ruby's lock, and waits for a file that another thread has locked.
         def wait(seconds = SECONDS)
           Tempfile.create("heddle") do |file|
             file.flock(File::LOCK_EX)

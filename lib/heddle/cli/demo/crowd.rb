@@ -37,7 +37,7 @@ module Heddle
           @failures = []
         end
 
-        # Starts the process, which ends with this body: when its standard input is closed.
+        # Starts the process. It ends when its standard input is closed, at the end of this body.
         #
         # @yieldparam line [String] JSON
         def each
@@ -50,7 +50,7 @@ module Heddle
           end
         end
 
-        # What the process does.
+        # Runs the clients, in the process.
         #
         # @param input [IO] the process ends at once when this input ends
         # @yieldparam sample [Hash]

@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class Doctor
       # The settings that an application needs for gems that were tried with Heddle. Tried gems that are missing here
-      # need none. `test/trials/matrix/run --write` puts it into the table of docs/gems.md, beside its own results.
+      # need none. `test/trials/matrix/run --write` writes them into the table of docs/gems.md, beside its results.
       module GemSettings
         # Gems that are written for the gem async.
         ASYNC = %w[async async-http async-redis async-websocket async-job async-cable live].to_h do |name|

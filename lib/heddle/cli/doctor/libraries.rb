@@ -44,11 +44,10 @@ module Heddle
                             "config/puma.rb translates its configuration (docs/from_puma.md)")
         ].freeze
 
-        # Thread pools of an application: they run beside the loop, with limits of their own. GemSettings has the
-        # others.
+        # Gems whose own threads or processes run an application's jobs. {GemSettings} has other such gems.
         POOLS = %w[good_job sucker_punch que delayed_job].freeze
 
-        # Files whose thread variables don't belong to a request.
+        # Gems whose thread variables don't belong to a request.
         HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties
                       timeout itsi itsi-scheduler heddle].freeze
         WORDS = /thread_variable_set\(|ThreadLocalVar\.new/
@@ -59,8 +58,8 @@ module Heddle
         private_constant :AWAY
 
         class << self
-          # @return [Array<Gem::Specification>] of the gems that are loaded, without those that only groups of
-          #   development and test bring
+          # @return [Array<Gem::Specification>] the loaded gems, without those that are only in the groups development
+          #   and test
           def in_production
             specs = Gem.loaded_specs.values
             return specs unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]

@@ -15,7 +15,7 @@ module Heddle
         USUAL_MAPS = 65_530
         private_constant :DESCRIPTORS, :MAPS_A_FIBER, :USUAL_MAPS
 
-        # @param configuration [Server::Configuration] with which it will be served
+        # @param configuration [Server::Configuration] the server's
         def initialize(configuration)
           @configuration = configuration
         end

@@ -15,13 +15,13 @@ module Heddle
         TESTS = "{test,spec,features}/**/*.rb"
         CAPYBARA = /\A(\s*Capybara\.server\s*=\s*):puma\b.*/n
         ENTRYPOINT = %r{\A(\s*)if .*bin/rails".*"s(?:erver)?".*; then\z}n
-        # The mark by which `heddle doctor` recognizes it.
+        # `heddle doctor` recognizes this line.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
         KEPT = "Puma serves development and tests, on every machine of the team; Heddle serves production"
         private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :KEPT
 
-        # @param keep_puma [Boolean, nil] for development and tests; nil: where Heddle has not been run
+        # @param keep_puma [Boolean, nil] for development and tests; nil: except on Linux
         # @param platform [String] as RbConfig names the operating system
         def initialize(keep_puma: nil, platform: RbConfig::CONFIG["host_os"])
           @keep_puma = keep_puma.nil? ? !platform.include?("linux") : keep_puma
@@ -117,7 +117,7 @@ module Heddle
           end
         end
 
-        # A line as `bundle add heddle` writes it. Where the gem can't be compiled, loading it would end every command.
+        # Where the gem can't be compiled, loading it would end every command. `bundle add heddle` names no group.
         def keep_for_production(lines, path, calls)
           call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
           replace_call(lines, path, call, with_group(call, ":production"), @why_kept)
@@ -138,7 +138,7 @@ module Heddle
           here
         end
 
-        # Includes the comment above it that names Puma.
+        # Also replaces a comment above the call that names Puma.
         def replace_call(lines, path, call, text, why)
           location = call.location
           numbers = (location.start_line - 1)..(location.end_line - 1)
@@ -178,7 +178,7 @@ module Heddle
           write_call(call, [*given.map(&:slice), "group: #{groups}"])
         end
 
-        # In one line, as MarkedLines restores it.
+        # One line, as {MarkedLines#replace} requires.
         def write_call(call, arguments)
           text = arguments.join(", ").gsub(/\s*\n\s*/, " ")
           call.closing_loc ? "gem(#{text})" : "gem #{text}"
@@ -198,7 +198,7 @@ module Heddle
             lines.to_a.each_with_index do |line, index|
               next prepare_database(lines, path, index, line) if ENTRYPOINT.match?(line)
               next unless beginning.match?(line)
-              # It starts Heddle in development by itself.
+              # `rails server` starts Heddle in development anyway.
               next if development && line.match?(/rails s(?:erver)?\b/)
 
               text = StartCommand.translate(line, bind: (@bind unless development))

@@ -12,7 +12,7 @@ module Heddle
 
         class << self
           # @param text [String]
-          # @return [String, nil] nil: it can't be computed in Heddle's file, or is about Puma, which is not there then
+          # @return [String, nil] nil: it can't be computed in Heddle's file, or names Puma, which is not loaded there
           def translate(text)
             return if /\bPuma\b/.match?(text)
 

@@ -35,7 +35,7 @@ module Heddle
         VARIABLE = /\bENV\[\s*["'](\w+)["']\s*\](?!\s*\|\|)/
         private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS, :VARIABLE
 
-        # @return [String] as it was named
+        # @return [String] the path as the user gave it
         attr_reader :name
 
         # @param path [String]
@@ -137,7 +137,7 @@ module Heddle
         # @return [Array<Symbol>] the file's variables that this node reads
         def reads(node) = SyntaxTree.nodes(node).grep(Prism::LocalVariableReadNode).map(&:name)
 
-        # @return [String] of an expression, and of those that its variables were set to
+        # @return [String] the text of an expression, and of the expressions that set its variables
         def text_with_variables(node, seen = [])
           return "" unless node
 

@@ -3,8 +3,8 @@
 require "etc"
 require "pathname"
 
-# `self` while a configuration file of Puma's runs: it records the calls. It is named in one piece so
-# that constants of the file are looked up from the top, not in Heddle.
+# `self` while a configuration file of Puma's runs: it records the calls. It is opened by its full name, so that
+# constants of the file are looked up at the top level, not in Heddle.
 class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndModuleChildren
   # A call that ran.
   Record = Data.define(:name, :line, :values)

@@ -46,7 +46,7 @@ module Heddle
           "#{head}#{remarks.join}#{outcome.lines.join("\n")}\n"
         end
 
-        # Where Puma's defaults differ.
+        # Lines that keep Puma's defaults where Heddle's differ.
         def additions
           found = []
           unless @said.include?(:bind)

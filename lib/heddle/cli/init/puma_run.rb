@@ -16,7 +16,7 @@ module Heddle
           def message
             return "the file ends the program here, with status #{error.status}" if error.is_a?(SystemExit)
 
-            # First it is made UTF-8: it may be in any encoding, or in none.
+            # The message may be in any encoding; PrintableText makes it UTF-8.
             text = PrintableText.lines(ErrorText.message(error))[/\A.*/]
             text = text.gsub(/(?:#{PumaRecorder}|#<Class:#<#{PumaRecorder}.*?>>)::/, "")
             "#{ErrorText.class_name(error)}: #{text}"

@@ -23,7 +23,7 @@ module Heddle
         class << self
           # @param failure [PumaRun::Failure]
           # @yieldparam node [Prism::CallNode]
-          # @yieldreturn [Boolean] whether it is one of Puma's words
+          # @yieldreturn [Boolean] whether it is one of Puma's settings
           # @return [Boolean] whether it failed because the application is not loaded, without the loss of a setting
           def beside_settings?(failure, &)
             (failure.application? || failure.constant?) && assigned(failure.node).empty? && !words?(failure.node, &)
@@ -36,7 +36,7 @@ module Heddle
           end
 
           # @param node [Prism::Node]
-          # @return [Boolean] whether one of Puma's words is in it
+          # @return [Boolean] whether one of Puma's settings is in it
           def words?(node, &word)
             SyntaxTree.nodes(node).grep(Prism::CallNode).any?(&word)
           end
@@ -46,7 +46,7 @@ module Heddle
         # @param source [String] the file
         # @param failures [Array<PumaRun::Failure>]
         # @yieldparam node [Prism::CallNode]
-        # @yieldreturn [Boolean] whether it is one of Puma's words
+        # @yieldreturn [Boolean] whether it is one of Puma's settings
         def initialize(tree, source, failures, &word)
           @lines = source.lines
           @failures = failures.to_h { |failure| [failure.node, failure] }

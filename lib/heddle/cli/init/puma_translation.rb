@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class InitCommand
-      # Heddle's configuration for Puma's, and the lines of it that could not be translated.
+      # Translates Puma's configuration for Heddle, and lists the lines that could not be translated.
       class PumaTranslation
         # The translation of a call.
         #
@@ -18,8 +18,8 @@ module Heddle
 
         COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
         ENDLESS = "it switches full garbage collections off, and nothing here runs them"
-        # Parameters of blocks: the second one gets data that hooks with one key share; for on_restart it is the first,
-        # which gets Puma's launcher.
+        # Block parameters that only Puma passes: in any hook the second one (data that hooks with one key share), in
+        # on_restart also the first (Puma's launcher).
         TWO = /\A(?:\{|do)\s*\|[^|]*,/
         ONLY_PUMAS = { on_restart: /\A(?:\{|do)\s*\|/ }.freeze
         private_constant :COLLECTIONS_OFF, :ENDLESS, :TWO, :ONLY_PUMAS
@@ -232,7 +232,7 @@ module Heddle
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
 
-        # The variable in the condition that Rails writes is the option's own.
+        # Rails generates a condition on SOLID_QUEUE_IN_PUMA, which the option reads itself.
         def translate_plugin(call, name)
           name = PrintableText.line(name)
           raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)

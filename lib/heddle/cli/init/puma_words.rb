@@ -38,13 +38,13 @@ module Heddle
         # Settings that need code, each with its row on the page: {PumaTranslation} has a method for each.
         TRANSLATED = group(:translated)
 
-        # Plugins that need no counterpart, each with why.
+        # Plugins that need no counterpart, each with the reason.
         PLUGINS = group(:plugins).transform_keys(&:to_s).freeze
 
-        # Settings that Heddle does not need, each with why.
+        # Settings that Heddle does not need, each with the reason.
         NEEDLESS = group(:needless)
 
-        # Settings without a counterpart, each with why.
+        # Settings without a counterpart, each with the reason.
         LEFT = group(:without_equal)
 
         NAMES = [*[OPTIONS, HOOKS, TRANSLATED, NEEDLESS, LEFT].flat_map(&:keys), :plugin].freeze

@@ -78,7 +78,7 @@ module Heddle
             if %w[-C --config].include?(name) && bare != Installation::PUMA
               raise UnknownWordError, "heddle init --from #{bare} translates that file"
             end
-            # Such code never had to be thread-safe.
+            # Code that ran in one thread never had to be thread-safe.
             return ["--max-requests", "1"] if %w[-t --threads].include?(name) && bare.match?(/\A(?:\d+:)?1\z/)
 
             value = value.sub(bare) { PumaAddress.new([]).of_url(bare) } if bare.match?(PUMAS_URL)

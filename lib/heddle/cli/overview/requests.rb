@@ -77,7 +77,7 @@ module Heddle
           [number.to_s.rjust(6), Format.duration(seconds).rjust(9), *rest].join("  ")
         end
 
-        # A client chooses this text: it is made visible before it is cut, so that the columns after it are in line.
+        # A client chooses this text. It is escaped before it is cut, so that the columns after it stay aligned.
         def request(text) = PrintableText.line(text)[0, @room].ljust(@room)
 
         def place(places)

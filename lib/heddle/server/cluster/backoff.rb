@@ -12,7 +12,7 @@ module Heddle
         FIRST_DELAY = 0.5
         # Maximum seconds before a further start.
         MAX_DELAY = 30
-        # Maximum seconds before a further start of what had served.
+        # Maximum seconds before a further start of a worker that had served.
         MAX_DELAY_AFTER_SERVING = 1
         # Seconds after which a run counts as a success.
         RESET_AFTER = 30

@@ -8,7 +8,7 @@ module Heddle
         # Signals that end a process whose native code has failed.
         CRASHES = %w[SEGV BUS ABRT ILL FPE].freeze
 
-        # The signal of a crash that a thread of a process handles: Ruby's handler blocks it and no other.
+        # Finds the crash that a thread of a process is handling: Ruby's handler blocks this signal and no other.
         # @param pid [Integer]
         # @return [String, nil] one of CRASHES; always nil where the system has no /proc
         def self.find_handled_crash(pid)

@@ -14,7 +14,7 @@ module Heddle
 
         # @return [Integer] the wanted number of workers
         attr_reader :size
-        # @return [Integer] the wanted number of reserve workers, whose numbers follow
+        # @return [Integer] the wanted number of reserve workers; they are numbered after the others
         attr_reader :reserves
         # @return [MoldHandle, nil] the mold that forks new workers
         attr_accessor :mold
@@ -193,7 +193,7 @@ module Heddle
         end
 
         def handle_loss(worker, how)
-          # A request may end a worker before its message that it serves is read.
+          # A request may end a worker before the master reads its message "ready".
           served = worker.serving? || @scoreboard.read(worker.slot)&.fetch(:accepted)&.positive?
           requests = unanswered(worker)
           remove(worker)

@@ -4,7 +4,7 @@ module Heddle
   class Server
     module Cluster
       # The resources that a master inherits from its predecessor: the sockets, the scoreboard, and the descriptor on
-      # which it reports ready. It comes as open descriptors, named in an environment variable.
+      # which it reports ready. They come as open descriptors, named in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
         # A new master writes this when it serves. Any other text is the reason why it could not start.
@@ -71,7 +71,7 @@ module Heddle
 
         # @return [Net::Scoreboard, nil]
         def scoreboard
-          memory, poke = @values["scoreboard"] # none where it goes over a fork only
+          memory, poke = @values["scoreboard"] # nil where only a fork can pass it on
           Net::Scoreboard.for_fd(memory, poke) if memory
         rescue SystemCallError
           nil # another version: the workers of the two masters have no common scoreboard
@@ -89,7 +89,7 @@ module Heddle
         # Takes over the messages, so that subscribers of the other master's workers find them here.
         # @return [void]
         def adopt_pubsub
-          memory, wake = @values["pubsub"] # none where it goes over a fork only
+          memory, wake = @values["pubsub"] # nil where only a fork can pass it on
           PubSub::History.adopt(memory, wake) if memory
         end
 
@@ -110,7 +110,7 @@ module Heddle
 
         # Tells the other master why this one could not start.
         # @param problem [String]
-        # @return [Boolean] false: there is none
+        # @return [Boolean] false: there is no other master
         def report_failure(problem)
           report(problem.byteslice(0, REPORT_LIMIT))
         end
@@ -123,7 +123,7 @@ module Heddle
 
         private
 
-        # A master that reports no version ignores this, and hands connections off anyway.
+        # A former master that names no version ignores READY_APART, and hands connections off anyway.
         def apart? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)

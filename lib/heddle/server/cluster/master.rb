@@ -54,7 +54,7 @@ module Heddle
         end
 
         # Serves until INT or TERM, or until another master has taken over.
-        # @yield when the sockets are open, and this process is the user that it stays
+        # @yield when the sockets are open, and this process has switched to its user
         # @return [Boolean] whether every request was answered
         # @raise [BootError]
         def run

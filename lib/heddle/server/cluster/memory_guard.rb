@@ -14,7 +14,7 @@ module Heddle
         # If the budget is exceeded, a worker is replaced only when it is this many times as large as its mold.
         # Otherwise its successor would not be smaller.
         GROWN = 1.25
-        # Seconds between two lines of the log that memory is short.
+        # Seconds between two log lines about a shortage of memory.
         SILENCE = 600
         private_constant :INTERVAL, :NEAR, :GROWN, :SILENCE
 

@@ -62,7 +62,7 @@ module Heddle
         # @return [Message, :wait, nil] :wait: there is no message now; nil: the other end is closed, or see {#failure}
         # @raise [MalformedError] the message is malformed; later messages can still be read
         def receive
-          # Without a size Ruby asks for the message's. A buffer for the longest one costs up to 32 page faults.
+          # With nil, Ruby finds the message's size. A buffer for the longest one costs up to 32 page faults.
           received = @io.recvmsg_nonblock(nil, 0, nil, scm_rights: true, exception: false)
           return :wait if received == :wait_readable
 

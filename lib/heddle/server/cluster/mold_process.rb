@@ -160,7 +160,7 @@ module Heddle
             reader.close
             writer.write(fork_worker(message, writer).to_s)
           rescue Errno::EPIPE
-            nil # the mold has been ended meanwhile
+            nil # the mold has ended meanwhile
           ensure
             exit!(0)
           end

@@ -32,7 +32,7 @@ module Heddle
         # @param setting [Worker::Setting]
         # @yield in the new process, to close the master's own resources
         # @return [MoldHandle]
-        # @raise [SystemCallError] when there can be no process, or no descriptor
+        # @raise [SystemCallError] when no process can be forked, or no descriptor is left
         def fork_mold(setting)
           ours, theirs = MessageSocket.pair
           $stdout.flush

@@ -12,7 +12,7 @@ module Heddle
         # If a worker takes more seconds than this to serve, or to be forked, a reserve is kept ready.
         SLOW_BOOT = 0.15
         SLOW_FORK = 0.1
-        # Seconds after which a stuck worker needs a reserve: HEDDLE_RESERVE_PATIENCE.
+        # Seconds after which a stuck worker needs a reserve; as HEDDLE_RESERVE_PATIENCE (net/reserve.h).
         STUCK = 0.1
         private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK, :STUCK
 
@@ -87,7 +87,7 @@ module Heddle
           @log.event(:reserve_kept, reason:)
         end
 
-        # True if memory is short: for another process, the system might kill a serving one.
+        # True if memory is short: another process might make the system kill a serving one.
         def refused?
           short = @memory.short?
           @log.event(:reserve_refused) if short && !@refused

@@ -9,7 +9,7 @@ module Heddle
         # Slots of the scoreboard for each process: for itself, for its successor during a reload, and for others that
         # have not ended yet.
         SLOTS_A_PROCESS = 4
-        # Slots at least, for more workers after a reload or TTIN; memory that no worker has used costs nothing.
+        # The minimum, for more workers after a reload or TTIN; memory that no worker has used costs nothing.
         MIN_SLOTS = 256
         private_constant :SLOTS_A_PROCESS, :MIN_SLOTS
 

@@ -41,8 +41,8 @@ module Heddle
           @writer.close
         end
 
-        # In a child, which is to have its own. Ruby copies signals into it that the parent has not handled before the
-        # fork. They would end the child, so they are handled first: Ruby does that when a process signals itself.
+        # In a child, which is to have its own handlers. The fork copies signals that the parent has not handled yet,
+        # which would end the child. So they are handled first: Ruby does that when a process signals itself.
         # @return [void]
         def close_in_child
           Process.kill(NAMES.first, Process.pid)

@@ -119,7 +119,7 @@ module Heddle
             handle_message(message)
           end
           @channel.failure&.message || "the master has ended"
-        rescue Exception => e # the other messages are for requests that have nothing to do with it
+        rescue Exception => e # later messages do not depend on this one
           @setting.log.event(:message_failed, worker: index, error: ErrorText.summary(e), place: e.backtrace&.first)
           retry
         end
@@ -183,7 +183,7 @@ module Heddle
           while (name = @commands.pop)
             run_command(name)
           end
-          # The master has ended, so that no worker would be replaced: serves the queue, then ends.
+          # The master has ended, so no worker is replaced any more: serves the queue, then ends.
           @server.stop
         end
 

@@ -11,7 +11,7 @@ module Heddle
       #
       # All mistakes are reported together, each with its line.
       class File
-        # The paths where it is searched.
+        # The paths where the file is searched for.
         NAMES = %w[config/heddle.rb heddle.rb].freeze
 
         # The value of an option in a file, its line, and, for a list, the line of each element.

@@ -36,7 +36,7 @@ module Heddle
         end
 
         # @param count [Integer] how many workers there are
-        # @return [String, nil] why, where `workers` is auto
+        # @return [String, nil] why there are so many; nil unless `workers` is auto
         def describe_auto(count)
           return unless workers == :auto
 

@@ -14,10 +14,10 @@ module Heddle
         SILENT = "The process is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
         private_constant :TIMEOUT, :NOBODY, :SILENT
 
-        # No server answers there; the message says what to do.
+        # No server answers at the address; the message says what to do.
         class NoServerError < OwnError; end
 
-        # No server answers there; the message is for a command line.
+        # As {NoServerError}, with advice for a command line.
         class NotRunningError < NoServerError
         end
 
@@ -177,7 +177,7 @@ module Heddle
           raise NoServerError, "can't ask the server at #{@address}: #{e.message}"
         end
 
-        # In a folder where all users may make files another user may have been there first. Where the server's queue of
+        # In a folder that all users may write to, another user may have made the socket first. If the server's queue of
         # connections is full, Ruby returns a socket that is not connected.
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)

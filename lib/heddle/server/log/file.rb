@@ -14,7 +14,7 @@ module Heddle
         attr_reader :path
 
         # @param path [String]
-        # @param look [Numeric] seconds
+        # @param poll_interval [Numeric] seconds
         # @raise [BootError]
         def initialize(path, poll_interval: POLL_INTERVAL)
           @path = ::File.expand_path(path)

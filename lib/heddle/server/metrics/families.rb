@@ -8,8 +8,8 @@ module Heddle
       # text, and the source of its values: a key, a path of keys, keys with labels, or a Proc that returns a value or
       # `[[value, labels, suffix], …]`. A value that is nil is absent. The name implies the type (see {Metrics#type}).
       module Families
-        # Of the engine's buckets, which are four for each power of two: the powers of two from 66 µs to 69 s. Exact
-        # bounds, so not round numbers.
+        # The engine has four buckets for each power of two. These are the powers of two from 66 µs to 69 s; the bounds
+        # are exact, so not round numbers.
         BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
           bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
         end.freeze
@@ -31,7 +31,7 @@ module Heddle
 
         class << self
           # @param counts [Array<Integer>] in each bucket; the last one has no bound
-          # @return [Array] of a histogram
+          # @return [Array] the values of a histogram
           def histogram(counts, bounds, sum, labels = {}, buckets: bounds.each_index)
             sums = counts.each_with_object([]) { |count, list| list << (count + (list.last || 0)) }
             [*buckets.map { |i| [sums[i], { **labels, le: bounds[i] }, "_bucket"] },

@@ -75,7 +75,7 @@ module Heddle
           end
         end
 
-        # When it serves no more, its last counts.
+        # The last counts, when it no longer serves.
         def report_statistics
           @engine = @serving.engine || @engine
           @statistics = @serving.statistics || @statistics

@@ -7,7 +7,7 @@ module Heddle
       # request, for its tasks and for its stacks, one for stalls, and one for garbage collections. Arrows lead to a
       # request from the code that delayed it.
       class Trace
-        # A shorter time behind others gets no arrow, seconds; stacks with a longer pause between them are not joined.
+        # Seconds: a shorter wait behind others gets no arrow; stacks with a longer pause between them are not joined.
         LEAST = 0.001
         GAP = 0.03
         # Seconds before the end of its slice at which an arrow ends. At the end itself, the viewer would choose the

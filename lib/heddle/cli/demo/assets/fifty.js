@@ -12,7 +12,7 @@ const button = find("run")
 let timeline = null
 let measured = []
 
-// When a request would start if so many threads served them, each for so many seconds.
+// When a request would start in a pool of this many threads.
 const computedStart = (index, threads) => Math.floor(index / threads) * seconds
 
 function clear(way) {

@@ -7,8 +7,8 @@ const panel = document.getElementById("live")
 const find = finder(panel)
 
 const SPAN = 60 // seconds that the drawings show
-const RECENT = 1 // seconds that the figures are of
-const MANY = 10 // requests, of fewer of which the drawing shows no median
+const RECENT = 1 // seconds that the figures cover
+const MANY = 10 // requests; the drawing shows no median of fewer
 const FASTEST = 1e-6 // seconds at the lower edge of the drawing of latency
 const SLOWEST = 10 // … and at the upper
 const ROWS = 42 // threads from one edge to the other
@@ -64,7 +64,7 @@ function take(sample) {
   for (const strip of strips) strip.draw(at)
 }
 
-// The time that so great a share of the requests took at most; within its bucket they are taken to lie evenly.
+// The quantile for this share of the requests, interpolated linearly within its bucket.
 function quantile(some, share) {
   const counts = bounds.map(() => 0)
   for (const { pairs } of some) for (let i = 0; i < pairs.length; i += 2) counts[pairs[i]] += pairs[i + 1]
@@ -78,7 +78,7 @@ function quantile(some, share) {
 
 /* -- figures ------------------------------------------------------------------------------------------------------- */
 
-// A figure, and its unit smaller.
+// Writes a figure, with its unit in small type.
 function write(name, text) {
   const [figure, unit] = text.split(" ")
   find(name).replaceChildren(figure)
@@ -106,7 +106,7 @@ function show(sample, recent) {
 
 /* -- drawings ------------------------------------------------------------------------------------------------------ */
 
-// The least round number that is not less.
+// The next round number at or above the value.
 function ceiling(value) {
   const power = 10 ** Math.floor(Math.log10(value))
   return [1, 2, 3, 4, 6, 8, 10].map((step) => step * power).find((step) => step >= value)
@@ -139,7 +139,7 @@ function paintRates(strip) {
 // How far up a time lies, from 0 to 1.
 const place = (seconds) => Math.min(Math.max(Math.log(seconds / FASTEST) / Math.log(SLOWEST / FASTEST), 0), 1)
 
-// The thread that a bucket's requests are woven into.
+// The row of the drawing for a bucket's requests.
 function rowOf(bucket) {
   const end = bounds[bucket]
   const middle = end === Infinity ? SLOWEST : bucket > 0 ? Math.sqrt(bounds[bucket - 1] * end) : end / 2
@@ -167,7 +167,7 @@ function paintLatencies(strip) {
   context.strokeStyle = colours.madder
   context.lineWidth = 2
   context.beginPath()
-  let before = null // the level of the one before; one that is far away is no continuation
+  let before = null // the level of the previous sample; the line breaks at a large jump
   for (const { from, at, median } of shown) {
     const level = median === null ? null : y(place(median))
     if (level !== null) {

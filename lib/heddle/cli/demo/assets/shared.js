@@ -46,7 +46,7 @@ export function mark(axis, marks) {
   }))
 }
 
-// Writes the marks of an axis that shows so many seconds, as many as there is room for.
+// Writes the marks of an axis that shows `span` seconds, as many as fit.
 export function ticks(axis, span) {
   const most = Math.max(Math.min((axis.clientWidth || 600) / 80, 6), 2)
   const step = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20].find((size) => span / size <= most) ?? 60
