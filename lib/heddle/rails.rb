@@ -10,8 +10,8 @@ module Heddle
     Autoloads.add(self, "heddle/rails")
 
     REFUSED = "config.active_support.isolation_level is :thread, but each request is a fiber here: requests would " \
-              "share Current, the database connection and everything else that Rails keeps for one. Remove that line " \
-              "from the application's configuration, Heddle sets :fiber; or serve it with --mode thread."
+              "share Current, the database connection and all other state that Rails keeps for a request. Remove " \
+              "that line from the application's configuration (Heddle sets :fiber), or serve it with --mode thread."
     private_constant :REFUSED
 
     class << self

@@ -216,7 +216,8 @@ class DoctorTest < Minitest::Test
     output, = doctor
 
     assert_match(/^ok +system: .*, 200 MiB for the server, /, output)
-    assert_match(/^! +memory: 200 MiB for all processes of the server\n +a larger container, or memory_limit$/, output)
+    assert_match(/^! +memory: 200 MiB for all processes of the server\n +use a larger container, or raise memory_limit/,
+                 output)
   end
 
   def test_an_application_is_loaded_and_its_gems_are_checked
@@ -274,7 +275,7 @@ class DoctorTest < Minitest::Test
     assert_equal [["off", "option protect, HEDDLE_PROTECT"]], off.values.uniq
     found = protections(HEDDLE_PROTECT: "preempt", HEDDLE_MODE: "thread")
 
-    assert_equal ["off", "a request has a thread, mode thread: HEDDLE_MODE"], found["preempt"]
+    assert_equal ["off", "requests run in threads, mode thread: HEDDLE_MODE"], found["preempt"]
   end
 
   def test_the_report_names_functions_that_offload_cannot_intercept
@@ -296,7 +297,7 @@ class DoctorTest < Minitest::Test
     File.write(File.join(@folder, "heddle.rb"), "workers 2\nmode :thread\n")
     found = protections
 
-    assert_equal ["off", "a request has a thread, mode thread: heddle.rb:2"], found["stall_report"]
+    assert_equal ["off", "requests run in threads, mode thread: heddle.rb:2"], found["stall_report"]
     assert_equal 1, @output.scan("mode thread: heddle.rb:2").size
     assert_match(/^ +without that line, each request runs in a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
     File.write(File.join(@folder, "heddle.rb"), "protect :preempt\n")

@@ -140,7 +140,7 @@ class InitApplyTest < Minitest::Test
     assert_equal "source \"x\"\n# Use the Puma web server [https://github.com/puma/puma]\n" \
                  "gem \"puma\", \">= 5.0\", group: %i[development test]\ngem \"jbuilder\"\n" \
                  "gem \"heddle\", group: :production", read(path)
-    assert_includes report, "as Heddle was never tested on darwin24"
+    assert_includes report, "because Heddle was never tested on darwin24"
     assert_undone(RAILS.slice(path))
     apply(RAILS, "--keep-puma")
 

@@ -52,7 +52,7 @@ class ServeTest < Minitest::Test
     wait_until { @served.output.include?("Ctrl-C stops it") }
 
     assert_match(/^Mode thread: this process, 3 threads\.$/, @served.output)
-    assert_match(/^Protection: .*preempt, stall_report.* \(a request has a thread, mode thread: --mode\)/,
+    assert_match(/^Protection: .*preempt, stall_report.* \(requests run in threads, mode thread: --mode\)/,
                  @served.output)
   end
 

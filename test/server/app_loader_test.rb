@@ -45,7 +45,7 @@ class AppLoaderTest < Minitest::Test
   def test_a_syntax_error_names_its_line
     message = refused("run do |env|\n  [200, {}, [}\nend\n")
 
-    assert_match(/config.ru can't be loaded, it has a syntax error:/, message)
+    assert_match(/config.ru can't be loaded because of a syntax error:/, message)
     assert_match(/config\.ru:2/, message)
     refute_match(%r{lib/heddle}, message)
   end

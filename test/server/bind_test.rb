@@ -72,7 +72,7 @@ class BindTest < Minitest::Test
   def test_a_taken_port_is_said_with_what_to_do
     port = listen(Server::TCPBind.new("127.0.0.1", 0)).first.port
 
-    assert_equal "can't listen on 127.0.0.1:#{port}: the port is taken by another program. Stop that one, " \
+    assert_equal "can't listen on 127.0.0.1:#{port}: the port is taken by another program. Stop it, " \
                  "or choose another port with -p.", refused(Server::TCPBind.new("127.0.0.1", port))
     assert_match(/taken by another program/, refused(Server::TCPBind.new("localhost", port)))
   end

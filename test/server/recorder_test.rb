@@ -322,7 +322,7 @@ class RecorderTest < Minitest::Test
       [1.0 + (index * 0.02), 1.02 + (index * 0.02), 7, :query, false, "a.rb:#{index / 49}"]
     end
 
-    assert_equal ["it waited 49 times 980 ms for the database", "a.rb:0", nil],
+    assert_equal ["it waited 980 ms (49 times) for the database", "a.rb:0", nil],
                  cause(stretches, query: 1.0, running: 0.1)
   end
 
@@ -336,7 +336,7 @@ class RecorderTest < Minitest::Test
   def test_offloaded_libraries_and_slow_senders_are_named
     assert_equal ["it waited 900 ms for native code on another thread (bcrypt_ext.so)", "a.rb:1", nil],
                  cause([[1.0, 1.9, 7, :offloaded, false, "a.rb:1"]], offloaded: 0.9)
-    assert_equal ["the client sent the request for 900 ms", nil, nil], cause([], received: 0.9)
+    assert_equal ["the client took 900 ms to send the request", nil, nil], cause([], received: 0.9)
   end
 
   def test_stacks_say_what_ran_and_collections_count

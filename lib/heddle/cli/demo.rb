@@ -76,9 +76,9 @@ module Heddle
       # Blocks the thread in the way that the query says: once for each press of the button.
       def block(env)
         blockade = Blockade::WAYS.fetch(query(env)["way"]) do |way|
-          raise BadParameterError, "there is no way #{way.inspect}"
+          raise BadParameterError, "unknown way #{way.inspect} (known: #{Blockade::WAYS.keys.join(", ")})"
         end
-        return Answer.text(403, "Only the page's button may ask for that.\n") unless @blocks
+        return Answer.text(403, "Only the page's button may send this request.\n") unless @blocks
 
         @blocks = false
         blockade.call
@@ -128,7 +128,7 @@ module Heddle
 
       # Streams a body that keeps this server busy: one at a time, and only for this page.
       def alone(env)
-        return Answer.text(403, "Only this page may ask for that.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
+        return Answer.text(403, "Only this page may send this request.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
         return Answer.text(503, "Another visitor has pressed that button. Try again in a moment.\n") if @busy
 
         body = yield

@@ -56,7 +56,7 @@ module Heddle
         nil
       rescue Server::BootError => e
         Doctor::Finding.new(level: :problem, subject: "application", text: e.message,
-                            advice: "then run heddle doctor again")
+                            advice: "correct this, then run heddle doctor again")
       end
     end
   end

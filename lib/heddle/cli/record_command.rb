@@ -13,7 +13,9 @@ module Heddle
 
       def declare(options)
         super
-        options.on("--seconds N", Float, "duration of the recording, 0.1 to 60 (5)") { |seconds| @seconds = seconds }
+        options.on("--seconds N", Float, "duration of the recording, 0.1 to 60 (default: 5)") do |seconds|
+          @seconds = seconds
+        end
       end
 
       def accept(rest)

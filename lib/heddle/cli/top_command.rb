@@ -23,7 +23,9 @@ module Heddle
       def declare(options)
         super
         @interval = 1.0
-        options.on("--interval SECONDS", Float, "seconds between two updates (1)") { |seconds| @interval = seconds }
+        options.on("--interval SECONDS", Float, "seconds between two updates (default: 1)") do |seconds|
+          @interval = seconds
+        end
       end
 
       def act

@@ -8,7 +8,7 @@ module Heddle
                  example: "max_requests 50",
                  text: "maximum number of running requests; 0 to adapt the number to memory and connection pools",
                  reason: "Set it when you know the number, for example because a request needs 50 MB",
-                 details: "One client address outside of trusted_proxies may have three quarters of them. " \
+                 details: "One client address outside of trusted_proxies may have at most three quarters of them. " \
                           "See [Fairness](admission.md#fairness)."),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
                  text: "maximum number of queued requests; further ones get 503",

@@ -12,10 +12,10 @@ module Heddle
                           "the container or machine: about 5,300 in 1 GiB with one worker. Each connection counts as " \
                           "176 KiB, its maximum before a request runs; an idle one uses much less. http2_memory is " \
                           "reserved once, not for each connection. 64 file descriptors are reserved for the " \
-                          "application, and a quarter of them for bodies in files. While new connections wait at the " \
+                          "application, and a quarter of all for bodies in files. While new connections wait at the " \
                           "limit, the server closes old ones. It first closes those that have been idle for at least " \
                           "half a second, the longest idle ones first. Then it closes those whose client pauses, " \
-                          "and last WebSockets and event streams. A client address outside of trusted_proxies may " \
+                          "and finally WebSockets and event streams. A client address outside of trusted_proxies may " \
                           "have at most a quarter of all connections. The log reports when either limit is reached. " \
                           "See [Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,

@@ -6,7 +6,7 @@ module Heddle
     HTTP2 = [
       Option.new(name: :http2, unit: :word, default: :auto, choices: %i[auto tls off], example: "http2 :off",
                  text: "where HTTP/2 is offered: auto (on every address), tls (on tls addresses) or off",
-                 reason: "Set off when the application needs rack.hijack, or an HTTP/2 client is at fault",
+                 reason: "Set it to off when the application needs rack.hijack, or an HTTP/2 client is at fault",
                  details: "Over TLS, clients choose it by ALPN. On other addresses, a connection that begins with " \
                           "the preface of HTTP/2 uses it (prior knowledge). Requests over HTTP/2 have no " \
                           "rack.hijack. See [HTTP/2](http2.md)."),

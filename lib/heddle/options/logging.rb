@@ -6,7 +6,7 @@ module Heddle
     LOGGING = [
       Option.new(name: :access_log, unit: :switch, default: true, example: "access_log false",
                  text: "log each request in one line",
-                 reason: "Set it off when the proxy in front logs requests"),
+                 reason: "Set it to off when the proxy in front logs requests"),
       Option.new(name: :log_format, unit: :word, default: :text, choices: %i[text json clf combined],
                  text: "format of the log: text, json, clf or combined", example: "log_format :json",
                  reason: "Set json when a collector reads the log",
@@ -34,7 +34,7 @@ module Heddle
                  default: ->(values) { values[:environment] == "development" ? 0.5 : 0 },
                  default_words: "0.5 in development, else 0",
                  text: "write a trace of the last requests to a file if a request takes longer than this; 0 for never",
-                 reason: "Set it while you search for what slow requests wait for",
+                 reason: "Set it to find out what slow requests wait for",
                  details: "The log says why the request was slow and where the file is. Open the file in Perfetto or " \
                           "chrome://tracing. See [Recorder](observability.md#recorder)."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",

@@ -28,7 +28,7 @@ module Heddle
       Option.limit(:websocket_deflate, :switch, false, nil,
                    text: "compress messages for WebSocket clients that offer permessage-deflate (RFC 7692)",
                    reason: "Set it when bandwidth costs more than CPU",
-                   details: "Needs zlib when Heddle is built, see [Compression](websockets.md#compression).")
+                   details: "Needs zlib when Heddle is built; see [Compression](websockets.md#compression).")
     ].freeze
   end
 end

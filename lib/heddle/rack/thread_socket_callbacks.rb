@@ -51,7 +51,7 @@ module Heddle
         end
       end
 
-      ATTENDED = "Heddle::WebSocket.serve needs a fiber for its block, which mode thread has none for: use callbacks " \
+      ATTENDED = "Heddle::WebSocket.serve runs its block in a fiber, which mode thread does not have: use callbacks " \
                  "(Heddle::WebSocket.upgrade), or mode fiber"
       private_constant :Call, :ATTENDED
 

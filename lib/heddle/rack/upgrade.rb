@@ -76,7 +76,7 @@ module Heddle
       def violation_of(env)
         unless env["HTTP_SEC_WEBSOCKET_VERSION"] == VERSION
           return [426, { "sec-websocket-version" => VERSION },
-                  "only version #{VERSION} of the WebSocket protocol is spoken here"]
+                  "only version #{VERSION} of the WebSocket protocol is supported"]
         end
         unless extended_connect?(env) || KEY.match?(env["HTTP_SEC_WEBSOCKET_KEY"])
           return [400, {}, "the field Sec-WebSocket-Key is malformed"]

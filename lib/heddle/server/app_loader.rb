@@ -75,7 +75,7 @@ module Heddle
         raise BootError, "#{path} runs a #{app.class}, which does not respond to call: `run` a Rack application in it"
       end
 
-      def syntax_error(error) = "#{path} can't be loaded, it has a syntax error:\n#{indent(error.message)}"
+      def syntax_error(error) = "#{path} can't be loaded because of a syntax error:\n#{indent(error.message)}"
 
       def failure(error)
         if error.is_a?(RuntimeError) && error.message == "missing run or map statement"

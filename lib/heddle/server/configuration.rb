@@ -75,7 +75,7 @@ module Heddle
 
         Selector.best unless Modes.fetch(mode).rejects.key?(:io_uring)
       rescue ArgumentError => e
-        raise ConfigurationError, "#{e.message}. Leave it out for the best one that works here"
+        raise ConfigurationError, "#{e.message}. Leave the option out to use the best selector that works here"
       end
 
       # Makes the shared memory for messages, if this process has none, and begins to follow the backend.

@@ -29,9 +29,9 @@ module Heddle
       TABLE = {
         fiber: Mode.new(class_name: "Modes::Fibers", unit: "loop"),
         thread: Mode.new(class_name: "Modes::Threads", unit: "thread", protections: [:handoff],
-                         without: "a request has a thread, mode thread"),
+                         without: "requests run in threads, mode thread"),
         single: Mode.new(class_name: "Modes::Single", unit: nil, protections: [:handoff],
-                         without: "a request has a thread, mode single")
+                         without: "requests run in a thread, mode single")
       }.freeze
       private_constant :TABLE
 

@@ -7,7 +7,7 @@ module Heddle
       # The entry of this mode in {Modes}.
       DEFINITION = Modes::Mode.new(
         class_name: "Ractors::Mode", unit: "Ractor", experimental: true, protections: [].freeze,
-        without: "they are for the main Ractor, mode ractor",
+        without: "they work only in the main Ractor, mode ractor",
         rejects: {
           tls: "Ractors can't share keys and sessions. Let a proxy in front terminate TLS, or set mode :fiber",
           io_uring: "a ring belongs to one native thread, and Ruby moves Ractors to others. Set selector :epoll, or " \

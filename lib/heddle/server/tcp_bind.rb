@@ -140,7 +140,7 @@ module Heddle
       def reason(error)
         case error
         when Errno::EADDRINUSE
-          "can't listen on #{shown}: the port is taken by another program. Stop that one, " \
+          "can't listen on #{shown}: the port is taken by another program. Stop it, " \
           "or choose another port with -p."
         when Errno::EACCES
           "can't listen on #{shown}: ports below 1024 need a privileged user. Choose another port with -p."

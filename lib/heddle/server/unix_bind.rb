@@ -64,7 +64,7 @@ module Heddle
         if path.bytesize > LONGEST then too_long
         elsif !File.directory?(folder) then reason(Errno::ENOENT.new)
         elsif !File.writable?(folder) then reason(Errno::EACCES.new)
-        elsif File.exist?(path) && !File.socket?(path) then "can't listen on unix:#{path}: that is a file"
+        elsif File.exist?(path) && !File.socket?(path) then "can't listen on unix:#{path}: the path is a file"
         end
       rescue BootError => e
         e.message
@@ -90,7 +90,7 @@ module Heddle
       end
 
       def too_long
-        "can't listen on unix:#{path}: the path has #{path.bytesize} bytes, at most #{LONGEST} are allowed"
+        "can't listen on unix:#{path}: the path has #{path.bytesize} bytes; at most #{LONGEST} are allowed"
       end
 
       def owner_ids

@@ -110,7 +110,7 @@ module Rackup
         def tell_of_workers(configuration)
           return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
 
-          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) counts with `heddle serve`"
+          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) applies only to `heddle serve`"
         end
 
         def announce(server)

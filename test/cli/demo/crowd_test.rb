@@ -47,7 +47,7 @@ class DemoCrowdTest < Minitest::Test
     done = serving(->(_env) { [500, {}, ["no"]] }) { crowd }.last
 
     assert_equal [0, 3], done.values_at("answers", "failed")
-    assert_match(%r{the answer was "HTTP/1\.1 500}, done["message"])
+    assert_match(%r{the response was "HTTP/1\.1 500}, done["message"])
     assert_nil done["median"]
   end
 

@@ -39,7 +39,7 @@ class ClusterBootTest < Minitest::Test
   end
 
   def test_an_application_that_cannot_be_loaded_is_reported_once_and_ends_the_server
-    { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded, it has a syntax error:/,
+    { "run ->(env) {" => /\Aheddle: config\.ru can't be loaded because of a syntax error:/,
       "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,
       "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3 \(config\.ru:1\)\n\z/,
       "abort 'no database'" => /^heddle: .* ended the process .* with status 1 \(config\.ru:1\): no database$/,

@@ -227,7 +227,8 @@ class RactorsTest < Minitest::Test
       assert_equal %w[500 200], [served.get("/hits").code, served.get("/").code]
       until_ok { served.output.include?("Ctrl-C stops it.") }
       assert_includes served.output, "Mode ractor (experimental): 2 workers, each with 2 Ractors.\n"
-      assert_match(/^Protection: guard pages; off: .* callback_report \(they are for the main Ractor/, served.output)
+      assert_match(/^Protection: guard pages; off: .* callback_report \(they work only in the main Ractor/,
+                   served.output)
       until_ok { served.output.include?("non-shareable objects in constant App::HITS") }
     end
     assert_predicate @status, :success?, @served.output

@@ -94,7 +94,7 @@ module Heddle
         def check(answer)
           return if answer.start_with?("HTTP/1.1 200 ") && answer.end_with?(HELLO)
 
-          raise IOError, "the answer was #{answer.byteslice(0, 60).inspect}"
+          raise IOError, "the response was #{answer.byteslice(0, 60).inspect}"
         end
 
         def summary(seconds)

@@ -37,7 +37,7 @@ module Heddle
 
         def puma(place)
           Finding.new(level: :warning, subject: place, text: "starts Puma",
-                      advice: "bundle exec heddle serve, and its flags for Puma's: docs/rails.md lists such files")
+                      advice: "start bundle exec heddle serve instead, with its flags for Puma's (docs/rails.md)")
         end
 
         def rails(place)

@@ -89,7 +89,7 @@ module Heddle
           limit = @configuration.memory_budget or return
           return unless limit < 256 << 20
 
-          larger = "a larger container#{", or memory_limit" unless @configuration.memory_limit.zero?}"
+          larger = "use a larger container#{", or raise memory_limit" unless @configuration.memory_limit.zero?}"
           warning("memory", "#{limit / 1_048_576} MiB for all processes of the server", larger)
         end
 

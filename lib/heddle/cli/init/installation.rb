@@ -25,8 +25,8 @@ module Heddle
         # @param platform [String] as RbConfig names the operating system
         def initialize(keep_puma: nil, platform: RbConfig::CONFIG["host_os"])
           @keep_puma = keep_puma.nil? ? !platform.include?("linux") : keep_puma
-          reason = keep_puma ? "as --keep-puma says" : "as Heddle was never tested on #{platform} (or: --no-keep-puma)"
-          @why_kept = "#{KEPT}, #{reason}."
+          reason = keep_puma ? "of --keep-puma" : "Heddle was never tested on #{platform} (or: --no-keep-puma)"
+          @why_kept = "#{KEPT}, because #{reason}."
           @changed = {}
           @report = []
         end

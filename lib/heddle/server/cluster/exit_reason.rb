@@ -26,7 +26,7 @@ module Heddle
           name = Signal.signame(status.termsig)
           hint = case name
                  when "KILL" then ", which Heddle has not sent: the system may be out of memory (see dmesg)"
-                 when *CRASHES then ": native code has crashed, its report is above"
+                 when *CRASHES then ": native code has crashed; its report is above"
                  else ""
                  end
           "SIG#{name}#{hint}"

@@ -144,7 +144,7 @@ module Heddle
           Process.wait(intermediate)
           raise ProcessLimit.failed_fork(-pid) if pid < 0
           # The master would signal process 0, which is its own process group.
-          raise "the process that forks the worker has ended; the kernel's log tells if memory was short" if pid.zero?
+          raise "the process that forks the worker has ended; the kernel's log says if memory was short" if pid.zero?
 
           @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException

@@ -34,7 +34,7 @@ module Heddle
           return look(env, page) if page
           return post(env, POSTS[path]) if POSTS.key?(path)
 
-          text(404, "there is #{@pages.keys.join(", ")}")
+          text(404, "unknown path (known: #{@pages.keys.join(", ")})")
         end
 
         private
@@ -47,7 +47,7 @@ module Heddle
 
         def post(env, action)
           return text(403, "#{env["PATH_INFO"]} is accepted only over the control socket") unless @commands
-          return text(405, "#{env["PATH_INFO"]} is a POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
+          return text(405, "#{env["PATH_INFO"]} needs POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
           send(action, env)
         rescue RejectedError => e

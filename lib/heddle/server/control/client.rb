@@ -155,7 +155,7 @@ module Heddle
 
         def answer(socket)
           head, body = socket.read.split("\r\n\r\n", 2)
-          raise NoServerError, "the server at #{@address} has closed the connection without an answer" unless body
+          raise NoServerError, "the server at #{@address} has closed the connection without a response" unless body
 
           status = head[%r{\AHTTP/1\.\d (\d+)}, 1].to_i
           raise status == 413 ? TooLargeError : DeclinedError, body.chomp unless status < 300

@@ -12,7 +12,7 @@ module Heddle
         DEAD = 30
         SAYS = {
           "stop" => "stopping when running requests are answered", "stop-now" => "stopping at once",
-          "reload" => "new workers replace the old ones, one by one; the log says how it goes",
+          "reload" => "new workers replace the old ones, one by one; the log reports the progress",
           "restart" => "a new master is started, and takes over when its workers serve",
           "protect-on" => "switching the protections of all workers on; heddle status shows them",
           "protect-off" => "switching the protections of all workers off; heddle status shows them"

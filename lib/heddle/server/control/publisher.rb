@@ -6,8 +6,8 @@ module Heddle
       # Publishes for a process that belongs to no server.
       module Publisher
         # Replaces the advice of {Client}, which is for a command line.
-        ADVICE = "Set Heddle::PubSub.server to its control socket, \"unix:path\", or to a backend's address, which " \
-                 "HEDDLE_PUBSUB may name, too; or to :process for the subscribers of this process alone"
+        ADVICE = "Set Heddle::PubSub.server to the server's control socket, \"unix:path\"; to a backend's address, " \
+                 "which HEDDLE_PUBSUB may also name; or to :process, for the subscribers of this process alone"
         private_constant :ADVICE
 
         # @param socket [String, nil] the server's control socket; nil: the default one of this folder

@@ -49,7 +49,8 @@ module Heddle
           part, seconds = waits.max_by(&:last)
           return found unless seconds && seconds >= account[:total] * BESIDE
 
-          found.with(reason: "#{found.reason}, and it waited #{ms(seconds)} for #{WAITS[part]}")
+          waiter = found.culprit ? "the request itself" : "it"
+          found.with(reason: "#{found.reason}, and #{waiter} waited #{ms(seconds)} for #{WAITS[part]}")
         end
 
         # @param stall [Stall]
@@ -79,14 +80,14 @@ module Heddle
             when nil then Found.new("nothing was recorded", nil, nil)
             when :running, :gc then ran(request, began, ended)
             when :preempted then gave_way(request, began, ended, parts[part])
-            when :received then Found.new("the client sent the request for #{ms(parts[part])}", nil, nil)
+            when :received then Found.new("the client took #{ms(parts[part])} to send the request", nil, nil)
             when *BEHIND then waited_behind(request, began, ended, parts[part])
             else waited(request, part, began, ended, depth, libraries)
             end
         end
 
-        # Another thread, or a fiber without a request, for which it had to wait, if this took longer than any part did
-        # beside it. A thread may also take the lock from a request that runs.
+        # The other thread, or fiber without a request, that the request had to wait for, if this took longer than the
+        # rest of any part. A thread may also take the lock from a request that runs.
         def beside(request, began, ended, parts)
           taken = samples(0, began, ended).sum(&:last)
           return if taken.zero?
@@ -150,10 +151,10 @@ module Heddle
         def waited(request, part, began, ended, depth, libraries)
           waits = own(request, began, ended).select { |one| one.part == part }
           place, here, seconds = longest(waits, began, ended)
-          times = "#{here.size} times " if here && here.size > 1
+          times = " (#{here.size} times)" if here && here.size > 1
           what = WAITS.fetch(part)
           what += " (#{libraries.join(", ")})" if part == :offloaded && libraries.any?
-          found = Found.new("it waited #{times}#{ms(seconds || 0)} for #{what}", place, nil)
+          found = Found.new("it waited #{ms(seconds || 0)}#{times} for #{what}", place, nil)
           GIVEN.include?(part) && here && depth < DEPTH ? behind_wait(found, here.max_by(&:seconds), depth) : found
         end
 

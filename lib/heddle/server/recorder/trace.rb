@@ -102,7 +102,7 @@ module Heddle
             return
           end
           id = @arrows += 1
-          common = { name: one.part == :ready ? "held up" : "gave way", cat: "culprit", id:, pid: Process.pid }
+          common = { name: one.part == :ready ? "delayed" : "gave way", cat: "culprit", id:, pid: Process.pid }
           @add.call({ **common, ph: "s", ts: micro(from), tid: source })
           @add.call({ **common, ph: "f", bp: "e", ts: micro([one.ended - BEFORE_END, from].max), tid: })
         end

@@ -34,7 +34,7 @@ async function run() {
   try {
     report(await follow(`/fifty?way=${way}`), way === "" ? null : name)
   } catch (error) {
-    find("status").textContent = `The run broke off: ${error.message}.`
+    find("status").textContent = `The run failed: ${error.message}.`
   } finally {
     button.removeAttribute("aria-disabled")
   }

@@ -187,17 +187,17 @@ async function send() {
   if (button.getAttribute("aria-disabled") === "true") return
   const clients = Number(panel.querySelector("[name=crowd]:checked").value)
   button.setAttribute("aria-disabled", "true")
-  find("status").textContent = `A process of its own asks for /hello, over ${count(clients, "connection")}.`
+  find("status").textContent = `A separate process requests /hello, over ${count(clients, "connection")}.`
   let outcome = null
   try {
     for await (const line of lines(`/burst?clients=${clients}`)) {
       const { event, answers, at } = outcome = JSON.parse(line)
       if (event !== "done") find("status").textContent = `${count(clients, "client")}: ${grouped.format(answers)} responses in ${at.toFixed(1)} s.`
     }
-    if (outcome?.event !== "done") throw new Error("it ended before its time")
+    if (outcome?.event !== "done") throw new Error("the stream ended early")
     report(outcome)
   } catch (error) {
-    find("status").textContent = `The crowd broke up: ${error.message}.`
+    find("status").textContent = `The crowd failed: ${error.message}.`
   } finally {
     button.removeAttribute("aria-disabled")
   }
