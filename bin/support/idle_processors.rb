@@ -5,7 +5,7 @@ require "etc"
 # How many of the machine's processors idle, from Linux's /proc/stat.
 class IdleProcessors
   # Seconds over which it looks: tests wait and compute by turns.
-  WINDOW = 2
+  WINDOW = 1
   # So much of a processor is enough: a test file computes for less than half of its time.
   ENOUGH = 0.75
   IDLE, IOWAIT = 4, 5

@@ -49,7 +49,7 @@ sanitized = {
 }
 ruby = ruby.with(environment: ruby.environment.merge(sanitized))
 plan = TestPlan.new(root: TestRunner::ROOT, rubies: [ruby])
-runner = TestRunner.new(plan:, arguments:, limit: 600)
+runner = TestRunner.new(plan:, fill: IdleProcessors.new, arguments:, limit: 600)
 c_tests &&= !changed && ARGV.empty? && arguments.empty?
 commands = c_tests ? { "C tests" => [ruby.path, "test/c/run", "--jobs=1"] } : {}
 

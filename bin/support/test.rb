@@ -9,7 +9,7 @@ rubies_file = ARGV.shift unless ARGV.first == "--help"
 arguments = []
 selectors = nil
 jobs = TestRunner::JOBS
-fill = nil
+fill = IdleProcessors.new
 durations = 0
 plan = "whole"
 OptionParser.new do |options|
@@ -17,8 +17,10 @@ OptionParser.new do |options|
   options.on("-n", "--name PATTERN", "only tests whose name matches") { |name| arguments.push("-n", name) }
   options.on("--seed N", Integer, "the order of the tests") { |seed| arguments.push("--seed", seed.to_s) }
   options.on("-s", "--selector NAME", "with this selector only (several with commas)") { |s| selectors = s.split(",") }
-  options.on("-j", "--jobs N", Integer, "test files at a time (#{jobs})") { |n| jobs = n }
-  options.on("--fill", "one more while a processor idles") { fill = IdleProcessors.new }
+  options.on("-j", "--jobs N", Integer, "test files at a time (#{jobs}, and more while a processor idles)") do |n|
+    jobs = n
+    fill = nil
+  end
   options.on("--durations N", Integer, "name the N files that cost most at the end") { |n| durations = n }
   options.on("--plan NAME", TestPlan::NAMES, "#{TestPlan::NAMES.join(", ")}: see CONTRIBUTING.md") { |name| plan = name }
   options.separator ""

@@ -15,8 +15,10 @@ require_relative "test_report"
 class TestRunner
   ROOT = File.expand_path("../..", __dir__)
 
-  # Test files at a time: about a third of their time they wait.
-  JOBS = Etc.nprocessors + 2
+  # Test files at a time.
+  JOBS = Etc.nprocessors
+  # So many times as many while processors idle: files wait for most of their time.
+  FILLED = 4
 
   # @param arguments [Array<String>] test files and folders with some
   # @return [Array<String>] the files, relative to the root
@@ -34,7 +36,7 @@ class TestRunner
   # @param plan [TestPlan]
   # @param root [String] the folder that holds test/
   # @param jobs [Integer] processes at a time
-  # @param fill [IdleProcessors, nil] says when one more may start, up to twice as many
+  # @param fill [IdleProcessors, nil] says when one more may start, up to {FILLED} times as many
   # @param arguments [Array<String>] handed on to minitest
   # @param limit [Numeric] seconds that a file may take
   # @param durations [Integer] how many of the files that cost most are named at the end
@@ -89,7 +91,7 @@ class TestRunner
   end
 
   # A file that runs alone stays alone.
-  def room_for_one?(running, jobs) = running < jobs || (jobs > 1 && running < 2 * jobs && @fill&.one?)
+  def room_for_one?(running, jobs) = running < jobs || (jobs > 1 && running < FILLED * jobs && @fill&.one?)
 
   def finish(running)
     before = children_seconds

@@ -38,10 +38,10 @@ class IdleProcessorsTest < Minitest::Test
     pass(seconds: 4, idle: 8)
 
     assert_predicate @processors, :one?
-    pass(seconds: 1, idle: 8)
+    pass(seconds: 0.5, idle: 8)
 
     refute_predicate @processors, :one?, "the window is open"
-    pass(seconds: 1, idle: 0)
+    pass(seconds: 0.5, idle: 0)
 
     assert_predicate @processors, :one?
   end
