@@ -6,7 +6,7 @@ require "heddle/monotonic_clock"
 require "heddle/seconds"
 
 module Heddle
-  # Tasks and the objects that they wait for. The public methods are in {Heddle} itself; these are their parts.
+  # Implements tasks and the objects that they wait for. The public methods are in {Heddle} itself.
   #
   # @api private
   module Concurrency
@@ -14,8 +14,8 @@ module Heddle
     OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze
 
     class << self
-      # @return [#call, nil] returns the module that knows the connections of databases (`install`, `driver`), which
-      #   registers here
+      # @return [#call, nil] returns the module for connections of databases, which has the methods `install` and
+      #   `driver`; that layer registers it here
       attr_accessor :drivers
 
       # @return [Scheduler] the loop that the calling fiber runs in

@@ -22,7 +22,7 @@ module Heddle
         forget_parent unless @fiber.nil? || @process == Process.pid
         fiber = @fiber
         @process = Process.pid unless fiber
-        @fiber ||= @scheduler.spawn(self) # may raise: then there is no alarm that would stay forever
+        @fiber ||= @scheduler.spawn(self) # first, because it may raise, and the alarm would stay forever
         alarm = @heap.add(now + seconds, target, message)
         @scheduler.unpark(fiber) if fiber && @heap.first.equal?(alarm)
         alarm

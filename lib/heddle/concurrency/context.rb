@@ -4,8 +4,8 @@ require "heddle/concurrency/alarms"
 
 module Heddle
   module Concurrency
-    # The state of this layer for one scheduler: the running deadlines, the root task, and the tasks that stand for
-    # fibers which were not started as tasks. It lives as long as its scheduler.
+    # The state of this layer for one scheduler: its clock and timers, the root task and the implicit tasks. It lives as
+    # long as its scheduler.
     class Context
       # @return [Context] the scheduler's
       def self.of(scheduler)
@@ -56,7 +56,7 @@ module Heddle
         @implicit_tasks.delete(implicit_task.fiber)
       end
 
-      # Counts the running fiber among those that wait for something from a pool, as long as the block waits.
+      # Counts the running fiber as waiting for a pool while the block runs.
       # @return what the block returns
       def wait_for_pool
         @pool_waiting += 1
@@ -75,8 +75,7 @@ module Heddle
         @root && !@root.ended? ? @root : detached_tasks
       end
 
-      # Has a fiber that serves one request after another started a task for its current request? Then it must call
-      # {leave} after that request.
+      # Has any fiber that serves requests started a task in one? Then each must call {leave} after its request.
       def hosting? = !@hosted.empty?
 
       # Ends the scope, if there is one, of the request that the current fiber has served.
@@ -97,8 +96,8 @@ module Heddle
         @detached_tasks ||= DetachedTasks.new(@scheduler)
       end
 
-      # Passes a signal that was raised in a task to the loop as well, which stops everything; a second signal stops it
-      # at once. Passes each signal only once, although every scope on its way up raises it.
+      # Also raises in the loop a signal that was raised in a task, so that the loop stops; a second signal stops it at
+      # once. Each signal is raised there only once, although every scope on its way up raises it.
       def pass_on(signal)
         return if @passed_on.equal?(signal) || @scheduler.forked?
 
@@ -119,7 +118,7 @@ module Heddle
         @detached_tasks&.children&.each(&:cancel)
       end
 
-      # The task that stands for this fiber, if it has a scope open.
+      # The fiber's implicit task, if it has a scope open.
       def implicit_task(fiber) = @implicit_tasks[fiber]
 
       # Opens a scope for the request that the current fiber serves; {leave} ends it.

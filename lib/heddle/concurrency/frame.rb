@@ -57,7 +57,7 @@ module Heddle
 
       protected
 
-      # Marks this frame as cancelled by the cancelling of `origin`.
+      # Marks this frame as cancelled because `origin` was cancelled.
       def strike(origin)
         @origin = origin
       end

@@ -16,7 +16,7 @@ module Heddle
     DEFAULT_IDLE_TIMEOUT = 60
     # Seconds that a task waits for a resource.
     DEFAULT_TIMEOUT = 5
-    # Seconds that a resource may be idle and still be lent without a check.
+    # Seconds of idle time after which a resource is checked before its next use.
     DEFAULT_CHECK_AFTER = 1
     # Seconds until the next attempt when another resource could not be made.
     DEFAULT_RETRY_AFTER = 1
@@ -49,7 +49,7 @@ module Heddle
     #   earlier, so that not all are replaced at once. nil: never
     # @param check [#call, nil] called with a resource that was idle for long, or whose block raised an error; if it
     #   returns false or raises a StandardError, the resource is closed, and another is taken or made. May wait.
-    # @param check_after [Numeric] seconds that a resource may be idle and still be lent without a check
+    # @param check_after [Numeric] seconds of idle time after which a resource is checked before its next use
     # @param reset [#call, nil] called with a resource that is released; if it returns false or raises a StandardError,
     #   the resource is closed. May wait.
     # @param close [#call, nil] closes a resource; nil: its method `close`, if it has one
@@ -102,10 +102,10 @@ module Heddle
       { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
     end
 
-    # Lends a resource to the block. If the block is cancelled, its fiber killed, or it raises an exception that is not
-    # a StandardError, the resource is closed afterwards, because its state is unknown. After a StandardError it is
-    # checked. A connection of the gem pg is kept when the server confirms that it has cancelled the abandoned query;
-    # see {Databases}.
+    # Acquires a resource for the block, and releases it afterwards. If the block is cancelled, its fiber killed, or it
+    # raises an exception that is not a StandardError, the resource is closed, because its state is unknown. After a
+    # StandardError it is checked. A connection of the gem pg is kept when the server confirms that it has cancelled the
+    # abandoned query; see {Databases}.
     #
     # @param timeout [Numeric, nil] seconds to wait for a resource; nil: forever
     # @return what the block returns

@@ -17,7 +17,7 @@ module Heddle
         end
       end
 
-      # @return [DeadlockError] names the tasks that wait, and the lines
+      # @return [DeadlockError] lists the waiting tasks and the lines at which they wait
       def self.deadlock_error(scheduler)
         DeadlockError.new("every task waits for another task, and nothing can wake any of " \
                           "them:\n#{TaskTree.new(Context.of(scheduler))}Look for the code that should release, push, " \

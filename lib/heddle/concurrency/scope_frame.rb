@@ -89,7 +89,7 @@ module Heddle
 
       # Ends what {open} began: waits for the tasks, and raises the first failure.
       #
-      # @param error [Exception, nil] the exception that has left the code in between
+      # @param error [Exception, nil] the exception that was raised between {open} and this call
       def close(error)
         if error
           @over = true

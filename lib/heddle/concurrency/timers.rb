@@ -4,8 +4,8 @@ require "heddle/concurrency/timer"
 
 module Heddle
   module Concurrency
-    # Timers of one loop, which give objects blocks to call. A task keeps them, and runs only while there are timers.
-    # Unlike {Alarms}, they don't keep the loop running.
+    # Timers of one loop. When its time has come, a timer is posted to its receiver, which calls the timer's block. The
+    # task that keeps the timers runs only while there are any. Unlike {Alarms}, they don't keep the loop running.
     class Timers
       include MonotonicClock
 

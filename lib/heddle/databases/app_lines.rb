@@ -18,7 +18,7 @@ module Heddle
         def backtrace(fiber) = (fiber.backtrace if fiber.alive?) || []
 
         # @param lines [Array<String>] of a backtrace
-        # @return [String] file and line of the application that is innermost
+        # @return [String] file and line of the application's innermost frame
         def innermost(lines) = find(lines) || UNKNOWN
 
         # @param lines [Array<String>] of the backtrace of a fiber that has a connection

@@ -69,7 +69,7 @@ module Heddle
       end
 
       # Must be called by the fiber that has checked a connection out. The library knows the fiber; more is recorded
-      # only for a task, or for the report. So requests that start no task, as most, pay nothing here.
+      # only for a task, or for the report. Most requests start no task, so they pay nothing here.
       #
       # @param connection [Object]
       # @param scheduler [Scheduler]
@@ -88,8 +88,8 @@ module Heddle
         Checkouts.warn_of_transaction(task) { |fibers| transaction?(fibers) } if task
       end
 
-      # Runs the block, in which the calling fiber waits for a connection. A fiber without a connection, for which no
-      # task with one waits, is not recorded: it keeps no connection from being returned.
+      # Runs the block, in which the calling fiber waits for a connection. The wait is recorded only if the fiber, or a
+      # task that waits for it, has a connection: others keep no connection from being returned.
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several

@@ -35,7 +35,7 @@ module Heddle
         def query(*, **) = heddle_guard(EXPECTED) { super }
 
         # @api private
-        # @return [Boolean] is the rest of a streamed result still to come? The server takes no query before.
+        # @return [Boolean] is the rest of a streamed result still to come? Until then the server takes no query.
         def heddle_streaming? = !@heddle_stream.nil? && !@heddle_stream.heddle_read?
 
         private
@@ -93,7 +93,7 @@ module Heddle
 
         private
 
-        # The driver keeps the rows. Read again, they need a block.
+        # The driver keeps the rows; to read them again without a block fails.
         def heddle_read_in_place(&)
           @heddle_read = true
           Heddle.without_offload(&)

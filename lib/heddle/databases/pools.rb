@@ -2,8 +2,7 @@
 
 module Heddle
   module Databases
-    # The pools of this process as plain values: {Heddle::Pool}, Active Record and Sequel. May be asked on any
-    # thread.
+    # The statistics of this process's pools: {Heddle::Pool}, Active Record and Sequel. Any thread may ask for them.
     module Pools
       class << self
         # @return [Array<Hash{Symbol => Object}>] `pool` (its name), `library`, `limit`, `size`, `busy`, `idle`,

@@ -146,7 +146,7 @@ module Heddle
         end
 
         # @param connection [Object]
-        # @return [Boolean] does a fiber cancel its query because its user was killed?
+        # @return [Boolean] does a fiber cancel its query, because the fiber that used it was killed?
         def settling?(connection) = postgresql?(connection) && Postgresql.settling?(connection)
 
         # @param connection [Object]

@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # How many resources of a pool each fiber has. Thousands of tasks may wait for a hundred connections: so whether a
-    # task is nested in a task that has some can be found without visiting every connection.
+    # How many resources of a pool each fiber has. It shows whether a waiting task is nested in a task that has one,
+    # without a visit to every connection: thousands of tasks may wait for a hundred connections.
     #
     # @api private
     class Holders
@@ -14,13 +14,13 @@ module Heddle
       # @param fiber [Fiber]
       def include?(fiber) = @counts.key?(fiber)
 
-      # @param slot [Slot] one that was lent
+      # @param slot [Slot] one that was acquired
       def add(slot)
         @counts[slot.fiber] += 1
         @counts[slot.task_fiber] += 1 if slot.task_fiber
       end
 
-      # @param slot [Slot] one that was returned
+      # @param slot [Slot] one that was released
       def remove(slot)
         decrement(slot.fiber)
         decrement(slot.task_fiber) if slot.task_fiber

@@ -38,7 +38,7 @@ module Heddle
       POLL_INTERVAL = 0.1
       # How much longer than at its best the resource may take.
       TOLERANCE = 1.5
-      # Releases a second below which nothing is measured: other work on the machine would distort the result.
+      # Seconds. A shorter best time counts as this one, because other work on the machine distorts short times.
       NOISE = 0.001
       private_constant :TOLERANCE, :NOISE
 
@@ -80,7 +80,7 @@ module Heddle
       private
 
       def slower?
-        return false if @times.empty? # nothing was released: the resource is slow
+        return false if @times.empty? # no resource was released since the last check
 
         median = @times.sort[@times.size / 2]
         @times.clear

@@ -9,9 +9,9 @@ module Heddle
       class << self
         # @param waiter [Waiter]
         # @param waiters [Array<Waiter>] all that wait, this one too
-        # @param slots [Array<Slot>] all that are lent
-        # @return [Array<Slot>, nil] all slots, if the waiter itself keeps each of them from being released; nil: one
-        #   may be released
+        # @param slots [Array<Slot>] all that are in use
+        # @return [Array<Slot>, nil] the slots that this waiter blocks, if waiters block all slots; nil: it blocks none,
+        #   or a slot may be released
         def stuck(waiter, waiters, slots)
           own = slots.select { |slot| waiter.blocks?(slot) }
           return if own.empty?
@@ -30,8 +30,8 @@ module Heddle
         def message(name, waiter, slots, count)
           "#{name}: all #{count} resources are held by tasks that wait for other tasks, which need a resource " \
             "themselves, so none is ever released. A task checked one out at #{place(slots.first.place)}; a task " \
-            "that it waits for asks for another at #{place(waiter.place)}. Pass the first resource on, release it " \
-            "first, or make the pool larger"
+            "that it waits for asks for another at #{place(waiter.place)}. Release the first resource before the " \
+            "wait, pass it on to the other task, or make the pool larger"
         end
 
         # @return [String]

@@ -30,7 +30,7 @@ module Heddle
       serve_waiters
       slot
     ensure
-      serve_waiters if size.zero? # each waiting task gets the error of an attempt of its own
+      serve_waiters if size.zero? # so that each waiting task makes its own attempt and gets its own error
     end
 
     def make
@@ -63,7 +63,7 @@ module Heddle
                 (time - slot.since < @check_after || healthy?(slot.resource))
           return slot if fit
         ensure
-          discard_unfit(slot) unless fit # also when cancelled amid the check
+          discard_unfit(slot) unless fit # also when cancelled during the check
         end
       end
     end

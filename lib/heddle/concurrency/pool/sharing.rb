@@ -55,7 +55,7 @@ module Heddle
     # May another resource be made, by the pool's own limit and by the limit over all workers?
     def allot? = grow? && (@share.nil? || @share.take)
 
-    # Must be called whenever tasks begin or cease to wait.
+    # Must be called whenever tasks begin or stop waiting.
     def say_whether_waiting = @share&.wait(!@waiters.empty? && grow?)
 
     # Must a released resource be closed because another worker waits for a share?

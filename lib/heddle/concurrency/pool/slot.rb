@@ -12,7 +12,7 @@ module Heddle
       # @return [Float] when it is replaced because of its age; infinite: never
       attr_reader :retire_at
 
-      # @return [Float] when it was last lent or returned
+      # @return [Float] when it was last acquired or released
       attr_accessor :since
 
       # @return [Fiber, nil] the fiber that has it

@@ -71,8 +71,8 @@ module Heddle
       end
     end
 
-    # Thousands of tasks may wait. They are checked only if no resource was released since the last check, and one by
-    # one only if none can be.
+    # Thousands of tasks may wait. So they are checked only if no resource was released since the last check, and each
+    # of them only if waiting tasks block all resources.
     def fail_nested
       came_back, @came_back = @came_back, false
       return if came_back || !Nesting.possible?(@waiters, @busy.values)

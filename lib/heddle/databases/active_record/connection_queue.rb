@@ -4,8 +4,8 @@ module Heddle
   module Databases
     module ActiveRecord
       # Prepended to Active Record's queue of fibers that wait for a connection. A task that waits counts as load, so
-      # that the server lets no more requests in than the pool can serve. A task that is cancelled or killed just when
-      # it is given a connection passes it on.
+      # that the server begins no more requests than the pool can serve. A task that is cancelled or killed just when it
+      # is given a connection passes it on.
       module ConnectionQueue
         # The statistics of a queue.
         Statistics = Struct.new(:waits, :wait_seconds, :timeouts)

@@ -42,7 +42,8 @@ module Heddle
           @share = share
           @pools = ObjectSpace::WeakMap.new
           @lock = Mutex.new
-          @taken = @reserved = 0 # shares; those of connections that are being made or closed
+          @taken = 0 # shares
+          @reserved = 0 # shares of connections that are being made or closed
         end
 
         # @return [self]

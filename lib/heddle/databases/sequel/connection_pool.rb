@@ -28,7 +28,7 @@ module Heddle
               taken = heddle_taken(connection) if Sequel.fit?(connection)
               return taken if taken
             ensure
-              heddle_discard(connection, owner, server) unless taken # also when interrupted amid either
+              heddle_discard(connection, owner, server) unless taken # also when interrupted in either call
             end
           end
         end
