@@ -14,8 +14,7 @@ module Heddle
   #
   #     run Heddle::Live.new(Board)
   #
-  # It answers GET for the page itself, for its script, and for its WebSocket or the fallback for that, below the path
-  # it is mounted at.
+  # Below the path where it is mounted, it serves the page, its script, and its WebSocket or the fallback for that.
   #
   # @api private except what sig/ declares
   class Live

@@ -33,11 +33,11 @@ module Heddle
         @default ||= new
       end
 
-      # For each origin that this process has connected to: how many connections are `open` and `idle`, requests that
-      # are `waiting` for one, and counts of `requests`, connections `opened`, `waits`, and idle connections that the
-      # server had closed (`stale`); and the seconds that requests have waited for a connection (`wait_seconds`), that
-      # opening connections has taken (`connect_seconds`), and that servers have taken from a request to the head of
-      # their response (`answer_seconds`). Clients with different settings are summed up. From any thread.
+      # The statistics of each origin that this process has connected to, summed up over all clients. Any thread may
+      # call it. Now: connections that are `open` and `idle`, requests that are `waiting` for one. Since the start:
+      # `requests`, connections `opened`, `waits` for one, and `stale`, idle connections that the server had closed.
+      # Seconds: `wait_seconds` of those waits, `connect_seconds` of opening connections, and `answer_seconds` from
+      # requests to the heads of their responses.
       # @return [Hash{String => Hash{Symbol => Numeric}}] in the order in which the origins were first used
       def self.statistics
         OriginRegistry.origins.each_with_object({}) do |origin, all|
@@ -55,7 +55,7 @@ module Heddle
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
       # @param redirects [Integer] that are followed; 0: responses 3xx are returned
       # @param retries [Integer] how often a request that may be repeated is sent again after 429, 502, 503 and 504, and
-      #   when no connection came about, see {RequestedRetries}
+      #   when no connection could be made, see {RequestedRetries}
       # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
       #   `no_proxy` say
       # @param deny_private [Boolean] connects to no address of this machine or of a private network, even if a name
@@ -120,7 +120,7 @@ module Heddle
       # @param multipart [Hash, nil] sent as multipart/form-data; values are Strings and IOs
       # @return [Response] with its whole body
       # @raise [Error]
-      # @raise [IOError] an IO has fewer bytes than its size; exceptions of the body itself pass, too
+      # @raise [IOError] an IO has fewer bytes than its size; what the body itself raises is raised here, too
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         perform(request, timeout) do |exchange, head, answered|
@@ -152,8 +152,8 @@ module Heddle
       #     http.events("/prices") { |event| puts event.data }
       #
       # @param last_id [String] of an event that was read before
-      # @param pause [Numeric] seconds before it connects again, until the server says another time. While the server
-      #   can't be reached, and after 429, 502, 503 and 504, they grow to a minute; Retry-After is obeyed
+      # @param pause [Numeric] seconds before it connects again, until the server sets another pause. While the server
+      #   can't be reached, and after 429, 502, 503 and 504, the pause grows to a minute; Retry-After is obeyed
       # @param options [Hash] of {#stream}
       # @yieldparam event [Event]
       # @raise [Error] that a new connection does not solve, such as another status

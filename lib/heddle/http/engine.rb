@@ -19,14 +19,14 @@ module Heddle
       attr_reader :field_writer
 
       # @param configuration [Limits]
-      # @param on_rejection [#to_proc, nil] called with the client's address, a status, a reason, and whether the
-      #   sockets had no room for the request (they count those), for input that was answered with an error and never
-      #   became a request. It runs in the loop and must not wait.
+      # @param on_rejection [#to_proc, nil] called for input that got an error response and never became a request, with
+      #   the client's address, the status, a reason, and whether the sockets had no room for the request (they count
+      #   those). It runs in the loop and must not wait.
       # @param proxies [Net::Networks, nil] whose statement of a client's address the log trusts
-      # @param body_folder [String] where bodies are that are larger than `body_buffer`, in files without a name
-      # @param stream_bodies [Boolean, Array<String>] the requests whose block is called before the body is complete
-      #   when that is larger, of unknown length and slow, or waits for `100 Continue`: all, none, or those whose
-      #   path is one of these or below one
+      # @param body_folder [String] folder for bodies larger than `body_buffer`, in files without a name
+      # @param stream_bodies [Boolean, Array<String>] requests whose block may be called before their body is complete:
+      #   all, none, or those whose path is one of these or below one. It is if the body is larger than `body_buffer`,
+      #   slow and of unknown length, or waits for `100 Continue`
       # @param health_paths [Array<String>] the paths of health checks, whose requests admission never delays or rejects
       # @param on_event [#call, nil] called with the name of an event and its fields
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off

@@ -20,7 +20,7 @@ module Heddle
                  Client::TLSTimeoutError => ::Faraday::ConnectionFailed,
                  Client::TimeoutError => ::Faraday::TimeoutError, Client::TLSError => ::Faraday::SSLError,
                  Client::Error => ::Faraday::ConnectionFailed }.freeze
-      # Of Faraday's time limits, and the phases that they are for.
+      # Faraday's time limits, each with the phases that it limits.
       PHASES = { open_timeout: %i[connect tls], write_timeout: %i[write], read_timeout: %i[first_byte read],
                  timeout: %i[connect tls write first_byte read] }.freeze
       # Faraday's middleware for multipart bodies sets a length; the client sets them from the body.

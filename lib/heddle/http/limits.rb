@@ -22,12 +22,12 @@ module Heddle
         request_line_limit: 16_384,
         # Field lines of a request, trailers included, as Apache allows by default. `header_limit` limits their bytes.
         header_count: 100,
-        # Bytes of a body that are kept in memory: most forms and JSON documents are smaller. More go to a file. While
-        # all bodies have less than 16 MiB, up to four times as many stay in memory.
+        # Bytes of a body that are kept in memory: most forms and JSON documents are smaller. Larger ones go to a file,
+        # except that bodies of up to four times this size stay in memory while they have less than 16 MiB together.
         body_buffer: 65_536,
         # Seconds for which a body may be slower than `body_rate`: a phone that changes its network pauses for as long.
         body_grace: 10,
-        # Seconds for which a client may send nothing of a body, however fast it was before: as nginx has it.
+        # Seconds for which a client may send nothing of a body, however fast it was before: nginx's default.
         body_timeout: 60,
         # Seconds that a chunked body may pause, with `stream_bodies`, before the application is called with what has
         # arrived: longer than a round trip.

@@ -43,8 +43,8 @@ module Heddle
         end
       end
 
-      # The response has begun: `100 Continue` would be part of it, and from here the client may take its time, as
-      # both sides may be talking.
+      # The response has begun, so `100 Continue` would become a part of it. From here on only `idle_timeout` limits the
+      # client's pauses, because both sides may be sending.
       # @return [void]
       def answered
         @answered = true

@@ -5,7 +5,7 @@ module Heddle
     # Sends one response: as much content as its head has announced, and reports at the end whether that was kept. The
     # {Exchange} frames it.
     class Response
-      # Each step has its own time limit.
+      # Bytes of a file that are sent in one step, which has a time limit of its own.
       FILE_STEP = 1_048_576
       # The application may chunk the content itself.
       UNLIMITED = Limits.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
@@ -97,7 +97,7 @@ module Heddle
       end
 
       # Takes a held head back, so that another response can be sent. Idempotent.
-      # @return [Boolean] false: it has left, or content has been written
+      # @return [Boolean] false: it was sent already, or content has been written
       def withdraw
         return true if @unsent
         return false unless @held && sent == 0 && !@finished && @exchange.withdraw_head(@held)
@@ -172,7 +172,7 @@ module Heddle
       # The connection is a WebSocket from here on. The head was sent.
       # @param handler [Object]
       # @param callbacks [Rack::SocketCallbacks]
-      # @param kind [Symbol] :plain, :deflated (permessage-deflate was negotiated), or :events: no WebSocket
+      # @param kind [Symbol] :plain, :deflated (permessage-deflate was negotiated), or :events for an event stream
       # @return [void]
       def upgrade(handler, callbacks, kind)
         @exchange.open_websocket(handler, callbacks, callbacks.logged?, @exchange.body&.unread, kind)

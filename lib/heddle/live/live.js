@@ -1,10 +1,10 @@
-// The browser's side of Heddle::Live: sends events, and draws what the server says has changed.
+// The browser's side of Heddle::Live: sends events, and applies the server's changes to the page.
 "use strict";
 
 (() => {
   const KINDS = ["click", "submit", "change", "input", "keydown"]
 
-  // Makes the new pieces of the old ones: see lib/heddle/live/patch.rb.
+  // Makes the new pieces from the old ones: see lib/heddle/live/patch.rb.
   function patched(old, script) {
     const pieces = []
     let cursor = 0

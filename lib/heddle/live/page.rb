@@ -119,7 +119,7 @@ module Heddle
       # @return [void]
       def every(seconds, &block) = @live_session&.every(seconds, block)
 
-      # Calls the block soon, when nothing else runs in the page: for tasks of its own that change it.
+      # Calls the block soon, when nothing else runs in the page. Tasks that the page has started change it by this.
       # @return [void]
       def update(&block) = @live_session&.post(block)
 

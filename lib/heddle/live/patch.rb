@@ -6,7 +6,7 @@ module Heddle
     # a cursor, and obeys one instruction after another:
     #
     #     3                 copies three pieces
-    #     {"0": "on"}       copies one piece, with other values at these places
+    #     {"0": "on"}       copies one piece, and replaces the values at these places
     #     [2, "7", "off"]   adds a piece
     #     "12"              moves the cursor to the old piece 12
     #

@@ -170,7 +170,7 @@ module Heddle
         write(patch, pieces) if patch
       end
 
-      # @param message [Hash, Array] of which the client makes the pieces
+      # @param message [Hash, Array] from which the client makes the pieces
       def write(message, pieces)
         @pieces = pieces
         @awaited = true

@@ -18,7 +18,7 @@ module Heddle
       end
 
       # @param params [Hash{String => Object}]
-      # @param user [String, nil] to whom it is given
+      # @param user [String, nil] the user who gets it
       # @return [String]
       def make(params, user)
         text = [JSON.generate([params, user, Time.now.to_i])].pack("m0")

@@ -26,7 +26,7 @@ module Heddle
         private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK, :SMALL_MEMBERS, :SMALL_MEMBER, :WINDOW,
                          :WINDOWS_A_TURN
 
-        # A part of a body (206) is a part of its compressed form (RFC 9110, 14.2), which can't be undone.
+        # A part of a body (206) is a part of its compressed form (RFC 9110, 14.2), which can't be decoded alone.
         # @param head [H1::ReceivedResponse]
         # @return [Array<String>] the codings of its body, in lower case
         def self.codings(head)
@@ -43,7 +43,7 @@ module Heddle
         # @param head [H1::ReceivedResponse]
         # @param request [Request] that has it as its response
         # @param limit [Integer, nil] bytes that may come out
-        # @return [Decoder, nil] nil: nothing is to be undone
+        # @return [Decoder, nil] nil: nothing is to be decoded
         # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once, unless the caller
         #   has asked for encodings of its own
         def self.for(head, request, limit)
@@ -65,7 +65,7 @@ module Heddle
           @open = false
         end
 
-        # @param bytes [Integer, nil] that the body may have without its coding
+        # @param bytes [Integer, nil] that the decoded body may have
         # @return [void]
         def limit_input(bytes) = @input_limit = bytes
 

@@ -22,14 +22,14 @@ module Heddle
 
         # How often a request is sent again; client/requested_retries.rb says after which statuses, and when.
         RETRIES = 0
-        # Seconds before an event stream connects again, until the server says another time (`retry`).
+        # Seconds before an event stream connects again, until the server sets another pause (`retry`).
         EVENTS_PAUSE = 3
 
         # Bytes of a body in memory, decompressed.
         BODY_LIMIT = 67_108_864
         # Bytes of a line that {Response#each_line} gives.
         LINE_LIMIT = 16_777_216
-        # Bytes and number of a response's header lines; ext/heddle/http/h2/session_client.c has them, too.
+        # Bytes and number of a response's header lines; the same values are in ext/heddle/http/h2/session_client.c.
         HEADER_LIMIT = 65_536
         HEADER_COUNT = 256
         # Interim responses (1xx) before the final one.

@@ -38,17 +38,17 @@ module Heddle
       class TimeoutError < Error; end
       # No connection of the origin was free in time (`timeout: { pool: … }`).
       class PoolTimeoutError < TimeoutError; end
-      # … for the name and the connection (`connect`).
+      # Resolving the name and connecting took too long (`connect`).
       class ConnectTimeoutError < TimeoutError; end
-      # … for the TLS handshake (`tls`).
+      # The TLS handshake took too long (`tls`).
       class TLSTimeoutError < TimeoutError; end
-      # The server read no more of the request for so long (`write`).
+      # The server read nothing more of the request for too long (`write`).
       class WriteTimeoutError < TimeoutError; end
-      # … from the request to the first byte of the response (`first_byte`).
+      # The first byte of the response came too late (`first_byte`).
       class FirstByteTimeoutError < TimeoutError; end
-      # … from one byte of the response to the next (`read`).
+      # The response paused for too long (`read`).
       class ReadTimeoutError < TimeoutError; end
-      # … for everything together (`total`).
+      # The request as a whole took too long (`total`).
       class TotalTimeoutError < TimeoutError; end
     end
   end

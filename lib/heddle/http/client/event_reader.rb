@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # An event of a stream. `id` is the last one that the stream has named.
+      # An event of a stream. `id` is the last id that the stream has set.
       Event = Data.define(:type, :data, :id)
 
       # Reads text/event-stream (WHATWG HTML, 9.2.6).

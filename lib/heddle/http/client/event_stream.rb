@@ -93,7 +93,7 @@ module Heddle
           raise
         end
 
-        # Doubled by each failure, and different for each client (full jitter); Retry-After is obeyed up to the longest.
+        # Doubled by each failure, different for each client (equal jitter). Retry-After is obeyed up to the longest.
         def longer_pause(retry_after)
           @failures += 1
           longest = [LONGEST_PAUSE, @pause].max

@@ -19,7 +19,7 @@ module Heddle
         # @param headers [Hash] a value is a String, an Array of them, or nil: no such field
         # @param list [Array<String>] what comes before: name, value, name, value
         # @return [Array<String>] the same list
-        # @raise [ArgumentError] what can't be in a field
+        # @raise [ArgumentError] for a name or value that can't be in a field
         def list(headers, list = [])
           headers.each do |name, values|
             name = name.to_s
@@ -64,7 +64,7 @@ module Heddle
                                "body's size is known, otherwise Transfer-Encoding"
         end
 
-        # @return [Hash] later ones replace earlier ones of the same name in whatever case
+        # @return [Hash] the defaults, replaced by headers of the same name in any case
         def merge(defaults, headers)
           return defaults if headers.nil? || headers.empty?
 

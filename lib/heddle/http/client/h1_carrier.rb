@@ -135,7 +135,7 @@ module Heddle
         end
 
         # A server that closes an idle connection ignores a request that arrives at the same time (RFC 9112, 9.3.1).
-        # That is certain only if it has sent nothing.
+        # That is certain only if the server has sent nothing.
         def may_repeat?
           @may_retry && @request.replayable? && (nothing_taken? || @request.idempotent?)
         end

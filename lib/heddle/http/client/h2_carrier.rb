@@ -113,7 +113,7 @@ module Heddle
         rescue IO::TimeoutError
           raise timed_out(WriteTimeoutError, "read no more of the request")
         rescue SystemCallError, IOError
-          nil # the stream's state tells the result
+          nil # the stream's state shows the result
         end
 
         # Sends RST_STREAM, if there is one: no fiber waits for that.

@@ -27,8 +27,8 @@ module Heddle
         end
         private_constant :Waiter
 
-        # @param open [#call] given time limits and deadline, a {SharedConnection}, or a {Connection} where the server
-        #   speaks HTTP/1.1
+        # @param open [#call] takes time limits and a deadline; returns a {SharedConnection}, or a {Connection} if the
+        #   server speaks HTTP/1.1
         def initialize(origin, &open)
           @origin = origin
           @open = open

@@ -21,7 +21,7 @@ module Heddle
           end
         end
 
-        # @param url [String] perhaps none
+        # @param url [String] perhaps not a valid one
         # @return [String] for messages: without name and password
         def self.mask(url) = url.sub(%r{\A([a-z][a-z0-9+.-]*:(?=//))?(//)?.*@}mi, '\1\2')
 
@@ -43,7 +43,7 @@ module Heddle
           @port = uri.port
           @fields = uri.user ? ["Proxy-Authorization", credentials(uri)] : []
         rescue URI::InvalidURIError
-          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not a URL", cause: nil # with the password
+          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not a URL", cause: nil # it has the password
         end
 
         # Without its credentials.
@@ -51,7 +51,7 @@ module Heddle
 
         # @param connection [Net::OutboundConnection] to the proxy
         # @param authority [String] the server's host and port
-        # @return [Net::OutboundConnection] through which the server speaks
+        # @return [Net::OutboundConnection] the same one, now a tunnel to the server
         # @raise [ProxyError]
         def open_tunnel(connection, authority, limits, deadline)
           connection.deadline = deadline

@@ -5,8 +5,8 @@ require "ipaddr"
 module Heddle
   module HTTP
     class Client
-      # The variables `http_proxy`, `https_proxy` and `no_proxy`, also in upper case. Resolves no name: the proxy may be
-      # the only one who can, and no request waits for a name server here.
+      # The variables `http_proxy`, `https_proxy` and `no_proxy`, also in upper case. Resolves no name: perhaps only the
+      # proxy can, and no request waits for a name server here.
       #
       # @api private
       module ProxyEnvironment
@@ -26,7 +26,7 @@ module Heddle
 
         def proxy(scheme, environment)
           names = ["#{scheme}_proxy", "#{scheme.upcase}_PROXY"]
-          names.pop if scheme == "http" && environment["REQUEST_METHOD"] # CGI: of the client (CVE-2016-5385)
+          names.pop if scheme == "http" && environment["REQUEST_METHOD"] # in CGI a client sets it (CVE-2016-5385)
           first_of(environment, *names)
         end
 

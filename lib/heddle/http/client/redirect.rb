@@ -17,7 +17,7 @@ module Heddle
         module_function
 
         # @param head [H1::ReceivedResponse]
-        # @return [String, nil] where to
+        # @return [String, nil] the redirect's target
         def location(head)
           STATUSES.include?(head.status) ? Fields.value(head.fields, "location") : nil
         end

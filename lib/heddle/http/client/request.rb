@@ -42,7 +42,7 @@ module Heddle
         # Can the body be sent again?
         def replayable? = !streams_body? || @body.replayable?
 
-        # The first bytes: the head, and a body that is there.
+        # The first bytes: the head, and a body that is a String.
         # @return [String, Array<String>]
         def opening
           head = "#{@method} #{@origin.request_target(@target)} HTTP/1.1\r\n#{@fields.lines}\r\n"

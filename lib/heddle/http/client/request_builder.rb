@@ -49,7 +49,8 @@ module Heddle
 
         private
 
-        # A range of a compressed body is of no use without the rest. A caller may ask for it all the same.
+        # A part of a compressed body can't be decoded alone. So a request for a range asks for no compression, unless
+        # the caller sets Accept-Encoding.
         def whole_parts(fields)
           return fields unless fields.any? { |name, _| name.casecmp?("range") } &&
                                fields.value?(Defaults::HEADERS["Accept-Encoding"])

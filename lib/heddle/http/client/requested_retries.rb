@@ -5,8 +5,8 @@ require "time"
 module Heddle
   module HTTP
     class Client
-      # Sends a request again where the user has asked for it (`retries:`): after a response that asks for another time,
-      # and after a connection that failed to open or was lost before the response. A request that is not idempotent is
+      # Sends a request again if the user has asked for it (`retries:`): after a response with one of {STATUSES}, and
+      # after a connection that failed to open or was lost before the response. A request that is not idempotent is
       # repeated only if no connection was opened, so that nothing of it was sent.
       #
       # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. If
@@ -19,10 +19,10 @@ module Heddle
         PAUSE = 0.25
         LONGEST = 10
         LONGEST_RETRY_AFTER = 60
-        # Statuses of a server that is overloaded, or of a proxy that has none.
+        # Statuses of a server that is overloaded, or of a proxy that reaches no server.
         STATUSES = [429, 502, 503, 504].freeze
         UNSENT = [ConnectError, ConnectTimeoutError, TLSTimeoutError].freeze
-        # Errors that another attempt does not solve, or after which it might have its effect twice.
+        # Errors that another attempt does not solve, or after which the request might take effect twice.
         FINAL = [TLSError, PrivateAddressError, OutcomeUnknownError].freeze
         private_constant :UNSENT, :FINAL
 

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # A response. Its body is there as a String, or, inside the block of {Client#stream}, read as it comes.
+      # A response. Its body is a String, or, inside the block of {Client#stream}, read as it comes.
       class Response
         # @return [Integer]
         attr_reader :status
@@ -50,10 +50,10 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] is its body the content without Content-Encoding, which `headers` name all the same?
+        # @return [Boolean] was the body decoded? `headers` have its Content-Encoding all the same
         def decoded? = Decoder.known?(Decoder.codings(@head))
 
-        # Fields behind the body: HTTP/2's, once the body was read. Those of chunked bodies are not kept.
+        # Trailers of an HTTP/2 response, once its body was read. Trailers of chunked bodies are not kept.
         # @return [Hash{String => String}, nil] names in lower case
         def trailers = (@trailers || @stream&.trailers)&.each_slice(2)&.to_h
 

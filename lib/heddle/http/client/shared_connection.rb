@@ -54,7 +54,7 @@ module Heddle
           wake(@session.waiters) # other requests, which wait for room, may have sent these bytes
         end
 
-        # Waits until the block says that something has come.
+        # Waits until the block returns true. It is called whenever something has come for the stream.
         # @param stream [H2::ClientStream]
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @raise [IO::TimeoutError]
@@ -65,7 +65,7 @@ module Heddle
             read_for_all { receive(deadline) until yield } or follow(stream, deadline, &)
             done = true
           ensure
-            # An exception from another thread may come before the others are woken for which something has come.
+            # An exception from another thread may come before the requests with new data are woken: then all are.
             done ? wake_next : wake(@waiting.values)
           end
         end
@@ -77,7 +77,7 @@ module Heddle
             wake(@session.attend)
             close unless @session.open?
           rescue IOError
-            close # in another thread meanwhile
+            close # another thread has closed the socket
           end
         ensure
           wake_next

@@ -33,7 +33,7 @@ module Heddle
 
         # @param seconds [Numeric, nil] a limit; nil: none
         # @param deadline [Float, nil] by CLOCK_MONOTONIC
-        # @return [Numeric, nil] what is left of both
+        # @return [Numeric, nil] the remaining seconds, by both
         def self.left(seconds, deadline)
           return seconds unless deadline
 

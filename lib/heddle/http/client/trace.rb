@@ -3,8 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # Trace context (W3C) for the servers that requests go to, where the program uses OpenTelemetry: the calling
-      # fiber's.
+      # Adds the calling fiber's trace context (W3C) to requests, if the program uses OpenTelemetry.
       #
       # @api private
       module Trace

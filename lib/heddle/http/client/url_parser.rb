@@ -29,7 +29,7 @@ module Heddle
         end
 
         # @param url [String]
-        # @return [Array(Origin, String, Hash)] the third: header fields that the URL names (its user), or nil
+        # @return [Array(Origin, String, Hash)] the third: the Authorization field for the URL's user, or nil
         # @raise [ArgumentError]
         def find(url)
           if url.start_with?("/") && !url.start_with?("//") && @base
@@ -49,7 +49,7 @@ module Heddle
           [origin_of(uri), uri.request_uri, own_fields(uri)]
         end
 
-        # @param location [String] of a redirect, seen from this origin and target
+        # @param location [String] of a redirect, relative to this origin and target
         # @return [Array(Origin, String, Hash)]
         def follow(location, origin, target)
           uri = URI.join(encoded("#{origin}#{target}"), encoded(location))

@@ -48,7 +48,7 @@ module Heddle
         def release_head = nil
 
         # @param head [ResponseHead] which was held
-        # @return [Boolean] false: it has left
+        # @return [Boolean] false: it was sent already
         def withdraw_head(head)
           return false unless withdraw(head.bytes)
 
@@ -56,7 +56,7 @@ module Heddle
           true
         end
 
-        # Sends the head and the whole content, whose length the head has, in one write.
+        # Sends the head and the whole content, whose length is in the head, in one write.
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
         # @return [void]
@@ -77,8 +77,8 @@ module Heddle
           finish(head.keep_alive, head.status)
         end
 
-        # Calls before the connection's output is flushed, which is when the request waits or the loop's tick ends, are
-        # sent as one response 103: clients and proxies treat each as a whole response.
+        # Joins the hints of several calls to one response 103, because clients and proxies treat each 103 as a whole
+        # response. It leaves when the request waits, or the loop's tick ends.
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
         # @raise [InvalidResponseError]
@@ -114,8 +114,8 @@ module Heddle
 
         # Detaches the socket: the server forgets the connection. The method has this name because the object is Rack's
         # `rack.hijack`.
-        # @return [Socket] with the bytes that were read ahead pushed back; the same one however often it is asked for.
-        #   It is in the env, too, as libraries for Rack 2 expect
+        # @return [Socket] with the bytes that were read ahead pushed back; each call returns the same one. It is in the
+        #   env, too, as libraries for Rack 2 expect
         # @raise [IOError] when the response has begun
         # @raise [ClientGoneError]
         def call

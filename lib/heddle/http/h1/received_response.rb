@@ -7,7 +7,7 @@ module Heddle
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status
-        # @return [String] what stands behind the status; no more than a comment
+        # @return [String] the reason phrase after the status, which has no meaning
         attr_reader :reason
         # @return [Integer] 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions
         attr_reader :minor

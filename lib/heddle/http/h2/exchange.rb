@@ -36,7 +36,7 @@ module Heddle
         def hold_head(head) = hold(head.status, head.bytes)
 
         # @param head [ResponseHead] which was held
-        # @return [Boolean] false: it has left
+        # @return [Boolean] false: it was sent already
         def withdraw_head(_head) = withdraw
 
         # @param head [ResponseHead]
