@@ -38,7 +38,7 @@ module Heddle
         # @return [void]
         def return_one = @scoreboard.return_share(@pool, @slot)
 
-        # Reports whether this worker waits for a share; others return one then. Must be repeated at every {Pool} tick.
+        # Reports whether this worker waits for a share; others return one then. A report expires, so repeat it.
         # @return [Boolean] whether it waits
         def wait(waits)
           @scoreboard.wait_for_share(@pool, @slot, waits) if waits || @waits

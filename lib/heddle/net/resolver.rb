@@ -42,8 +42,8 @@ module Heddle
       # @param hosts [String] path of the hosts file
       # @param resolv_conf [String] path of the resolver's configuration; not read when `nameservers` are given
       # @param nsswitch [String, nil] path of the list of sources; nil: the hosts file, then DNS
-      # @param nameservers [Array<Array(String, Integer)>, nil] numeric addresses and ports to ask instead of those
-      #   in `resolv_conf`, which with `nsswitch` is then left unread
+      # @param nameservers [Array<Array(String, Integer)>, nil] numeric addresses and ports to ask; then neither
+      #   `resolv_conf` nor `nsswitch` is read
       # @param options [Hash] with `nameservers` only: `search:` (Array of domains), `ndots:`, `timeout:` (seconds for
       #   one try), `attempts:`, `rotate:`, `use_vc:`, `no_aaaa:`
       # @param cache_size [Integer] names to keep
@@ -69,7 +69,7 @@ module Heddle
 
       # The addresses of a host, in the order in which to try them.
       #
-      # @param host [String] a name or a numeric address; a trailing dot keeps the search list away
+      # @param host [String] a name or a numeric address; with a trailing dot, the search list is not used
       # @return [Array<String>] numeric addresses (frozen); empty when the name does not exist or has none
       # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server gave an answer
       def addresses(host)
@@ -83,7 +83,7 @@ module Heddle
 
       # The records of a name, by the name servers and the search list of `resolv.conf`. The hosts file is not read.
       #
-      # @param name [String] a trailing dot keeps the search list away
+      # @param name [String] with a trailing dot, the search list is not used
       # @param type [Symbol] `:MX`, `:TXT`, `:SRV` … or `:TYPE1000`
       # @return [Array<DNS::Record>] those at the end of the name's aliases, with what is left of their TTL; empty when
       #   there are none
@@ -168,7 +168,7 @@ module Heddle
         end
       end
 
-      # Forgets what is known about other name servers.
+      # Clears the cache if the configuration has changed, because other name servers gave its answers.
       def current_configuration
         current = @configuration.value
         @cache.clear unless current.equal?(@known)

@@ -11,7 +11,7 @@ module Heddle
     # @return [Net::Resolver, nil] nil where it can't be loaded: in a Ractor of Ruby 3.3, before the main one has loaded
     #   it
     def load_resolver
-      # An extension has called this: no fiber waits here for the files to be loaded.
+      # Ruby's socket extension has called this: no fiber waits here until the files are loaded.
       Fiber.blocking { Net::Resolver }.new
     rescue Ractor::Error
       nil

@@ -15,8 +15,8 @@ module Heddle
     #
     # The block is called with a {Connection} whenever an idle one has something to be read, in a fiber of the loop.
     # It ends with `idle!` (the connection waits for more), `detach` (the application has it) or a closed connection;
-    # one that is left as it is gets closed. A fiber serves many connections, one after the other: its storage, locals
-    # and instance variables are removed in between. A StandardError that leaves the block is reported as any fiber's.
+    # otherwise the connection is closed. A fiber serves many connections, one after the other: its storage, locals and
+    # instance variables are removed in between. A StandardError that leaves the block is reported like any fiber's.
     #
     # Sockets don't keep the loop running: a fiber must do that, such as one that waits for a signal to stop. Everything
     # but the counters belongs to the loop's thread. In a forked child, the copies of the sockets are closed.
@@ -50,8 +50,8 @@ module Heddle
       # Accepts connections from a listening socket, which the caller keeps and closes.
       # @param io [TCPServer, UNIXServer]
       # @param tls [TLS, nil] makes the TLS handshake with each client
-      # @param proxies [Networks, nil] from which connections begin with a PROXY header, whose addresses then count.
-      #   Such a header from elsewhere is rejected
+      # @param proxies [Networks, nil] proxies whose connections begin with a PROXY header. The connection gets the
+      #   addresses in it. Such a header from elsewhere is rejected
       # @param own_user [Boolean] whether to close connections of processes of other users than this one and root; for a
       #   Unix socket with an abstract name, which has no permissions
       # @return [self]

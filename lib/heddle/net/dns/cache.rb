@@ -5,8 +5,8 @@ require_relative "../ttl_cache"
 module Heddle
   module Net
     module DNS
-      # Keeps answers of name servers for their TTL, within bounds, and absent names for the time that the zone's SOA
-      # names (RFC 2308). Bounded in bytes: the least recently used answer is dropped first.
+      # Keeps answers of name servers for their TTL, within bounds, and absent names for the time in the zone's SOA
+      # (RFC 2308). Bounded in bytes: the least recently used answer is dropped first.
       class Cache < TTLCache
         # Seconds. RFC 9520, section 3.2, requires that a failure is kept for at least a second.
         MAX_TTL = 86_400

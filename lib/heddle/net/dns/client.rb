@@ -10,9 +10,9 @@ module Heddle
       #     client = Heddle::Net::DNS::Client.new("192.0.2.53", "[2001:db8::53]:5353")
       #     client.records("example.org", :MX).each { |record| puts record.data.exchange }
       #
-      # Each question goes out from a port of its own with an id from the kernel (RFC 5452), by UDP with EDNS and 1,232
-      # bytes; by UDP without EDNS if a server does not support it; by TCP if the answer is truncated. Connections of
-      # TCP are kept for a burst of questions. Tasks that ask the same question at the same time share one query.
+      # Each question has a port of its own, and an id from the kernel's random numbers (RFC 5452). It goes over UDP
+      # with EDNS and 1,232 bytes; without EDNS if a server does not support it; over TCP if the answer is truncated.
+      # TCP connections are kept for a burst of questions. Tasks that ask one question at the same time share one query.
       #
       # A client belongs to one loop, or to one thread without a loop.
       class Client
@@ -97,7 +97,7 @@ module Heddle
           [found[:six] || found[:four], Integer(found[:port], 10)]
         end
 
-        # Makes new state for the name servers when the configuration has changed.
+        # Clears the cache first if the configuration has changed, because other name servers gave its answers.
         def kept(key)
           current = @configuration.value
           @cache.clear unless current.equal?(@known)

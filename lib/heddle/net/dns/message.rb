@@ -18,7 +18,7 @@ module Heddle
         MAX_SIZE = 65_535
         # Aliases followed in one message.
         MAX_ALIASES = 16
-        # Seconds. RFC 2308, section 5, finds one to three hours good for absent names.
+        # Seconds. RFC 2308, section 5, recommends one to three hours for absent names.
         MAX_NEGATIVE_TTL = 10_800
         private_constant :MAX_ALIASES, :MAX_NEGATIVE_TTL
 
@@ -104,8 +104,8 @@ module Heddle
         end
 
         # @api private
-        # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist: the
-        #   lesser of the SOA's own TTL and its MINIMUM (RFC 2308, section 5). nil without a SOA: nothing may be kept
+        # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist (RFC
+        #   2308, section 5). The SOA's own TTL, its MINIMUM and MAX_NEGATIVE_TTL limit them. nil: there is no SOA
         def negative_ttl
           soa = authorities.find { |record| record.type == :SOA } or return
           [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min
@@ -117,7 +117,7 @@ module Heddle
         # @return [Symbol]
         def rcode = Codes.rcode_name((@flags & 15) | ((@edns&.rcode_high || 0) << 4))
 
-        # @param name [Symbol] those above 15 need {#edns}
+        # @param name [Symbol] an RCODE above 15 needs {#edns}
         def rcode=(name)
           number = Codes.rcode_number(name)
           @flags = (@flags & ~15) | (number & 15)

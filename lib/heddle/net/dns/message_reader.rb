@@ -9,7 +9,7 @@ module Heddle
         # Pointers in one name; ordinary servers need one or two. Each must point further back, but a chain through a
         # whole message, for each of its records, would keep the loop busy for seconds.
         MAX_POINTERS = 32
-        # Labels and pointers followed in one message: a sane message of 64 KiB needs half of them.
+        # Labels and pointers followed in one message: an ordinary message of 64 KiB needs half of them.
         MAX_STEPS = 32_768
         POINTER = 0xc0
         POINTER_OFFSET = 0x3fff

@@ -22,7 +22,7 @@ module Heddle
         # is written.
         #
         # @param wire [String] a name as in a message, without the final zero
-        # @param text [String] the same
+        # @param text [String] the same name as text
         def first_name(wire, text)
           @first_text = text
           @first_wire = wire

@@ -15,7 +15,7 @@ module Heddle
       #     else query.forward(resolver)
       #     end
       class Query
-        # Seconds that resolvers keep an answer for which the program names no other.
+        # Seconds. The default TTL of answers.
         TTL = 300
         # The answer to a question for ANY if the program gives none (RFC 8482, section 4.2).
         ANY_ANSWER = Data::HINFO.new("RFC8482", "").freeze
@@ -226,7 +226,8 @@ module Heddle
         # client.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
-        # It has an OPT record if the query has one (RFC 6891, section 6.1.1), with options that it understands: none.
+        # The response has an OPT record if the query has one (RFC 6891, section 6.1.1), without options, because the
+        # server understands none.
         def make_response
           edns = @message.edns
           response = Message.new(@message.id, RESPONSE | (@message.flags & REPEATED))

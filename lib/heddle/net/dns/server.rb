@@ -34,9 +34,9 @@ module Heddle
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free one
         # @param deadline [Numeric] seconds that the program has for an answer
-        # @param queries [Integer] maximum number of running queries; one client may have half of them, further ones get
-        #   REFUSED. Those over UDP, whose addresses may be forged, have three quarters together. Further ones get a
-        #   truncated response, so that clients ask again over TCP
+        # @param queries [Integer] maximum number of running queries. One client may have half of them; its further ones
+        #   get REFUSED. Queries over UDP, whose addresses may be forged, may have three quarters together; further ones
+        #   get a truncated response, so that clients ask again over TCP
         # @param tcp_idle [Numeric] seconds that a connection stays open without a query
         # @param tcp_connections [Integer] connections at most
         # @param tcp_per_client [Integer] connections of one client at most

@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # Sorts addresses in the order in which a client tries them, as libc does (RFC 6724, section 6): addresses of a
-      # family without a route come last (rule 1), then by precedence in the policy table (rule 6), else as they came.
+      # Sorts addresses in the order in which a client tries them, as libc does (RFC 6724, section 6). Addresses of a
+      # family without a route come last (rule 1). Else the precedence in the policy table decides (rule 6).
       #
       # @api private
       class AddressOrder

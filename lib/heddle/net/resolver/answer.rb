@@ -14,7 +14,7 @@ module Heddle
       Answer = Data.define(:addresses, :ttl, :absent, :target) do
         def initialize(addresses: [].freeze, ttl: 0, absent: false, target: nil) = super
 
-        # @return [Answer] this one for a name that is its alias
+        # @return [Answer] this one for an alias of its name
         def through(first) = with(ttl: [ttl, first.ttl].min)
       end
     end

@@ -8,9 +8,9 @@ module Heddle
       #
       # @api private
       class KeptConnections
-        # Seconds. Servers close an idle connection after some ten.
+        # Seconds. Servers close an idle connection after about ten.
         MAX_AGE = 5
-        # For each server.
+        # Connections for each server.
         MAX_KEPT = 4
 
         # @param clock [#call] seconds of a monotonic clock

@@ -12,7 +12,7 @@ module Heddle
       # @api private
       class Query
         RECURSION_DESIRED = 0x0100
-        # Answers that are read of a message about addresses: more are not needed, and 64 KiB of them take 50 ms.
+        # How many answers of a message about addresses are read: more are not needed, and 64 KiB of them take 50 ms.
         MAX_ADDRESSES = 512
 
         attr_reader :question, :id, :bytes, :max_answers
@@ -21,7 +21,7 @@ module Heddle
         # @param except [Integer, nil] id of another question on the same socket
         # @param flags [Integer] of the header
         # @param edns [DNS::EDNS, nil] nil: without EDNS
-        # @param max_answers [Integer, nil] the number of answers that are read of a message that has more
+        # @param max_answers [Integer, nil] how many answers of a message are read at most; nil: all
         def initialize(question, except: nil, flags: RECURSION_DESIRED, edns: DNS::EDNS.of, max_answers: nil)
           @question = question
           @flags = flags

@@ -105,7 +105,7 @@ module Heddle
           context = OpenSSL::SSL::SSLContext.new
           context.set_params(ca ? ca_parameters(ca) : {})
           context.verify_mode = OpenSSL::SSL::VERIFY_NONE unless @verify
-          context.verify_hostname = false # asked once the handshake is complete, also of addresses
+          context.verify_hostname = false # {Identity} checks names and addresses after the handshake
           context.min_version = version(minimum)
           context.alpn_protocols = protocols
           context.add_certificate(*own_certificate(cert, key)) if cert

@@ -5,7 +5,7 @@ module Heddle
     class TLS
       # The contexts of one set of {Credentials}: one for each set of host names.
       class Contexts
-        # For TLS 1.2: forward secrecy and authenticated encryption only. Those of 1.3 are all good.
+        # For TLS 1.2: forward secrecy and authenticated encryption only. All ciphers of 1.3 have both.
         CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
         private_constant :CIPHERS
 
