@@ -3,9 +3,9 @@
 require "heddle/autoloads"
 
 module Heddle
-  # What Heddle changes in other gems so that they work in its loops: one table. A version that was not tried is left as
-  # it is, with a warning. The line at boot and `heddle doctor` name every change; the option `adapt` says
-  # which are made.
+  # The changes that Heddle makes in other gems so that they work in its loops, in one table. A version that was not
+  # tried is left as it is, with a warning. The line at boot and `heddle doctor` name every change; the option `adapt`
+  # chooses among them.
   #
   # @api private
   module Adaptations
@@ -102,7 +102,7 @@ module Heddle
     @answers = {}.freeze # other Ractors read it
 
     class << self
-      # @return [Array<Symbol>] the rows that the operator does not want
+      # @return [Array<Symbol>] names of the rows that the option `adapt` leaves out
       attr_reader :except
 
       # Makes all changes that the other parts of Heddle don't make themselves. Idempotent.
@@ -140,7 +140,7 @@ module Heddle
         Events.report(:adaptation_untried, reason: "gems that requests have loaded are not adapted: #{e.message}")
       end
 
-      # From now on each request has its own copies of the thread variables that the option names.
+      # From now on each request has its own copies of the thread variables that the option `isolate` names.
       # @param configuration [Server::Configuration]
       # @return [void]
       def isolate(configuration)

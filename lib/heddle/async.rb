@@ -48,7 +48,7 @@ module Heddle
                                                    "Async::Task##{missing.join(", #")}")
       end
 
-      # The folders of these gems, also of those that are not loaded yet.
+      # The folders of these gems, loaded or not.
       def cooperative_folders
         bases = Gem.path.flat_map { |path| [File.join(path, "gems"), File.join(path, "bundler/gems")] }
         found = bases.flat_map { |base| COOPERATIVE.map { |prefix| File.join(base, prefix) } }

@@ -3,8 +3,8 @@
 require "heddle/web_socket"
 
 module Heddle
-  # Serves Action Cable without its threads: connections are WebSockets of this server, and broadcasts reach them
-  # without Ruby code for each. `config.heddle.cable = true` turns it on.
+  # Serves Action Cable without its threads: connections are WebSockets of this server, and a broadcast reaches each of
+  # them without Ruby code. `config.heddle.cable = true` turns it on.
   #
   # @api private
   module Cable

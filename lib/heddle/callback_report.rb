@@ -8,8 +8,8 @@ require "heddle/stalls"
 module Heddle
   # Reports Ruby code that waits, or starts a task, in a callback of a native library. During such a wait
   # another fiber of the loop runs, and may enter the library while that call is under way on the same thread.
-  # `Heddle.enable :callback_report` switches the reports on. Each call site is reported once, like a stall. Not
-  # reported: libraries in {NativeLibraries.reentrant}, a library's own waits, and waits that can't be judged.
+  # `Heddle.enable :callback_report` switches the reports on. Each call site is reported once, like a stall. It does not
+  # report libraries in {NativeLibraries.reentrant}, a library's own waits, or waits with unknown frames.
   module CallbackReport
     # A call site that was reported.
     #
@@ -46,7 +46,7 @@ module Heddle
       def own_name = File.basename(library, ".*")
     end
 
-    # Places that {recent} keeps.
+    # How many call sites {recent} keeps.
     RECENT = 100
     private_constant :RECENT
 
@@ -65,7 +65,7 @@ module Heddle
           @enabled = true
         end
 
-        # Forgets the places, too.
+        # Also forgets the reported call sites.
         # @return [void]
         def disable
           Native.report_callbacks(false)
@@ -112,8 +112,8 @@ module Heddle
       # @return [Array<Wait>] the last reported call sites, oldest first
       def recent = Switch.recent
 
-      # @return [Hash{Symbol => Object}] `waits`: how many were met; `by_library`: the same by the library's file name;
-      #   `reason`: why none can be detected
+      # @return [Hash{Symbol => Object}] `waits`: how many were detected; `by_library`: the same by the library's file
+      #   name; `reason`: why none can be detected
       def status = Switch.status
     end
   end

@@ -6,10 +6,10 @@ module Heddle
   # @api private
   module Cgroup
     class << self
-      # @param root [String] where the system's folders are
+      # @param root [String] the folder that contains proc and sys
       # @param controller [String] such as "memory"
-      # @param file [String] of version 2
-      # @param old_files [Array<String>] of version 1
+      # @param file [String] its file in version 2
+      # @param old_files [Array<String>] its files in version 1
       # @return [Array<String>] the contents of these files in the group of this process and in the groups around it
       def read(root, controller, file, *old_files)
         File.foreach(File.join(root, "proc/self/cgroup")).flat_map do |line|

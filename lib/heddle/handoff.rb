@@ -5,7 +5,7 @@ require "heddle/watch_thread"
 
 module Heddle
   # When native code that keeps Ruby's lock blocks a server's loop, nothing can interrupt it. Then a native thread hands
-  # connections on which a request arrives off to another worker, with the bytes that were read of them. Requests that
+  # off connections on which a request arrives, with the bytes that were already read, to another worker. Requests that
   # are being served stay where they are.
   #
   # Only the workers of a {Server} can hand connections off; elsewhere it does nothing.

@@ -21,7 +21,7 @@ module Heddle
       lmdb_ext
     ].freeze
 
-    # Libraries that only compute and wait for no other fiber: inline while their functions are quick.
+    # Libraries that only compute and wait for no other fiber: their functions run inline as long as they are quick.
     QUICK = %w[zlib.].freeze
 
     # Libraries whose waits in libc are offloaded, too, though they hold Ruby's lock.
@@ -61,7 +61,7 @@ module Heddle
         #   offloaded though they hold Ruby's lock: see docs/offload.md for the demands on such a library
         # @param threads [Integer, nil] the maximum number of offload threads; further calls are queued. nil keeps the
         #   current number, which is {ThreadLimit.default} at first
-        # @raise [ArgumentError] for a library that must not be hooked, or no thread at all
+        # @raise [ArgumentError] for a library that must not be hooked, or an invalid number of threads
         def enable(allow: [], deny: [], libc: [], threads: nil)
           name_libraries(allow:, deny:, libc:)
           self.thread_limit = threads if threads
@@ -148,8 +148,7 @@ module Heddle
         # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
         def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
 
-        # Checks this Ruby's way of passing calls on descriptors, which versions may change. Uses a pipe, which needs no
-        # file.
+        # Checks how this Ruby passes calls on descriptors, which versions may change. Uses a pipe, which needs no file.
         def check_descriptors
           @checked = true
           IO.pipe do |pipe, _|
@@ -161,9 +160,10 @@ module Heddle
 
         def reason
           return if core.nil? || core == NOT_TRIED
-          return "not Ruby's own calls: #{core}" unless library_count.zero?
+          return "Ruby's own calls are not offloaded: #{core}" unless library_count.zero?
 
-          "only #{"what Ruby hands to the scheduler, and " if RUBY_VERSION >= "3.4"}Heddle.offload { }: #{core}"
+          "only #{"what Ruby hands to the scheduler and " if RUBY_VERSION >= "3.4"}Heddle.offload { } is offloaded: " \
+            "#{core}"
         end
 
         def refuse(libraries)
@@ -183,19 +183,25 @@ module Heddle
     end
 
     class << self
-      # The facts about each native function that fibers have called: +:library+, +:function+ (its symbol or its place
-      # in the file), +:method+ (the Ruby method that called it first), +:calls+, how many were +:offloaded+, +:wall+
-      # (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing), +:class+ (+:waits+,
-      # +:computes+, +:quick+, +:in_place+ or +:denied+), +:trust+ (the class of its library, see {libraries}) and
-      # +:reason+ (why it is in place, or nil).
+      # The facts about each native function that fibers have called:
+      #
+      # - +:library+, +:function+ (its symbol or place in the file), +:method+ (the Ruby method that called it first)
+      # - +:calls+, and how many of them were +:offloaded+
+      # - +:wall+ (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing)
+      # - +:class+ (+:waits+, +:computes+, +:quick+, +:in_place+ or +:denied+), +:reason+ (why it is in place, or nil)
+      # - +:trust+ (the class of its library, see {libraries})
       #
       # @return [Array<Hash>] the functions that take most time first
       def functions = native_functions.sort_by { |function| -function[:wall] }
 
-      # @return [Hash] its state: +:on+; +:core+, true or why Ruby's own calls are not offloaded; +:extensions+, the
-      #   number of libraries whose calls are offloaded; +:libc+, the number of libraries whose waits in libc are;
-      #   +:missing+, Ruby's functions that are not intercepted though others are, each a Hash of +:function+, +:use+
-      #   and +:reason+; the result of {threads}; and +:reason+, the thing that is missing here, or nil
+      # The state of the protection, with the result of {threads} and:
+      #
+      # - +:on+; +:core+: true, or why Ruby's own calls are not offloaded
+      # - the numbers of libraries whose calls (+:extensions+), or whose waits in libc (+:libc+), are offloaded
+      # - +:missing+: Ruby's functions that are not intercepted though others are, as +:function+, +:use+ and +:reason+
+      # - +:reason+: why a part of the protection is missing here, or nil
+      #
+      # @return [Hash]
       def status = Switch.status
 
       # @param threads [Integer] the maximum number of offload threads from now on

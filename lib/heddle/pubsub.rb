@@ -63,8 +63,8 @@ module Heddle
 
       # @return [String, Symbol, nil] where this process publishes: "unix:path" of a server's control socket;
       #   "redis://…" or "postgres://…" of a backend; or :process, for topics of this process and those that it forks.
-      #   nil: the server that this process belongs to, else what the environment variable HEDDLE_PUBSUB names, else the
-      #   control socket of the server in the same folder
+      #   nil: the server that this process belongs to. If it belongs to none, the environment variable HEDDLE_PUBSUB
+      #   names the address; without it, the server in the same folder is used
       def server = Route.server
 
       # @param address [String, :process, nil]

@@ -54,7 +54,7 @@ module Heddle
     #   environment variable HEDDLE_SELECTOR, else the best one that the machine allows. Threads other than the main one
     #   prefer epoll, which is cheaper for a loop that lives for one request. Inside a loop it changes nothing.
     # @param name [String, nil] its name in the task tree
-    # @param cancel_grace [Numeric] seconds that a cancelled task may take to clean up; 5
+    # @param cancel_grace [Numeric, nil] seconds that a cancelled task may take to clean up; nil: 5
     # @return what the block returns
     # @raise what the block, or the first task that failed, has raised
     # @raise [DeadlockError] when every task waits for another
@@ -138,9 +138,9 @@ module Heddle
       Concurrency::Deadline.new(current_task("Heddle.timeout"), seconds).run(&block)
     end
 
-    # Runs work to its end that must not be left half done. A cancellation of a task, a scope or a request around the
-    # block, or the end of a time limit, is deferred to the next wait after the block. The same holds for tasks that are
-    # started in the block. Outside of a loop the block is just run.
+    # Runs a block to its end, for work that must not be left half done. A cancellation of a task, a scope or a request
+    # around the block, or the end of a time limit, is deferred to the next wait after the block. The same holds for
+    # tasks that are started in the block. Outside of a loop the block is just run.
     #
     # A cancellation from inside the block, such as a time limit there, is not deferred. `Timeout.timeout` around it,
     # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, interrupt the
@@ -243,8 +243,8 @@ module Heddle
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
     end
 
-    # The load of the server in which this code runs, from any of its workers, like Puma.stats. Outside of a worker
-    # there are no workers. In mode ractor it can be called in the main Ractor only.
+    # The load of the server in which this code runs, from any of its workers, like Puma.stats. Outside of a server,
+    # `workers` is 0. In mode ractor it can be called in the main Ractor only.
     #
     #     Heddle.stats # => {mode: :fiber, workers: 2, running: 3, queued: 0, connections: 9, requests: 120,
     #                  #     capacity: nil, per_worker: [{worker: 0, pid: 4709, running: 2, …}, …]}
@@ -252,8 +252,8 @@ module Heddle
     # @return [Hash{Symbol => Object}] see docs/observability.md
     def stats = Server::LoadReport.to_h
 
-    # No other fiber of this loop runs while the block computes, preemption or not; where it waits, they do. For code
-    # that changes several things together and takes no lock for it.
+    # While the block computes, no other fiber of this loop runs, even with preemption; while it waits, others run. For
+    # code that changes several things together and takes no lock for it.
     #
     # @return what the block returns
     def without_preemption(&block)

@@ -170,18 +170,18 @@ module Heddle
 
     private
 
-    # Cancels every fiber but the calling one: a forked child's program that is exiting.
+    # Cancels every fiber but the calling one, which in a forked child runs the program that is exiting.
     def cancel_all
       own = current_fiber
       each_fiber { |fiber, job, _state| cancel_job(fiber, job) unless fiber.equal?(own) }
     end
 
-    # Called from C: Process.wait where the kernel can't tell without a thread (any child or a group, without io_uring).
+    # Called from C for a Process.wait that needs a thread, such as for any child, or for a group of processes.
     def process_wait_in_thread(pid, flags)
       thread_pool.run { Process::Status.wait(pid, flags) }
     end
 
-    # The async gem calls this first, if the program has loaded it after the loop was started.
+    # The methods that the async gem calls first, if the program has loaded it after the loop was started.
     ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
     private_constant :ASYNC_CALLS
 
@@ -230,7 +230,7 @@ module Heddle
       stop(nil) unless ended # the thread was killed, without an exception
     end
 
-    # Ends every fiber in order, for this reason. Another exception, such as a second Ctrl-C, ends the wait for them.
+    # Cancels every fiber and waits until all have ended. Another exception, such as a second Ctrl-C, ends this wait.
     def stop(reason)
       cancel_all
       run_ticks

@@ -23,8 +23,8 @@ module Heddle
     # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first; where the fiber was during the
     #   stall, or just after it, if native code held Ruby's lock. Empty if it was not sampled.
     attr_reader :backtrace
-    # @return [String, nil] the file of the library that has called back the code which waited in place, as no other
-    #   fiber may enter the library meanwhile ({NativeLibraries})
+    # @return [String, nil] the file of the library whose callback has waited in place, because no other fiber may enter
+    #   the library meanwhile ({NativeLibraries})
     attr_reader :library
 
     # @return [Integer] how many stalls of the same endpoint were not logged since its last log line

@@ -59,8 +59,8 @@ module Heddle
     # @param headers [Hash{String => String}] more fields of the request, such as authorization or origin
     # @param timeout [Numeric, nil] seconds for the connection, the TLS handshake and the response, each
     # @param write_timeout [Numeric, nil] seconds in which the server must take some of a message
-    # @param ping [Numeric, nil] seconds of silence of the server until a ping, and from the ping until it
-    #   counts as gone; while another fiber reads
+    # @param ping [Numeric, nil] seconds of silence until a ping is sent, and from the ping until the server counts as
+    #   gone; only while a fiber reads
     # @param message_limit [Integer] bytes of a message; a larger one ends the socket with 1009
     # @param deny_private [Boolean] connects to no address of this machine or of a private network
     # @param tls [Hash, nil] see Net::TLS::ClientContext; nil: the system's certificates

@@ -53,7 +53,7 @@ module Heddle
       private_constant :Listed
 
       # @api private
-      # @return [Hash, nil] the thread variables of the current request; nil where the thread's own count
+      # @return [Hash, nil] the thread variables of the current request; nil where the thread's own apply
       def self.values = Isolation.values(Thread.current)
 
       # @return [void]

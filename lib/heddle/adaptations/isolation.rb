@@ -7,7 +7,7 @@ module Heddle
     # A request's values are kept in the storage of its fiber. The fibers that it starts see the values, other threads
     # don't, and the values end with the request.
     #
-    # Other variables, those of other threads, and all variables outside of a loop stay as they are.
+    # Other variables, variables of other threads, and all variables outside of a loop stay as they are.
     module Isolation
       # Where a request's copies are kept, in the storage of its fiber.
       STORE = :heddle_thread_variables
@@ -35,7 +35,7 @@ module Heddle
 
         # @param thread [Thread]
         # @return [Hash{Symbol => Object}, nil] the variables that the current request has set; nil where the thread's
-        #   own variables count
+        #   own variables apply
         def values(thread)
           return unless thread.equal?(Thread.current)
 

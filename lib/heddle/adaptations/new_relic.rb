@@ -8,7 +8,7 @@ module Heddle
       VARIABLE = "NEW_RELIC_DISPATCHER"
       private_constant :VARIABLE
 
-      # Names the dispatcher while the block loads the application.
+      # Sets the agent's dispatcher while the block loads the application.
       # @param configuration [Server::Configuration]
       # @return what the block returns
       def self.during_load(configuration)

@@ -10,7 +10,7 @@ module Heddle
         # Runs the work in a new fiber, at once, until it first waits.
         #
         # @param task [Async::Task]
-        # @param block [Proc, nil] the task's own, for its name
+        # @param block [Proc, nil] the task's block, which names the task
         # @param work [Proc] what the fiber does; rescues every StandardError
         # @return [Job]
         def start(task, scheduler, block, work)

@@ -114,8 +114,8 @@ module Heddle
         @waiting = nil
       end
 
-      # Prepended to Heddle's tasks, so that each ends the task that stands for it in async's tree: a reactor runs until
-      # all tasks of that tree have ended.
+      # Prepended to Heddle's tasks, so that each ends its implicit task in async's tree: a reactor runs until all tasks
+      # of that tree have ended.
       module TaskEnd
         private
 

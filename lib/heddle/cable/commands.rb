@@ -4,16 +4,16 @@ module Heddle
   module Cable
     # Checks the commands of one client: their form, and the numbers of commands and replays.
     class Commands
-      # Commands a second, and commands at once: a page with many streams sends many.
+      # Commands per second, and in a burst: a page with many streams sends many.
       RATE = 50
       BURST = 1_000
-      # The same limit for commands that ask for a history, because such an answer may be a thousand times as long.
+      # The same for commands that ask for a history, because the response may be a thousand times as long.
       REPLAY_RATE = 5
       REPLAY_BURST = 100
       # Subscriptions of one connection.
       SUBSCRIPTIONS = 500
-      # Bytes of the identifier of a subscription, which the connection keeps together with what was parsed of it. A
-      # message may have a hundred times as many.
+      # Bytes of a subscription's identifier. The connection keeps it, as text and parsed, so a message may be a hundred
+      # times as long.
       IDENTIFIER = 8_192
       # Characters of a client's mistake that are logged.
       SHOWN = 200

@@ -65,7 +65,7 @@ module Heddle
         super unless Fiber.current_scheduler.is_a?(Scheduler)
       end
 
-      # Disconnects all clients, which then connect anew.
+      # Disconnects all clients, which then reconnect.
       # @return [void]
       def restart
         open_sockets.each(&:end_for_restart)

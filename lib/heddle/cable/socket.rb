@@ -7,7 +7,7 @@ module Heddle
     # The handler of a WebSocket, with a connection of Action Cable above it. Its callbacks, and so all code of the
     # connection, run one at a time.
     class Socket
-      # Calls that may wait for a connection.
+      # How many calls may wait in a connection's queue.
       INBOX = 1_000
       WELCOME = ::ActionCable::INTERNAL[:message_types][:welcome]
       RESTART = ::ActionCable::INTERNAL[:disconnect_reasons][:server_restart]

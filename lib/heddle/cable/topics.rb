@@ -105,7 +105,7 @@ module Heddle
 
       # @param stream [Stream]
       # @param since [String, nil] a position
-      # @return [String, false, nil] see Client#subscribe; false: messages are lost, and the client was told
+      # @return [String, false, nil] see ServerSocket#subscribe; false: messages are lost, and the client got a reset
       def begin_stream(stream, since) = @client.subscribe(stream.topic, as: @form, since:, envelope: stream.envelope)
 
       # @param topic [String]

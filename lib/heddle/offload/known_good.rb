@@ -3,9 +3,9 @@
 module Heddle
   module Offload
     # The shipped list of native libraries whose calls may run on any thread: the source of each was read for that, and
-    # a trial in this repository tests it. An entry is the beginning of the file's name, then the beginnings of the
-    # names of the libraries that it was tried with, besides the system's and Ruby's; if a library needs others, it is
-    # not known good. The extension gets this list unchanged.
+    # a trial in this repository tests it. An entry begins with a prefix of the file's name. It continues with prefixes
+    # of the libraries that it was tried with, except the system's and Ruby's. A library that needs others is not known
+    # good. The extension gets this list unchanged.
     #
     # @api private
     KNOWN_GOOD = [

@@ -5,9 +5,9 @@ require "heddle/scheduler"
 module Heddle
   module Preemption
     # @api private
-    # A signal's handler must not be preempted: its author relies on it that nothing else in its thread continues before
-    # its end. Ruby does not report whether a handler runs. So handlers that are set from now on are called by an object
-    # that records this. `trap` returns the block that was set.
+    # A signal's handler must not be preempted: its author expects that nothing else in its thread runs before it has
+    # ended. Ruby does not report whether a handler runs. So handlers that are set from now on are called by an object
+    # that prevents preemption. `trap` returns the block that was set.
     module SignalHandlers
       # The object that Ruby calls instead of the handler.
       class Handler
@@ -33,7 +33,7 @@ module Heddle
       end
       private_constant :Setting
 
-      # The same for Kernel, where the method is private. It is among every object's ancestors, so it has a name.
+      # The same for Kernel, where the method is private. It has a name, because every object has it as an ancestor.
       PrivateSetting = Setting.clone
       PrivateSetting.send(:private, :trap)
       private_constant :PrivateSetting

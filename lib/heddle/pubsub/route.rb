@@ -13,8 +13,8 @@ module Heddle
         # The backend of this process's server, when it has one.
         attr_writer :backend
 
-        # @return [#call] publishes for a process that belongs to no server: given the server's socket or nil, the topic
-        #   and the message. The server injects it.
+        # @return [#call] publishes for a process that belongs to no server; called with the server's socket or nil, the
+        #   topic and the message. The server sets it.
         attr_writer :publisher
 
         def server=(address)
@@ -48,7 +48,7 @@ module Heddle
 
         private
 
-        # Of jobs and other servers.
+        # For jobs, and for applications under other servers.
         def backend_of_environment
           url = ENV.fetch("HEDDLE_PUBSUB", nil)
           return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")

@@ -2,11 +2,11 @@
 
 module Heddle
   class Scheduler
-    # Calls that Ruby >= 3.4 hands to the scheduler because it might block: operations without the GVL. Ruby 3.4 hands
-    # over a Proc, Ruby >= 4.0 an opaque object, which runs itself where the hook returns without having called it.
+    # Calls without the GVL that Ruby >= 3.4 hands to the scheduler, because they might block. Ruby 3.4 hands over a
+    # Proc, Ruby >= 4.0 an opaque object. If the hook returns without having called that object, Ruby runs it in place.
     #
-    # Handing it to a thread costs some 20 µs, more than most of these calls. Quick calls that never wait for another
-    # fiber run inline, all others on a thread. The calling method decides.
+    # Handing a call to a thread costs some 20 µs, more than most of these calls take. Quick calls that never wait for
+    # another fiber run inline, all others on a thread. The calling method decides.
     #
     # @api private
     module BlockingOperations
@@ -59,7 +59,7 @@ module Heddle
 
         private
 
-        # Ruby has no method for that, but a mutex can't be locked there.
+        # Ruby has no method for that, but in a signal's handler no mutex can be locked.
         def in_signal_handler?
           @probe.synchronize { false }
         rescue ThreadError

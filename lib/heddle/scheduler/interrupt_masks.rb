@@ -2,8 +2,8 @@
 
 module Heddle
   class Scheduler
-    # Thread.handle_interrupt delays time limits, too, which the loop raises where another thread would. Ruby has no
-    # hook for this, and keeps the timings by thread, where they would apply to all fibers. {Patches} prepends it to
+    # Thread.handle_interrupt must delay time limits, too, which the loop raises, not another thread. Ruby has no hook
+    # for this, and keeps the timings by thread, where they would apply to all fibers. {Patches} prepends this module to
     # Thread's singleton class.
     #
     # @api private

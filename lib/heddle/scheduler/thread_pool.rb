@@ -30,7 +30,7 @@ module Heddle
       # ends, the block runs in place.
       #
       # An exception in the fiber meanwhile (a timeout, a cancellation) is raised in the block, too, where it waits in a
-      # system call. This method raises it when the block has ended: that may use the fiber's own stack.
+      # system call. This method raises it only when the block has ended, because the block may use the fiber's stack.
       #
       # @return [Object] the block's value
       # @raise what the block raises, or what was raised in the fiber

@@ -11,11 +11,11 @@ module Heddle
     #
     # @api private
     class Fallback
-      # Messages a second of a stream, and those that may come at once, in a process. Those that confirm a patch count.
+      # Messages of a stream per second, and in a burst, in each process. Confirmations of patches are messages, too.
       RATE = 100
       BURST = 200
-      # KiB of all messages of an owner, each 1 KiB more than it has. A stream costs little, and its key is valid after
-      # its end, so the rates of streams alone would not limit what one client publishes.
+      # KiB per second, and in a burst, of all messages of an owner; each counts 1 KiB more than it has. A stream costs
+      # little, and its key stays valid after its end, so the rates of streams alone would not limit a client.
       OWNER_RATE = 1_000
       OWNER_BURST = 2_000
       # The streams and owners whose messages are counted. One that is dropped gets a new bucket, which is full.
@@ -34,7 +34,7 @@ module Heddle
       # @param user [String, nil] the user of the request
       # @param owner [String] the user, or the network of the client
       # @yieldreturn [#on_message, #on_close] the handler of a new client, whose socket is a {FallbackSocket}
-      # @return [Array, nil] a Rack response; nil: it asks for something else
+      # @return [Array, nil] a Rack response; nil: the request asks for something else
       def call(env, user, owner)
         posts = env["REQUEST_METHOD"] == "POST"
         return unless posts || env["HTTP_ACCEPT"]&.include?("text/event-stream")
@@ -77,8 +77,8 @@ module Heddle
       def topic_of(key) = "heddle.stream.#{key}"
     end
 
-    # A handler's socket, in place of {ServerSocket}, and the body of the response that its messages leave in. It takes
-    # a fiber as long as it is there.
+    # A handler's socket, in place of {ServerSocket}, and the body of the response with its messages. It occupies a
+    # fiber while it is open.
     #
     # @api private
     class FallbackSocket < EventStream

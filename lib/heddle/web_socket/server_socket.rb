@@ -20,14 +20,13 @@ module Heddle
       # @raise [IO::TimeoutError]
       def read(timeout: nil) = receive(timeout)
 
-      # The messages of a topic go to the client, without Ruby code for each. In place of an earlier subscription.
+      # Sends the messages of a topic to the client, without Ruby code for each. Replaces an earlier subscription to it.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
       # @param since [String, nil] a position, after which it continues; nil: from now on. An event stream has it in
       #   HTTP_LAST_EVENT_ID.
       # @param as [Symbol] :text (binary where a payload is not UTF-8), :binary, or :json: an object with `topic`,
-      #   `position` and `data`, or `reset: true` where messages are lost. With the others `on_reset(client, topic)` is
-      #   called then.
+      #   `position` and `data`, or `reset: true` where messages are lost. Others call `on_reset(client, topic)` then.
       # @param slow [Symbol] the policy for a client for which more than 1 MiB waits: :close (with 1008), :coalesce (it
       #   gets the newest message when it has caught up), or :drop (it misses messages)
       # @return [String, nil] the position that it begins with; nil: the socket is closed
@@ -52,12 +51,12 @@ module Heddle
     #
     # @api private
     class ServedSocket < ServerSocket
-      # Bytes that may wait for the client before a writer does, unless the server's limit is lower. A writer continues
-      # when a quarter of them is left.
+      # Bytes of unsent output above which a writer waits, unless the server's limit is lower. The writer continues when
+      # a quarter of them is left.
       FULL = 262_144
       private_constant :FULL
 
-      # Another fiber may have written more than may wait, so it waits before, too.
+      # Waits before the write, too, because another fiber may have filled the output.
       def write(data) = wait_for_room && super && wait_for_room
 
       private
@@ -82,7 +81,7 @@ module Heddle
         @block = block
       end
 
-      # Asked by C, for the class of its socket.
+      # Called from C: the class of its socket.
       def heddle_socket_class = ServedSocket
 
       # @param socket [ServerSocket]

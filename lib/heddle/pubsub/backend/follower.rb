@@ -7,14 +7,14 @@ module Heddle
       # process of another server. Any number of followers may write to a history: each message is appended once.
       #
       # Other programs may write to the backend's stream or tables, too. The follower skips their entries, and logs the
-      # first one. Messages that they have deleted are a reset.
+      # first one. If they have deleted messages, subscribers get a reset.
       class Follower
         include MonotonicClock
 
         # Maximum number of messages in a read, and the intended size of their data in bytes.
         MOST = 500
         BYTES = 8 << 20
-        # Messages that are read from before the start.
+        # How many messages from before the start are read.
         RECENT = 10_000
         # Seconds that a read waits; then the epoch is checked, too.
         WAIT = 5
@@ -114,8 +114,8 @@ module Heddle
           @counted = state.count
         end
 
-        # The backend does not report the size of the next messages. This is the number that fits if they have the size
-        # of these, and more only step by step.
+        # The backend does not report the size of the next messages. So this assumes that they are as large as the
+        # largest of these, and raises the number step by step.
         def choose_most(messages)
           largest = messages.map { |message| message.data.bytesize }.max
           @most = [@most * 4, BYTES / [largest, 1].max].min.clamp(1, MOST)

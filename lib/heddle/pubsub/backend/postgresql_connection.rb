@@ -10,7 +10,7 @@ module Heddle
       # readers. Every role of a database may listen and notify there, so notifications have no content and are not
       # trusted: messages are read from the table, which has permissions.
       #
-      # A failover, a restore or, without fsync, a restart may lose messages, and their offsets are then given again. So
+      # A failover, a restore or, without fsync, a restart may lose messages. Their offsets are then assigned again, so
       # a new epoch begins.
       class PostgresqlConnection
         # Seconds.
@@ -88,7 +88,7 @@ module Heddle
         # @param after [Integer] offset
         # @param most [Integer] messages
         # @param wait [Numeric] seconds
-        # @param _counted [Integer] means nothing here: the table says at once which messages are gone
+        # @param _counted [Integer] not used: the table shows at once which messages are lost
         # @return [Array<Stored>] in order; empty: none has come
         def read(after, most, wait, _counted)
           translate do

@@ -5,7 +5,7 @@ module Heddle
     class Backend
       # Publishes the messages of all fibers and threads of this process. It has one connection, in a thread of its own,
       # so that no cancelled task leaves half a command on it, and never inside an application's transaction. Messages
-      # that come while a batch is on its way are the next batch.
+      # that come while a batch is being sent form the next batch.
       #
       # A batch has a number, by which the backend recognizes it: if its answer was lost, it is sent once more, and not
       # published twice.
@@ -98,7 +98,7 @@ module Heddle
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
 
-        # A batch whose answer was lost (@unanswered: in this epoch) may be stored. The backend recognizes it by its
+        # A batch whose answer was lost may be stored; @unanswered is its epoch then. The backend recognizes it by its
         # number, but only in the same epoch.
         #
         # @return [Integer] the first message's offset

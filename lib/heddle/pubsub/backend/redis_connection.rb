@@ -5,10 +5,10 @@ require "redis-client"
 module Heddle
   module PubSub
     class Backend
-      # A connection to Redis (6.2 or newer). All messages are in one stream, whose entries have their offsets for ids.
-      # A Hash has the epoch and the count.
+      # A connection to Redis (6.2 or newer). All messages are in one stream, whose entries have their offsets as ids. A
+      # Hash has the epoch and the count.
       #
-      # A restart may have lost messages whose offsets would then be given again. So the epoch is a new one when the
+      # A restart may have lost messages whose offsets would then be assigned again. So the epoch is a new one when the
       # server is another process than before, unless it writes each command to disk before it answers.
       class RedisConnection
         include MonotonicClock
@@ -36,9 +36,9 @@ module Heddle
         LUA
 
         # Keys: state, stream, publisher. Arguments: epoch, the batch's number, how many messages are stored, seconds
-        # for which the number is kept; then topic and data of each message. Gives the first message's offset; nil: the
-        # epoch is another one. An entry of another program may have an id that is higher than the count, and Redis
-        # refuses lower ids: then the offsets continue behind it, as far as Lua's numbers are exact.
+        # for which the number is kept; then topic and data of each message. Returns the first message's offset, or nil
+        # in another epoch. An entry of another program may have an id that is higher than the count, and Redis
+        # refuses lower ids: then the offsets continue after it, as far as Lua's numbers are exact.
         PUBLISH = <<~LUA
           if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return false end
           local number, first, epoch = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+):(%d+):(%w+)$')
@@ -128,7 +128,7 @@ module Heddle
             @after = found.last&.offset || after
             @from = from = entries.last.first
             return found if found.any?
-            # Other programs may add entries without end. Ids ascend: no message up to `counted` comes behind this one.
+            # Other programs may add entries without end. Ids ascend, so no message up to `counted` follows this entry.
             break if now >= deadline && Integer(from[/\d+/]) >= counted
           end
           []
@@ -171,7 +171,7 @@ module Heddle
           settings["appendonly"] == "yes" && settings["appendfsync"] == "always" &&
             @redis.call("INFO", "replication").include?("connected_slaves:0")
         rescue RedisClient::CommandError
-          false # CONFIG is forbidden where Redis is rented
+          false # hosted Redis services forbid CONFIG
         end
 
         def translate
