@@ -47,7 +47,7 @@ def proves_abandoned
 
     sleep 0.02
   end
-  proves("a request that is given up closes its connection", left == before + CLIENTS)
+  proves("an abandoned request closes its connection", left == before + CLIENTS)
 end
 
 # @return [Integer] the clients that have left amid a response so far

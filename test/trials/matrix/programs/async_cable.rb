@@ -59,5 +59,6 @@ meeting = Meeting.new
 heard = clients do |number|
   Async::WebSocket::Client.connect(endpoint) { |connection| speak_in_room(connection, number, meeting) }
 end
-proves("8 sockets at once, each hears its own room", heard == Array.new(CLIENTS) { |number| "hello #{number}" })
+proves("8 sockets at once, each gets its own room's messages",
+       heard == Array.new(CLIENTS) { |number| "hello #{number}" })
 exit!(0) # Action Cable has threads that wait

@@ -51,7 +51,7 @@ with_names do |resolver_options|
   end
 end
 
-# httpx's issue 117: streams that are given up before the server has sent anything.
+# httpx's issue 117: streams that are abandoned before the server has sent anything.
 HTTP2StandIn.with do |address|
   http2 = HTTPX.plugin(:fiber_concurrency).plugin(:stream).with(fallback_protocol: "h2")
   Heddle.run do
@@ -62,6 +62,6 @@ HTTP2StandIn.with do |address|
     before = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
     sleep 1
     used = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - before
-    proves("HTTP/2 streams that are given up leave the loop idle", used < 0.3)
+    proves("abandoned HTTP/2 streams leave the loop idle", used < 0.3)
   end
 end

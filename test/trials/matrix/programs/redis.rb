@@ -25,9 +25,9 @@ heard = Heddle.run do
   listener.wait
   messages
 end
-proves("a task that subscribes hears what 8 others publish", heard.sort == Array.new(CLIENTS, &:to_s))
+proves("a task that subscribes receives what 8 others publish", heard.sort == Array.new(CLIENTS, &:to_s))
 
-# A command that is given up leaves no answer to the next one.
+# An abandoned command leaves no answer for the next one.
 got = Heddle.run do
   redis = connect.call
   begin
@@ -36,4 +36,4 @@ got = Heddle.run do
     redis.echo("mine")
   end
 end
-proves("after a command that was given up the next one gets its own answer", got == "mine")
+proves("after an abandoned command the next one gets its own answer", got == "mine")
