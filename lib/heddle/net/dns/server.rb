@@ -236,8 +236,8 @@ module Heddle
           @alarms.remove(alarm) if alarm
         end
 
-        # Sends SERVFAIL at once, even if the program still works on the query. Called by Concurrency::Alarms, so it must
-        # not wait.
+        # Sends SERVFAIL at once, even if the program still works on the query. Called by Concurrency::Alarms, so it
+        # must not wait.
         def expire(query, task)
           remove(query)
           return if query.sent? # its client reads the response slowly, which has a time limit of its own
