@@ -118,6 +118,11 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 
 /* Ends the output; input continues. 0 or -errno. */
 int heddle_connection_end_output(heddle_connection *connection);
+/*
+ * Discards input after the end of the output, and counts its bytes in `*discarded`. Returns true if the connection
+ * waits for more; false if the client has ended its side or has sent `limit` bytes, or the connection is broken.
+ */
+bool heddle_connection_linger(heddle_connection *connection, uint64_t *discarded, uint64_t limit);
 
 /*
  * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts,

@@ -354,10 +354,7 @@ ssize_t heddle_connection_send_now(heddle_connection *connection, const char *by
 void heddle_connection_drop_output(heddle_connection *connection);
 void heddle_sockets_flush(heddle_sockets *sockets);
 
-/*
- * -- slow_readers.c
- * --------------------------------------------------------------------------------------------------
- */
+/* -- slow_readers.c ------------------------------------------------------------------------------------------------ */
 
 /*
  * Cuts off clients with a waiting response that took fewer than `rate` bytes a second in the last `span` (ns). Then

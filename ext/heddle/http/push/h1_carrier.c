@@ -118,25 +118,7 @@ static void wake_writer(heddle_push_session *session)
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
-/*
- * Reads and discards input after our last frame. A socket that is closed with unread input resets the connection, and
- * the reset can overtake that frame. So first the output ends, and the connection is closed when the client has ended
- * its side, too.
- */
-static void discard_input(heddle_push_session *session)
-{
-    heddle_connection *connection = session->work.connection;
-    ssize_t bytes;
-    do {
-        bytes = heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH);
-        session->lingered += bytes > 0 ? (uint64_t)bytes : 0;
-    } while (bytes > 0 && session->lingered < session->engine->linger_limit);
-    if (bytes == -EAGAIN)
-        heddle_connection_want(connection, HEDDLE_READING);
-    else
-        heddle_push_stop_carrier(session);
-}
-
+/* After the last frame the output ends, and the connection lingers (net/linger.c). */
 static void end_output(heddle_push_session *session)
 {
     heddle_connection *connection = session->work.connection;
@@ -152,7 +134,8 @@ static void end_output(heddle_push_session *session)
         session->lingers = true;
         heddle_push_set_time_limit(session, session->engine->linger_timeout);
     }
-    discard_input(session);
+    if (!heddle_connection_linger(connection, &session->lingered, session->engine->linger_limit))
+        heddle_push_stop_carrier(session);
 }
 
 static void begin_to_end(heddle_push_session *session)

@@ -58,27 +58,11 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 void heddle_h1_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_h1 *h1 = heddle_h1_of(connection);
-    char *scratch = connection->sockets->scratch;
-    for (;;) {
-        ssize_t bytes = heddle_connection_receive(connection, scratch, HEDDLE_SCRATCH);
-        if (bytes == -EAGAIN) {
-            heddle_connection_want(connection, HEDDLE_READING);
-            return;
-        }
-        if (bytes <= 0)
-            break;
-        h1->taken += (uint64_t)bytes;
-        if (h1->taken >= engine->linger_limit)
-            break;
-    }
-    heddle_h1_close(connection);
+    if (!heddle_connection_linger(connection, &heddle_h1_of(connection)->taken, engine->linger_limit))
+        heddle_h1_close(connection);
 }
 
-/*
- * A socket that is closed with unread input resets the connection, and the reset can overtake the response (RFC 9112,
- * 9.6). So this function ends the output, and continues to read for a while.
- */
+/* See net/linger.c. */
 static void begin_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);

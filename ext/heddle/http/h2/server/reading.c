@@ -6,6 +6,7 @@ enum {
     READS = 4, /* reads of HEDDLE_SCRATCH bytes before other connections get their turn */
 };
 
+/* As heddle_connection_linger, but in turns. */
 void heddle_h2_discard_input(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;

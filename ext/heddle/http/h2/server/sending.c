@@ -36,10 +36,7 @@ int heddle_h2_flush_queue(heddle_h2_server *server)
     return result;
 }
 
-/*
- * Sends the last frame, GOAWAY with the reason. A socket that is closed with unread input resets the connection, and
- * the reset can overtake that frame.
- */
+/* Sends the last frame, GOAWAY with the reason. Then the connection lingers (net/linger.c). */
 static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
