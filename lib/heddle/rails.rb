@@ -74,8 +74,8 @@ module Heddle
         end
       end
 
-      # Before this process ends, makes the clients of Action Cable reconnect, and ends their channels in order
-      # (`unsubscribed`). Only for connections of Action Cable itself.
+      # Before this process ends, makes the clients of Action Cable reconnect, and ends their channels (`unsubscribed`).
+      # Only for connections of Action Cable itself.
       # @param log [#event]
       # @return [Boolean] whether there were any
       def close_cables(log)

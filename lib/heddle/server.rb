@@ -9,8 +9,8 @@ require "json"
 require "socket"
 
 module Heddle
-  # Serves a Rack application over HTTP/1.1 and HTTP/2, in one process: in one loop, each request in a fiber of its own,
-  # or as the option `mode` says ({Modes}).
+  # Serves a Rack application over HTTP/1.1 and HTTP/2, in one process. By default one loop runs each request in a
+  # fiber; the option `mode` can change that ({Modes}).
   #
   #     Heddle::Server.new.run(->(env) { [200, {}, ["hello"]] })
   #

@@ -45,8 +45,8 @@ module Heddle
           failure = e
           exchange.response?&.withdraw # at once: while tasks end or the log waits, the loop would send the head
         end
-        # A task that the application has started belongs to its request: it ends before the exchange does, and when
-        # it fails, it is the request that fails and not the server.
+        # A task that the application has started belongs to its request: it ends before the exchange does. If it fails,
+        # the request fails, not the server.
         failure = @context.leave(failure) if @context.hosting?
         fail_with(exchange, failure) if failure
       ensure

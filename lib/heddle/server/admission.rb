@@ -71,12 +71,12 @@ module Heddle
       # @return [Float] seconds since the last check; more than about one means that the loop is blocked
       def heartbeat_age = now - @heartbeat
 
-      # @return [Hash{Symbol => Numeric, Symbol, nil}] how many requests may run at once (`limit`, nil: any number) and
-      #   why (`limited_by`: :max_requests, :threads, :memory, :pool or nil), how many are `waiting` for their
-      #   turn, by how many seconds the loop was late lately (`lag`), the age of its last heartbeat in seconds
-      #   (`heartbeat_age`), bytes of the server's `memory` (nil: not known), tasks that wait for something from a pool
-      #   (`pool_waiting`), and how many requests got 503 because the queue was full (`rejected_full`) or because they
-      #   had waited for too long (`rejected_late`)
+      # @return [Hash{Symbol => Numeric, Symbol, nil}] `limit`: how many requests may run at once (nil: any number);
+      #   `limited_by`: why (:max_requests, :threads, :memory, :pool or nil); `waiting`: requests that wait for their
+      #   turn; `lag`: seconds by which the loop was late lately; `heartbeat_age`: seconds since its last heartbeat;
+      #   `memory`: bytes of the server (nil: not known); `pool_waiting`: tasks that wait for something from a pool;
+      #   `rejected_full`, `rejected_late`: requests that got 503 because the queue was full, or because they had waited
+      #   for too long
       def statistics
         { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
           lag: @lag, heartbeat_age:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,

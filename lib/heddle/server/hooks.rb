@@ -4,7 +4,7 @@ module Heddle
   class Server
     # The blocks of a configuration file that run at certain points of a process's life.
     class Hooks
-      # Each name with when its blocks are called.
+      # Each name, and when its blocks are called.
       NAMES = {
         before_mold: "in the mold, before it loads the application",
         after_mold: "in the mold, when it has loaded the application: to close what workers must not share",

@@ -6,9 +6,14 @@ module Heddle
     module Modes
       Autoloads.add(self, "heddle/server/modes")
 
-      # A mode: the name of its class in {Server}; what runs requests concurrently, for a person; the protections that
-      # it supports (nil: all) and why not the others; what else it does not support, each with the reason; and whether
-      # it is experimental.
+      # A mode.
+      #
+      # @!attribute class_name [String] of its class in {Server}
+      # @!attribute unit [String, nil] what runs requests concurrently, for a person
+      # @!attribute protections [Array<Symbol>, nil] the protections that it supports; nil: all
+      # @!attribute without [String, nil] why it does not support the others
+      # @!attribute rejects [Hash{Symbol => String}] what else it does not support, with the reasons
+      # @!attribute experimental [Boolean]
       Mode = Data.define(:class_name, :unit, :protections, :without, :rejects, :experimental) do
         def initialize(class_name:, unit:, experimental: false, protections: nil, without: nil, rejects: {}.freeze)
           super

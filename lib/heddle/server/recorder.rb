@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # When a request was slow or the loop has stalled, writes a trace of the last seconds to a file: how each request
-    # spent its time, and which other request delayed it. The extension records this in memory of a fixed size
-    # (ext/heddle/scheduler/recorder.h).
+    # Writes a trace of the last seconds to a file when a request was slow or the loop has stalled. The trace shows how
+    # each request spent its time, and which other request delayed it. The extension records this in memory of a fixed
+    # size (ext/heddle/scheduler/recorder.h).
     class Recorder
       Autoloads.add(self, "heddle/server/recorder")
 

@@ -52,7 +52,7 @@ module Rackup
           @server = nil
         end
 
-        # Stops in order.
+        # Stops gracefully.
         # @return [void]
         def shutdown = @server&.stop
 

@@ -5,7 +5,7 @@ require "net/http"
 module Heddle
   module CLI
     class Demo
-      # A body that makes many HTTP requests to a server at once, each over a socket and in a fiber of its own, and
+      # A body that makes many HTTP requests to a server at once, each over a socket and in a fiber of its own. It
       # reports their starts and ends in lines of JSON while they happen. Times are seconds since the first one started.
       #
       # A browser could not do this: it opens six connections a host and queues the rest.

@@ -3,10 +3,10 @@
 module Heddle
   class Server
     class Metrics
-      # Heddle's own families of metrics, by what they are read from: the status of a worker ({WorkerStatus#to_h}), one
-      # of its pools or HTTP clients, the master's status, or the whole report. A family has a name without `heddle_`, a
-      # text, and the source of its values: a key, a path of keys, keys with labels, or a Proc that returns a value or
-      # `[[value, labels, suffix], …]`. A value that is nil is absent. The name implies the type (see {Metrics#type}).
+      # Heddle's own families of metrics, by their source: the status of a worker ({WorkerStatus#to_h}), one of its
+      # pools or HTTP clients, the master's status, or the whole report. A family has a name without `heddle_`, a text,
+      # and a source of values: a key, a path of keys, keys with labels, or a Proc that returns a value or `[[value,
+      # labels, suffix], …]`. A value that is nil is absent. The name implies the type (see {Metrics#type}).
       module Families
         # The engine has four buckets for each power of two. These are the powers of two from 66 µs to 69 s; the bounds
         # are exact, so not round numbers.

@@ -47,7 +47,7 @@ module Heddle
 
           def await(seconds, asker)
             return sleep(seconds) unless asker
-            # The pipe has an error when nobody reads it any more.
+            # The pipe has an error when its reader has closed it.
             raise Control::RejectedError, "the client has left" if asker.wait_priority(seconds)
           end
 
