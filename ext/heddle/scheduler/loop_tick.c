@@ -3,11 +3,8 @@
  * tick.
  */
 
-#include "scheduler/fiber_stacks.h"
-#include "scheduler/foreign_return.h"
 #include "scheduler/io_wait.h"
-#include "scheduler/loop.h"
-#include "scheduler/starter.h"
+#include "scheduler/run_queue.h"
 
 #include <ruby/thread.h>
 
@@ -29,193 +26,11 @@ static const int64_t BEGIN_INTERVAL = 200 * 1000;
 /* The interval of checks while only other threads can wake the loop, because these may end without waking it. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
-/* -- ready fibers ------------------------------------------------------------------------------------------------- */
-
-/* The first switch to a fiber fails when it gets no stack. */
-static void dispatch_new(heddle_loop *loop, heddle_park *entry)
-{
-    if (!RTEST(rb_fiber_alive_p(entry->fiber))) {
-        loop->current = NULL;
-        heddle_fiber_handle_kill(entry->owner);
-        return;
-    }
-    VALUE error = heddle_starter_switch(loop, entry->fiber);
-    if (NIL_P(error))
-        return;
-    loop->current = NULL;
-    heddle_fiber_handle_start_failure(entry->owner, error);
-}
-
-static VALUE transfer_checked(VALUE fiber)
-{
-    return heddle_fiber_transfer_checked(fiber, 0, NULL);
-}
-
-/*
- * Switches to a fiber that Fiber#raise or #transfer left, and that was queued again. A FiberError means that other code
- * has switched to this fiber meanwhile, or that the fiber has resumed a nested one, which will return to it.
- */
-static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
-{
-    int state = 0;
-    heddle_park_leave(entry);
-    loop->switching.switching_to = NULL;
-    VALUE before = rb_errinfo(); /* set if the program is being ended */
-    loop->switching.returned = rb_protect(transfer_checked, entry->fiber, &state);
-    if (!state)
-        return;
-    if (!heddle_is_fiber_error(rb_errinfo()))
-        rb_jump_tag(state);
-    loop->current = NULL;
-    rb_set_errinfo(before);
-}
-
-static void lock_stacks(heddle_loop *loop, heddle_park *park)
-{
-    int state = heddle_fiber_stacks_lock(loop);
-    if (!state)
-        return;
-    heddle_park_wake(park); /* the switch did not happen, so the fiber is queued again */
-    rb_jump_tag(state);
-}
-
-/* Does Ruby return a stack when this park's fiber is switched to? */
-static bool returns_stack(const heddle_park *park)
-{
-    return park->switched_to && !RTEST(rb_fiber_alive_p(park->switched_to));
-}
-
-/* Does everything that precedes the switch itself. */
-static void prepare_switch(heddle_loop *loop, heddle_park *park)
-{
-    park->queued = false;
-    loop->current = park->owner;
-    loop->switching.switching_to = park;
-    loop->switching.left_by_wait = false;
-    loop->statistics.switches++;
-    heddle_loop_advance_heartbeat(loop);
-}
-
-static void dispatch_token(heddle_loop *loop, uint64_t token)
-{
-    heddle_park *park = heddle_loop_find_park(loop, token);
-    if (!park)
-        return;
-    if (returns_stack(park) || (park == &park->owner->queue_park && !park->put_back))
-        lock_stacks(loop, park);
-    prepare_switch(loop, park);
-    loop->switching.last_target = park->fiber;
-    if (park != &park->owner->queue_park)
-        loop->switching.returned = heddle_fiber_transfer(park->fiber);
-    else if (park->put_back)
-        dispatch_put_back(loop, park);
-    else
-        dispatch_new(loop, park);
-    heddle_fiber_stacks_unlock(loop);
-    heddle_foreign_return(loop);
-    loop->current = NULL;
-    loop->switching.switching_to = NULL;
-    if (heddle_loop_forked(loop))
-        heddle_loop_open(loop);
-    if (loop->preempt.killed)
-        heddle_hooks.raise_kill(loop);
-}
-
-/*
- * Dispatches the fiber that has started an ended fiber. If it ends, too, dispatches the fiber that has started it, and
- * so on.
- */
-static void dispatch_unblocked(heddle_loop *loop)
-{
-    while (loop->switching.next_unblocked) {
-        heddle_park *park = loop->switching.next_unblocked;
-        loop->switching.next_unblocked = NULL;
-        if (!heddle_park_entered(park))
-            continue;
-        park->woken = true;
-        dispatch_token(loop, heddle_park_token(park));
-    }
-}
-
-static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
-{
-    dispatch_token(loop, heddle_token_ring_shift(ring));
-    dispatch_unblocked(loop);
-}
-
-/*
- * One turn in this many goes to a preempted fiber, although a request within its quantum waits for a turn. So requests
- * that compute for long continue under any load.
- */
-static const unsigned PREEMPTED_SHARE = 4;
-
-/*
- * Chooses the preempted fiber that runs next, and moves it to the front of the ring. Takes the first of the first
- * `count` fibers whose request is within its quantum: it should end before requests that compute for long continue.
- */
-static void choose_preempted(heddle_loop *loop, uint32_t count)
-{
-    heddle_token_ring *ring = &loop->preempted;
-    uint32_t total = heddle_token_ring_count(ring), chosen = 0;
-    if (++loop->preempted_turns % PREEMPTED_SHARE == 0)
-        return;
-    for (uint32_t i = 0; i < count && i < total; i++) {
-        heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_at(ring, i));
-        if (park && heddle_fiber_has_quantum_left(park->owner)) {
-            chosen = i;
-            break;
-        }
-    }
-    uint64_t token = heddle_token_ring_at(ring, chosen);
-    for (; chosen > 0; chosen--)
-        *heddle_token_ring_slot(ring, chosen) = heddle_token_ring_at(ring, chosen - 1);
-    *heddle_token_ring_slot(ring, 0) = token;
-}
-
-static void run_ready(heddle_loop *loop)
-{
-    /*
-     * Takes only tokens that are queued now. Fibers that become ready or are preempted meanwhile run in the next tick,
-     * so the loop polls for events before their next slice.
-     */
-    uint32_t preempted = heddle_token_ring_count(&loop->preempted);
-    dispatch_unblocked(loop); /* in case an exception was raised before they were dispatched */
-    loop->left = heddle_token_ring_count(&loop->ready);
-    while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
-        loop->left--;
-        dispatch_next(loop, &loop->ready);
-    }
-    loop->left = 0;
-    if (!preempted || !heddle_token_ring_count(&loop->preempted))
-        return;
-    rb_thread_check_ints(); /* raised in the loop's fiber: in the preempted fiber it would have to be forwarded */
-    heddle_hooks.end_preempted(loop);
-    if (!heddle_token_ring_count(&loop->preempted))
-        return;
-    choose_preempted(loop, preempted);
-    dispatch_next(loop, &loop->preempted);
-}
-
-static bool has_ready_in(const heddle_loop *loop, const heddle_token_ring *ring, bool (*test)(const heddle_park *park))
-{
-    for (uint32_t i = 0; i < heddle_token_ring_count(ring); i++) {
-        const heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_at(ring, i));
-        if (park && test(park))
-            return true;
-    }
-    return false;
-}
-
-bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park))
-{
-    return has_ready_in(loop, &loop->ready, test) || has_ready_in(loop, &loop->preempted, test);
-}
-
 static bool has_work(heddle_loop *loop)
 {
     if (loop->run.until && loop->run.until->woken)
         return true;
-    return heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits;
+    return heddle_loop_has_queued(loop) || loop->work_waits;
 }
 
 static void check_result(int result, const char *what)
@@ -275,7 +90,7 @@ static bool is_worth_a_poll(heddle_loop *loop)
 {
     if (loop->operations->pending)
         return loop->operations->pending(loop->selector);
-    bool ready = heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted);
+    bool ready = heddle_loop_has_queued(loop);
     return heddle_clock_now() - loop->polled >= (ready || !loop->work_waits ? POLL_INTERVAL : BEGIN_INTERVAL);
 }
 
@@ -414,7 +229,8 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
          * Only the loop starts fibers, switches to fibers that were queued again, and makes switches that return
          * stacks.
          */
-        if (park && (park == &park->owner->queue_park || park->fiber == leaving->fiber || returns_stack(park)))
+        if (park &&
+            (park == &park->owner->queue_park || park->fiber == leaving->fiber || heddle_park_returns_stack(park)))
             return NULL;
         if (loop->left == 0) {
             if (!may_switch_directly(loop))
@@ -425,7 +241,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
         loop->left--;
         heddle_token_ring_shift(&loop->ready);
         if (park) {
-            prepare_switch(loop, park);
+            heddle_loop_prepare_switch(loop, park);
             return park;
         }
     }
@@ -448,7 +264,7 @@ void heddle_loop_tick(heddle_loop *loop)
         heddle_hooks.follow_switches(loop, heddle_preempting);
     loop->held_since = 0;
     loop->ran_since = heddle_accounting ? heddle_clock_now() : 0;
-    run_ready(loop);
+    heddle_loop_run_ready(loop);
     if (heddle_stalls_pending)
         heddle_hooks.announce_stalls(loop);
     loop->held_since = loop->ran_since;
