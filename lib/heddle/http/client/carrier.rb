@@ -3,12 +3,11 @@
 module Heddle
   module HTTP
     class Client
-      # One request on one connection, from its first byte to the last of its response. Decides what may be sent again.
+      # One request on one connection, from its first byte to the last of its response.
       #
       # @api private
       class Carrier
-        # Raised when the connection was lost and the request may be sent again.
-        class RepeatError < OwnError; end
+        include Repetition
 
         # @param connection [Connection, SharedConnection]
         # @param request [Request]
@@ -23,17 +22,6 @@ module Heddle
         end
 
         private
-
-        # @return [Error] for a lost request: its class says whether the server may have processed it
-        def loss(untouched, why)
-          subject = "#{@request.method} #{@origin}#{@request.target}"
-          if untouched || @request.idempotent?
-            ConnectionLostError.new("#{subject}: the connection was lost: #{why}")
-          else
-            OutcomeUnknownError.new("#{subject}: the connection was lost; the server may or may not have processed " \
-                                    "it: #{why}")
-          end
-        end
 
         def too_large(limit)
           BodyTooLargeError.new("the body of #{place} is larger than #{limit} bytes (`body_limit`)")

@@ -33,7 +33,7 @@ module Heddle
           head = @carrier.head(@retries < STALE_CONNECTIONS)
           @origin.count_time(:answer_seconds, began)
           head
-        rescue Carrier::RepeatError
+        rescue Repetition::RepeatError
           finish
           @retries += 1
           retry

@@ -129,15 +129,8 @@ module Heddle
 
         # @param cause [Exception, nil]
         def lost(cause)
-          return RepeatError.new if @connection.reused? && !@connection.reader.begun? && may_repeat?
-
-          loss(nothing_taken?, cause.is_a?(Exception) ? cause.message : "the connection was closed without a response")
-        end
-
-        # A server that closes an idle connection ignores a request that arrives at the same time (RFC 9112, 9.3.1).
-        # That is certain only if the server has sent nothing.
-        def may_repeat?
-          @may_retry && @request.replayable? && (nothing_taken? || @request.idempotent?)
+          why = cause.is_a?(Exception) ? cause.message : "the connection was closed without a response"
+          repeat_or_fail(nothing_taken?, why, @connection.reused? && !@connection.reader.begun?)
         end
       end
     end

@@ -128,7 +128,7 @@ module Heddle
         rescue IO::TimeoutError
           raise timed_out(phase, what)
         rescue SystemCallError, IOError => e
-          raise loss(false, e.message) unless @stream.status
+          raise repeat_or_fail(false, e.message, false) unless @stream.status
 
           raise IncompleteBodyError, "#{place}: the connection was lost before the end of the body (#{e.message})"
         end
@@ -155,20 +155,10 @@ module Heddle
         end
 
         def lost_before_answer(kind, code, why)
-          unless kind == :reset && code == HTTP_1_1_REQUIRED
-            return may_repeat?(kind) ? RepeatError.new : loss(kind == :refused, why)
-          end
-
-          @origin.require_http1
-          @may_retry && @request.replayable? ? RepeatError.new : loss(true, why)
-        end
-
-        # The server has not processed a refused request (RFC 9113, 8.7). It may have processed one that was lost with
-        # its connection.
-        def may_repeat?(kind)
-          return false unless @may_retry && @request.replayable?
-
-          kind == :refused || (kind == :lost && !@first && @request.idempotent?)
+          required = kind == :reset && code == HTTP_1_1_REQUIRED
+          @origin.require_http1 if required
+          unprocessed = required || kind == :refused
+          repeat_or_fail(unprocessed, why, unprocessed || (kind == :lost && !@first))
         end
 
         def describe(kind, code, reason)

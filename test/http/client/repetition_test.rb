@@ -4,7 +4,7 @@ require "test_helper"
 require_relative "support/client_case"
 
 # What is sent a second time, and what never is.
-class RepeatingTest < ClientCase
+class RepetitionTest < ClientCase
   # Answers the first request of a connection; the second one is read, and the connection closed.
   def serve_one_each
     serve do |socket, request, _|
