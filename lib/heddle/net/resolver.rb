@@ -5,7 +5,7 @@ require "heddle/monotonic_clock"
 require "heddle/native"
 require "heddle/net/connector"
 require "heddle/net/dns"
-require "heddle/net/ttl_cache"
+require "heddle/net/dns/cache"
 require "socket"
 
 module Heddle

@@ -11,10 +11,20 @@ module Heddle
         # Seconds. RFC 9520, section 3.2, requires that a failure is kept for at least a second.
         MAX_TTL = 86_400
         FAILURE_TTL = 1
+        # Seconds. RFC 2308, section 5, recommends one to three hours for absent names.
+        MAX_NEGATIVE_TTL = 10_800
         # Bytes of an entry in addition to its message.
         OVERHEAD = 200
         # Bytes of a message's Ruby objects, for each byte of the message.
         FACTOR = 8
+
+        # @param message [Message]
+        # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist (RFC
+        #   2308, section 5). The SOA's own TTL, its MINIMUM and MAX_NEGATIVE_TTL limit them. nil: there is no SOA
+        def self.negative_ttl(message)
+          soa = message.authorities.find { |record| record.type == :SOA } or return
+          [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min
+        end
 
         # @param size [Integer] bytes, about
         # @param clock [#call] seconds of a monotonic clock
@@ -43,7 +53,7 @@ module Heddle
 
           records = answer.answers + answer.authorities + answer.additionals
           ttls = records.map(&:ttl)
-          ttls << (answer.negative_ttl or return 0) if answer.answers.empty? || answer.rcode == :NXDOMAIN
+          ttls << (Cache.negative_ttl(answer) or return 0) if answer.answers.empty? || answer.rcode == :NXDOMAIN
           ttls.min.clamp(@min_ttl, @max_ttl)
         end
 

@@ -18,9 +18,7 @@ module Heddle
         MAX_SIZE = 65_535
         # Aliases followed in one message.
         MAX_ALIASES = 16
-        # Seconds. RFC 2308, section 5, recommends one to three hours for absent names.
-        MAX_NEGATIVE_TTL = 10_800
-        private_constant :MAX_ALIASES, :MAX_NEGATIVE_TTL
+        private_constant :MAX_ALIASES
 
         # @return [Integer] from 0 to 65535, chosen by the client
         attr_accessor :id
@@ -101,14 +99,6 @@ module Heddle
             found << link
             name = link.data.name
           end
-        end
-
-        # @api private
-        # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist (RFC
-        #   2308, section 5). The SOA's own TTL, its MINIMUM and MAX_NEGATIVE_TTL limit them. nil: there is no SOA
-        def negative_ttl
-          soa = authorities.find { |record| record.type == :SOA } or return
-          [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min
         end
 
         # @return [Integer] 0 is a query (RFC 6895, section 2.2)

@@ -81,7 +81,7 @@ module Heddle
 
         def nothing(name, ttl)
           absent = @message.rcode == :NXDOMAIN
-          negative = @message.negative_ttl
+          negative = DNS::Cache.negative_ttl(@message)
           return Answer.new(ttl:, target: name) unless absent || negative || name.casecmp?(@question.name)
 
           Answer.new(ttl: [ttl, negative || 0].min, absent:)
