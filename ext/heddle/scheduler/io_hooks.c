@@ -9,16 +9,16 @@
 
 /*
  * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of ThreadPool. When it has to wait there, Ruby calls the
- * scheduler of the thread that called copy_stream. The offload thread has no scheduler: Ruby's own wait blocks it
- * alone, and raises IOError when the IO is closed.
+ * scheduler of the thread that called copy_stream. The pool's thread has none: Ruby's own wait blocks it alone, and
+ * raises IOError when the IO is closed.
  */
-static bool on_offload_thread(VALUE scheduler)
+static bool on_pool_thread(VALUE scheduler)
 {
     static ID mark;
     if (heddle_loop_of(scheduler)->thread == rb_thread_current())
         return false;
     if (!mark)
-        mark = rb_intern("heddle_offload");
+        mark = rb_intern("heddle_pool_thread");
     return RTEST(rb_thread_local_aref(rb_thread_current(), mark));
 }
 
@@ -36,7 +36,7 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
     bool own = timeout < 0;
     if (own)
         timeout = heddle_io_get_timeout(argv[0]);
-    if (on_offload_thread(self)) {
+    if (on_pool_thread(self)) {
         VALUE events = rb_io_wait(argv[0], argv[1], own ? rb_io_timeout(argv[0]) : argv[2]);
         if (!RTEST(events) && own && timeout >= 0)
             heddle_io_raise_timeout();

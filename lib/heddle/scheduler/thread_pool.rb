@@ -76,7 +76,7 @@ module Heddle
       end
 
       def serve
-        Thread.current[:heddle_offload] = true # read by the hook io_wait
+        Thread.current[:heddle_pool_thread] = true # read by the hook io_wait
         while (job = take)
           job.run
         end
