@@ -35,13 +35,23 @@ module Heddle
       NAME = /\A[a-z_][a-z0-9_]{0,39}\z/
       # In an address: the drivers don't know this parameter.
       NAMED = /(?<before>[?&])name=(?<name>[^&]*)(?:&|\z)/
-      private_constant :SCHEMES, :NAME, :NAMED
-
       # Letters of an epoch.
       LETTERS = [*"a".."z", *"2".."7"].freeze
-      private_constant :LETTERS
+      # Seconds before the second attempt to connect, at most.
+      FIRST_PAUSE = 0.05
+      private_constant :SCHEMES, :NAME, :NAMED, :LETTERS, :FIRST_PAUSE
       # The form of all epochs.
       EPOCH = /\A[a-z2-7]{12}\z/
+
+      # Waits before the next attempt to connect, not equally long in each process: those that have lost the same
+      # backend would all return to it at the same moment.
+      # @param seconds [Numeric] at most
+      # @param longest [Numeric] seconds of all pauses, at most
+      # @return [Numeric] seconds of the next pause, at most: twice as many
+      def self.pause_before_reconnect(seconds, longest = seconds)
+        sleep(seconds * rand(0.5..1.0))
+        [seconds * 2, longest].min
+      end
 
       # @return [String] an epoch that no server has used
       def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join

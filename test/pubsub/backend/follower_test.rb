@@ -3,7 +3,8 @@
 require "test_helper"
 require "heddle"
 
-# How much a follower reads at once: the sizes of a backend's messages are not known beforehand.
+# How much a follower reads at once, since the sizes of a backend's messages are not known beforehand, and when it
+# connects again.
 class PubSubFollowerTest < Minitest::Test
   Backend = Heddle::PubSub::Backend
 
@@ -40,6 +41,29 @@ class PubSubFollowerTest < Minitest::Test
 
     assert Backend::Follower.new(backend, ->(text) { flunk text }).wait(60)
     backend.reads
+  end
+
+  # A backend that refuses the first connections.
+  class StartingBackend < StoredBackend
+    def connect
+      raise Backend::LostError, "it starts" if (@refused = (@refused || 0) + 1) <= 10
+
+      super
+    end
+  end
+
+  def test_pauses_before_the_next_attempt_double_up_to_ten_seconds_and_differ
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
+    slept = []
+    Backend.stub(:sleep, ->(seconds) { slept << seconds }) do
+      assert Backend::Follower.new(StartingBackend.new(1, 10), ->(*, **) {}).wait(60)
+    end
+
+    assert_equal 10, slept.size
+    slept.zip([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10]) do |seconds, longest|
+      assert_includes (longest / 2.0)..longest, seconds
+    end
+    refute_equal slept[-1], slept[-2]
   end
 
   def test_small_messages_are_read_by_hundreds

@@ -52,4 +52,25 @@ class PubSubPublisherTest < Minitest::Test
     assert_equal 1, backend.stored.size
     assert_equal "two:2", publisher.publish("topic", "next")
   end
+
+  # A backend that refuses the first connections.
+  class StartingBackend < ForgetfulBackend
+    def connect
+      raise Backend::LostError, "it starts" if (@refused = (@refused || 0) + 1) <= 20
+
+      super
+    end
+  end
+
+  def test_pauses_before_the_next_attempt_are_short_and_differ
+    publisher = Backend::Publisher.new(StartingBackend.new("one"))
+    slept = []
+    Backend.stub(:sleep, ->(seconds) { slept << seconds }) do
+      assert_equal "one:1", publisher.publish("topic", "data")
+    end
+
+    assert_equal 20, slept.size
+    assert_operator slept.uniq.size, :>, 1
+    assert(slept.all? { |seconds| seconds.between?(0.025, 0.05) })
+  end
 end

@@ -20,10 +20,9 @@ module Heddle
         WAIT = 5
         # Seconds that a read waits if the backend has counted messages that the last read did not return.
         MOMENT = 0.01
-        # Seconds between attempts to connect: the first pause, and the longest.
-        PAUSE = 0.05
+        # Seconds between attempts to connect, at most.
         LONGEST_PAUSE = 10
-        private_constant :MOST, :BYTES, :RECENT, :WAIT, :MOMENT, :PAUSE, :LONGEST_PAUSE
+        private_constant :MOST, :BYTES, :RECENT, :WAIT, :MOMENT, :LONGEST_PAUSE
 
         # @return [Integer] of the process that it belongs to
         attr_reader :pid
@@ -33,7 +32,7 @@ module Heddle
         def initialize(backend, report)
           @backend = backend
           @report = report
-          @pause = PAUSE
+          @pause = FIRST_PAUSE
           @most = 1
           @pid = Process.pid
           @began = now
@@ -63,8 +62,7 @@ module Heddle
             # Reconnects after any error.
             @report.call(:pubsub_unreachable, backend: @backend, reason: e.message.strip) unless @reported
             @reported = true
-            sleep(@pause * rand(0.5..1.0))
-            @pause = [@pause * 2, LONGEST_PAUSE].min
+            @pause = Backend.pause_before_reconnect(@pause, LONGEST_PAUSE)
           end
         end
 
@@ -73,7 +71,7 @@ module Heddle
           begin_at(connection.open)
           @report.call(:pubsub_recovered, backend: @backend) if @reported
           @reported = false
-          @pause = PAUSE
+          @pause = FIRST_PAUSE
           loop { read(connection) }
         ensure
           connection&.close

@@ -19,9 +19,7 @@ module Heddle
         QUEUE = 10_000
         # Seconds until a caller gets an answer.
         TIMEOUT = 5
-        # Seconds between two attempts.
-        PAUSE = 0.05
-        private_constant :BATCH, :BATCH_BYTES, :QUEUE, :TIMEOUT, :PAUSE
+        private_constant :BATCH, :BATCH_BYTES, :QUEUE, :TIMEOUT
 
         Entry = Data.define(:topic, :data, :due, :answer)
         private_constant :Entry
@@ -118,7 +116,7 @@ module Heddle
           close
           raise if now >= batch.last.due
 
-          sleep PAUSE
+          Backend.pause_before_reconnect(FIRST_PAUSE) # not longer each time: callers wait
           retry
         end
 
