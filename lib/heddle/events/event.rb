@@ -36,8 +36,7 @@ module Heddle
         # @return [String]
         def show(value, unit)
           case unit
-          when nil
-            value.is_a?(Array) ? value.map { |one| PrintableText.utf8(one) }.join(", ") : PrintableText.utf8(value)
+          when nil then value.is_a?(Array) ? value.map { |one| show(one, nil) }.join(", ") : PrintableText.utf8(value)
           when "seconds" then seconds(value)
           when "s" then format("%.2f s", value)
           when "ms" then "#{(value * 1_000).round} ms"

@@ -78,14 +78,12 @@ module Heddle
           return false unless @left.positive? && (unsent || request.idempotent?) && request.replayable?
 
           @seconds = [@random.rand * @longest, least].max
-          return false if @seconds > LONGEST_RETRY_AFTER || (@deadline && @seconds > seconds_left)
+          return false if @seconds > LONGEST_RETRY_AFTER || (@deadline && @seconds > @deadline - MonotonicClock.now)
 
           @left -= 1
           @longest = [@longest * 2, LONGEST].min
           true
         end
-
-        def seconds_left = @deadline - MonotonicClock.now
       end
     end
   end

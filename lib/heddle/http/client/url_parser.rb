@@ -33,14 +33,11 @@ module Heddle
         # @raise [ArgumentError]
         def find(url)
           if url.start_with?("/") && !url.start_with?("//") && @base
-            unless url.match?(TARGET)
-              raise ArgumentError,
-                    "path #{url.inspect} has characters that must be percent-encoded"
-            end
+            url.match?(TARGET) or raise ArgumentError, "path #{url.inspect} has characters that must be percent-encoded"
 
             return [base_origin, @prefix.empty? ? url : "#{@prefix}#{url}", own_fields(@base)]
           end
-          unless whole?(url)
+          unless url.match?(URL)
             raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL" \
                                  "#{@base ? " or a path that begins with /" : ", and there is no base for a path"}"
           end
@@ -61,8 +58,6 @@ module Heddle
         def to_s = @base ? "#{@base.scheme}://#{@base.host}#{@prefix}" : "without a base"
 
         private
-
-        def whole?(url) = url.match?(URL)
 
         # Servers send Locations with blanks, umlauts and brackets, and browsers percent-encode them (WHATWG URL).
         def encoded(url)
@@ -95,8 +90,7 @@ module Heddle
         def origin_of(uri)
           scheme = uri.scheme.downcase
           host = uri.hostname.downcase
-          key = [scheme, host, uri.port, @settings]
-          OriginRegistry.origin(key) { make(scheme, host, uri) }
+          OriginRegistry.origin([scheme, host, uri.port, @settings]) { make(scheme, host, uri) }
         end
 
         def make(scheme, host, uri)
