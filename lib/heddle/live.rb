@@ -46,7 +46,7 @@ module Heddle
     # @yieldparam env [Hash] of a request
     # @yieldreturn [Object, nil] the page's owner, such as the user's id: no other user can connect to it
     def initialize(page, secret: nil, &user)
-      raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs 32: use SecureRandom.hex(32)" if
+      raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs at least 32: use SecureRandom.hex(32)" if
         secret && secret.bytesize < 32
 
       @page = page

@@ -47,7 +47,7 @@ module Heddle
         return if seconds.nil?
         return Float(seconds) if seconds.is_a?(Numeric) && seconds.between?(0.001, 3600)
 
-        raise ArgumentError, "the #{name} is #{seconds.inspect}, but must be a number of seconds, 0.001 or more"
+        raise ArgumentError, "the #{name} is #{seconds.inspect}, but must be from 0.001 to 3600 seconds"
       end
     end
   end

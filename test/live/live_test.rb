@@ -432,6 +432,6 @@ class LiveTest < Minitest::Test
   def test_a_secret_must_be_long
     error = assert_raises(ArgumentError) { Heddle::Live.new(Counter, secret: "short") }
 
-    assert_includes error.message, "needs 32"
+    assert_includes error.message, "needs at least 32"
   end
 end

@@ -45,7 +45,7 @@ module Heddle
 
       private
 
-      def acknowledge(client) = (client.close(1008, "nothing was sent") unless @session&.acknowledge)
+      def acknowledge(client) = (client.close(1008, "no patch awaits a confirmation") unless @session&.acknowledge)
 
       def begin_session(client, word)
         @session = @live.session(word["token"], word["id"], @user)

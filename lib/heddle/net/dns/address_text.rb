@@ -16,7 +16,7 @@ module Heddle
         def from_bytes(bytes)
           IPAddr.new_ntoh(bytes).to_s.freeze
         rescue IPAddr::Error
-          raise MalformedError, "address of #{bytes.bytesize} bytes"
+          raise MalformedError, "an address has #{bytes.bytesize} bytes, but must have 4 or 16"
         end
 
         # @return [String] 4 bytes

@@ -108,7 +108,7 @@ module Heddle
             at_end = reader.offset + length
             flags = reader.octet
             tag = reader.character_string.freeze
-            raise MalformedError, "CAA record without a value" if reader.offset > at_end
+            raise MalformedError, "a CAA record has no value" if reader.offset > at_end
 
             new(flags, tag, reader.bytes(at_end - reader.offset).freeze)
           end
@@ -172,15 +172,15 @@ module Heddle
           at_end = reader.offset + length
           reader.bytes_at(reader.offset, length)
           data = CLASSES.fetch(type, Opaque).read(reader, length)
-          raise MalformedError, "#{type} record of #{length} bytes" unless reader.offset == at_end
+          return data if reader.offset == at_end
 
-          data
+          raise MalformedError, "the data of a #{type} record does not fill its #{length} bytes"
         end
 
         def name(reader) = Name.from_wire(reader.name).freeze
 
         def sized(reader, length, wanted)
-          raise MalformedError, "address of #{length} bytes" unless length == wanted
+          raise MalformedError, "an address has #{length} bytes, but must have #{wanted}" unless length == wanted
 
           reader.bytes(length)
         end

@@ -51,7 +51,7 @@ module Heddle
         # @raise [MalformedError]
         def self.parse(bytes)
           if bytes.bytesize < HEADER_SIZE
-            raise MalformedError, "a DNS message has a header of #{HEADER_SIZE} bytes, this has #{bytes.bytesize}"
+            raise MalformedError, "a DNS message has at least #{HEADER_SIZE} bytes, but this has #{bytes.bytesize}"
           end
 
           id, flags, *counts = bytes.unpack("n6")
@@ -168,8 +168,8 @@ module Heddle
 
         # RFC 6891, section 6.1.1: the owner is the root, and there is at most one.
         def read_opt(reader, owner, klass, ttl, length)
-          raise MalformedError, "a second OPT record" if @edns
-          raise MalformedError, "OPT record with a name" unless owner.empty?
+          raise MalformedError, "the message has a second OPT record" if @edns
+          raise MalformedError, "the OPT record has a name" unless owner.empty?
 
           reader.bytes_at(reader.offset, length)
           @edns = EDNS.read(reader, klass, ttl, length)

@@ -55,9 +55,9 @@ module Heddle
         def character_string = bytes(octet)
 
         def bytes_at(offset, size)
-          raise MalformedError, "#{size} bytes at #{offset} of #{@bytes.bytesize}" if offset + size > @bytes.bytesize
+          return @bytes.byteslice(offset, size) if offset + size <= @bytes.bytesize
 
-          @bytes.byteslice(offset, size)
+          raise MalformedError, "the message has #{@bytes.bytesize} bytes, but #{size} are needed at offset #{offset}"
         end
 
         private
@@ -82,19 +82,19 @@ module Heddle
           after = nil
           pointers = 0
           until (size = byte(offset)).zero?
-            raise MalformedError, "more than #{MAX_STEPS} labels" if (@steps += 1) > MAX_STEPS
+            raise MalformedError, "the message has more than #{MAX_STEPS} labels" if (@steps += 1) > MAX_STEPS
 
             if size >= POINTER
               target = ((size << 8) | byte(offset + 1)) & POINTER_OFFSET
               pointers += 1
               raise MalformedError, "the pointer at #{offset} does not point backwards" if target >= offset
-              raise MalformedError, "more than #{MAX_POINTERS} pointers in a name" if pointers > MAX_POINTERS
+              raise MalformedError, "a name has more than #{MAX_POINTERS} pointers" if pointers > MAX_POINTERS
 
               after ||= offset + 2
               offset = target
             else
               text << label(offset, size)
-              raise MalformedError, "name longer than #{Name::MAX_WIRE} bytes" if text.bytesize > Name::MAX_WIRE
+              raise MalformedError, "a name has more than #{Name::MAX_WIRE} bytes" if text.bytesize > Name::MAX_WIRE
 
               offset += 1 + size
             end
@@ -103,11 +103,11 @@ module Heddle
         end
 
         def byte(offset)
-          @bytes.getbyte(offset) or raise MalformedError, "end of message"
+          @bytes.getbyte(offset) or raise MalformedError, "the message ends too early"
         end
 
         def label(offset, size)
-          raise MalformedError, "label of #{size} bytes" if size > Name::MAX_LABEL
+          raise MalformedError, "a label has #{size} bytes, the limit is #{Name::MAX_LABEL}" if size > Name::MAX_LABEL
 
           bytes_at(offset, 1 + size)
         end
