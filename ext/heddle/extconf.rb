@@ -10,8 +10,8 @@
 #   HEDDLE_SANITIZE=address,…  compiled with these sanitizers
 #   HEDDLE_CHECKOUT=1          a failed compilation is an error on a Mac, too
 #   HEDDLE_PORTABLE=1          not linked with libruby: for any Ruby of this version, shared or static
-# By a person:
-#   HEDDLE_ZLIB=0              without zlib, where it is installed, too
+# Set by users:
+#   HEDDLE_ZLIB=0              without zlib, even if it is installed
 
 require "fileutils"
 require "open3"
@@ -38,7 +38,7 @@ def heddle_program?(name)
   ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, name)) }
 end
 
-# On a Mac the gem is installed without the extension: it is developed there, and served elsewhere.
+# On a Mac the gem is installed without the extension: applications are developed there, and served elsewhere.
 def heddle_give_up(reason)
   abort "heddle: #{reason}" unless HEDDLE_MAY_LACK
 
@@ -49,7 +49,8 @@ def heddle_give_up(reason)
   exit
 end
 
-# Compiles by a Makefile of mkmf's, whose failure is a file beside the library's place.
+# Writes a Makefile that runs `compile`, which either leaves mkmf's Makefile.heddle with a library to install, or writes
+# the reason of its failure to not_built.txt. That file is installed where the library would be.
 def heddle_write_makefile(compile)
   File.write("Makefile", <<~MAKE)
     sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
@@ -72,7 +73,7 @@ if RUBY_ENGINE != "ruby" || Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3
   abort "heddle: needs CRuby 3.3 or newer, this is #{RUBY_ENGINE} #{RUBY_VERSION}: install a newer Ruby."
 end
 
-# mkmf itself looks past CC in the environment.
+# mkmf itself ignores CC in the environment.
 RbConfig::CONFIG["CC"] = RbConfig::MAKEFILE_CONFIG["CC"] = ENV["CC"] if ENV["CC"]
 compiler = RbConfig::CONFIG["CC"].split.first.to_s
 unless heddle_program?(compiler)
@@ -82,7 +83,7 @@ unless File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
   heddle_give_up "the headers of Ruby #{RUBY_VERSION} are missing, install them: #{heddle_install_command}"
 end
 
-# Asked here, because mkmf answers with a page of options and a backtrace.
+# Tested here, because mkmf reports a broken compiler with a page of options and a backtrace.
 program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"
 _, works = Open3.capture2e(*RbConfig::CONFIG["CC"].split, "-x", "c", "-", "-o", "heddle-conftest", stdin_data: program)
 FileUtils.rm_f("heddle-conftest")
@@ -92,8 +93,8 @@ end
 
 require "mkmf"
 
-# Defines HAVE_… for each of these functions that the system or Ruby has. One program asks for all; where it does not
-# link, each has its own: they are compiled with Ruby's headers, which takes a quarter of a second each time.
+# Defines HAVE_… for each of these functions that the system or Ruby has. One test program uses all of them; only if it
+# does not link, each function gets its own, because each program takes a quarter of a second to compile.
 def heddle_have(functions)
   declared = functions.map { |name| "extern void #{name}(void);\n" }.join
   used = functions.map { |name| "#{name}();" }.join
@@ -102,7 +103,7 @@ def heddle_have(functions)
   $defs.concat(functions.map { |name| "-DHAVE_#{name.upcase}" })
 end
 
-if RbConfig::CONFIG["host_os"].include?("linux") # every one has them
+if RbConfig::CONFIG["host_os"].include?("linux") # every Linux has them
   $defs.push("-DHAVE_SYS_EPOLL_H", "-DHAVE_SYS_EVENTFD_H")
 else
   %w[sys/epoll.h sys/eventfd.h sys/event.h].each { |header| have_header(header) }
@@ -121,13 +122,13 @@ $defs << "-DHEDDLE_ZLIB=1" if ENV["HEDDLE_ZLIB"] != "0" && have_library("z", "de
 $warnflags = ""
 # _GNU_SOURCE: files without ruby.h see the same system interfaces as those with it.
 $CFLAGS << " -std=gnu17 -D_GNU_SOURCE=1 -fvisibility=hidden -MMD -MP"
-# They take four percent of the time to compile, and are for developers.
+# These warnings take four percent of the time to compile, and are for developers.
 $CFLAGS << " -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Wwrite-strings" if ENV["HEDDLE_CHECKOUT"] == "1"
 if ENV["HEDDLE_DEBUG"] == "1"
   $CFLAGS << " -Og -g3 -DHEDDLE_DEBUG=1"
 elsif (sanitizers = ENV.fetch("HEDDLE_SANITIZE", "")) != ""
   # asan-stack is off: Ruby leaves frames by longjmp and reuses fiber stacks without telling ASan,
-  # so that its marks around locals would be reported in frames that have done nothing wrong.
+  # so stale marks around locals would be reported as errors of later frames.
   $CPPFLAGS << " -U_FORTIFY_SOURCE"
   $CFLAGS << " -O1 -g3 -DHEDDLE_DEBUG=1 -fno-omit-frame-pointer -fsanitize=#{sanitizers}"
   $CFLAGS << " -fno-sanitize-recover=undefined"
@@ -138,7 +139,7 @@ else
   # fifths of the library and a tenth of the time.
   $CFLAGS << " -O2 -g0"
   $LIBRUBYARG_SHARED = $LIBRUBYARG_STATIC = $LIBRUBYARG = "" if ENV["HEDDLE_PORTABLE"] == "1"
-  # A symbol that nobody defines stops the build, not the first program that needs it.
+  # An undefined symbol fails the build, and not the first program that needs it.
   if $LIBRUBYARG != "" && RbConfig::CONFIG["ENABLE_SHARED"] == "yes" && try_ldflags("-Wl,-z,defs")
     $DLDFLAGS << " -Wl,-z,defs"
   end
@@ -160,7 +161,8 @@ File.open("Makefile", "a") do |makefile|
     makefile.puts "#{object}: $(srcdir)/#{source} Makefile", "\t$(ECHO) compiling #{source}", "\t$(Q) #{compile}", ""
   end
   makefile.puts "-include $(OBJS:.#{$OBJEXT}=.d)"
-  # RubyGems copies the library and keeps what it was made of. The sources of a checkout stay (bin/package joins units).
+  # RubyGems copies the library and would keep the files that it was made of: the objects, and the joined sources of
+  # bin/package (unit_*.c). The sources of a checkout stay.
   makefile.puts "install: remove-objects", "remove-objects: install-so install-rb",
                 "\t-$(Q)$(RM) $(OBJS) $(OBJS:.#{$OBJEXT}=.d) $(DLLIB) $(srcdir)/unit_*.c"
 end

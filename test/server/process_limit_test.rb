@@ -47,7 +47,7 @@ class ProcessLimitTest < Minitest::Test
   def test_a_refused_watch_thread_is_explained
     output, status = ruby(<<~RUBY)
       require "heddle/server"
-      Heddle::Native.define_singleton_method(:watch) { |*| raise Errno::EAGAIN, "starting the watch" }
+      Heddle::Native.define_singleton_method(:watch) { |*| raise Errno::EAGAIN, "starting the watch thread" }
       begin
         Heddle.enable :preempt
       rescue SystemCallError => e

@@ -14,7 +14,7 @@
 typedef struct {
     heddle_timer timer;
     VALUE self;   /* the Ruby object of this record; valid while the alarm is in a heap, which updates it */
-    VALUE heap;   /* the AlarmHeap that contains it, and that exists as long as the alarm then; or Qfalse */
+    VALUE heap;   /* the AlarmHeap that contains it, which then exists at least as long; or Qfalse */
     VALUE target; /* gets the message; or nil */
     ID message;
 } alarm_record;
@@ -34,7 +34,7 @@ HEDDLE_RECORD_OF(alarm_of, alarm_record, alarm_type)
 /*
  * call-seq: time -> Float
  *
- * The time that AlarmHeap#add got, in seconds, rounded to a nanosecond.
+ * The time that was given to AlarmHeap#add, in seconds, rounded to a nanosecond.
  */
 HEDDLE_DEFINE_METHOD(alarm_time, "time", rb_float_new((double)alarm_of(self)->timer.deadline / 1e9))
 

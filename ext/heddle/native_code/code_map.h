@@ -27,12 +27,12 @@ typedef struct {
 
 /*
  * `ruby` is any address in Ruby's code. A library is listed by the end of its path without the extension: "monitor",
- * "io/console". `kind` is REENTRANT or NOT_REENTRANT; the names are copied. Returns false without memory.
+ * "io/console". `kind` is REENTRANT or NOT_REENTRANT; the names are copied. Returns false if out of memory.
  */
 void heddle_code_map_set_ruby(const void *ruby);
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
 
-/* Updates the map if libraries were loaded or unloaded. Returns false without memory, and on other systems. */
+/* Updates the map if libraries were loaded or unloaded. Returns false if out of memory, and on other systems. */
 bool heddle_code_map_refresh(void);
 /* Changes each time a library is loaded or unloaded. */
 uint64_t heddle_code_map_version(void);

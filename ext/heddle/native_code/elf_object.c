@@ -34,10 +34,10 @@ static void read_entry(heddle_object *object, const ElfW(Dyn) *entry)
     case DT_RELASZ: object->data_count = entry->d_un.d_val / sizeof(ElfW(Rela)); break;
     case DT_SYMTAB: object->symbols = dynamic_address(object, entry); break;
     case DT_STRTAB: object->names = dynamic_address(object, entry); break;
-    case DT_REL: object->unknown = "relocations of another kind"; break;
-    case DT_TEXTREL: object->unknown = "relocations in its code"; break;
+    case DT_REL: object->unknown = "relocations without addends (DT_REL)"; break;
+    case DT_TEXTREL: object->unknown = "text relocations"; break;
     case DT_AUXILIARY:
-    case DT_FILTER: object->unknown = "functions that another library filters"; break;
+    case DT_FILTER: object->unknown = "a filter (DT_FILTER or DT_AUXILIARY)"; break;
     }
 }
 
@@ -49,7 +49,7 @@ static void read_named_entry(heddle_object *object, const ElfW(Dyn) *entry)
     if (entry->d_tag != DT_NEEDED)
         return;
     if (object->needed_count == HEDDLE_MOST_NEEDED)
-        object->unknown = "more libraries that it needs than are looked at";
+        object->unknown = "too many dependencies";
     else
         object->needed[object->needed_count++] = object->names + entry->d_un.d_val;
 }

@@ -48,8 +48,8 @@ static VALUE offload_operation_p(VALUE self, VALUE object)
 }
 
 /*
- * Runs the operation on an offload thread. Returns false if it was not begun, and must run in place, and nil if the
- * calling fiber can't use the offload threads.
+ * Runs the operation on an offload thread. Returns false if it was not begun: then it must run in place. Returns nil if
+ * the calling fiber can't use the offload threads.
  */
 static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
 {
@@ -86,7 +86,7 @@ void heddle_define_operations(VALUE switch_class)
 
 #else
 
-/* Always false here, because this version of Ruby passes procs, which it runs itself. */
+/* Always false: this version of Ruby passes a Proc, which Ruby code calls. */
 static VALUE offload_operation_p(VALUE self, VALUE object)
 {
     return Qfalse;

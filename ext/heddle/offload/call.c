@@ -269,9 +269,9 @@ typedef struct {
 
 /*
  * IO.copy_stream of Ruby 3.4 waits without the GVL. A signal makes it look for a scheduler of the current fiber of the
- * loop's thread. While the loop itself runs, it finds none and continues to wait. So after an interrupt this function
- * keeps the fiber running for a moment; meanwhile the loop is blocked. Other calls may ignore interrupts for long, so
- * this is done only after the first, second, fourth … interrupt.
+ * loop's thread. The loop's own fiber has none: while that one runs, copy_stream continues to wait. So after an
+ * interrupt this function keeps the calling fiber running for a moment; meanwhile the loop is blocked. Other calls may
+ * ignore interrupts for long, so this is done only after the first, second, fourth … interrupt.
  */
 static void await_callback(call *self)
 {

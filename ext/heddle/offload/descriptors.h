@@ -20,7 +20,7 @@ struct heddle_descriptor_call {
 void heddle_descriptors_setup(void);
 
 /*
- * Called before a call uses its descriptor. Returns false if the descriptor is closed, and other calls still use it.
+ * Called before a call uses its descriptor. Returns false if the descriptor was closed while other calls still use it.
  * Both this function and heddle_descriptor_leave are called with the GVL.
  */
 bool heddle_descriptor_enter(heddle_descriptor_call *call);

@@ -2,8 +2,8 @@
 
 /*
  * Finds the function that Fiddle calls. Fiddle makes every call without the GVL through one function of its own, whose
- * library says nothing about the called function. The argument contains the address of the called function. A trial
- * call of a known function shows at which offset.
+ * library says nothing about the called function. That function's argument points to a record with the address of the
+ * called function. A trial call of a known function shows at which offset.
  */
 
 #include "offload/policy.h"

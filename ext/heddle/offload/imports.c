@@ -90,8 +90,8 @@ enum { CORE_FUNCTIONS = sizeof(core_functions) / sizeof(core_functions[0]) };
 static const char IO_CALLS[] = "rb_thread_io_blocking_call";
 static const char *io_calls_missing; /* why calls on a descriptor are not intercepted, or NULL */
 
-static const char OFF[] = "import tables are left as they are (HEDDLE_OFFLOAD_IMPORTS=off)";
-static const char LEFT_ALONE[] = "left as it is (HEDDLE_OFFLOAD_IMPORTS)";
+static const char OFF[] = "switched off by HEDDLE_OFFLOAD_IMPORTS=off";
+static const char LEFT_ALONE[] = "excluded by HEDDLE_OFFLOAD_IMPORTS";
 static const char NOT_FOUND[] = "Ruby's import table has no entry for it";
 static const char REFUSED[] = "the system refuses to change Ruby's import table";
 
@@ -120,8 +120,8 @@ static int intercept_each(const heddle_object *object, const heddle_import *impo
 }
 
 /*
- * Returns how many entries for the function lead to its replacement, or -1; Sets `*why` to the reason why there is
- * none, or NULL.
+ * Returns how many entries for the function lead to its replacement, or -1. Sets `*why` to the reason why there is
+ * none, or to NULL.
  */
 static int intercept_core_function(const heddle_object *object, const heddle_import *import, const char **why)
 {

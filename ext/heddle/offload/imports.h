@@ -20,8 +20,8 @@ const char *heddle_offload_unsupported(void);
 /* NULL if the calls of Ruby's own functions are intercepted; otherwise the reason why not. */
 const char *heddle_offload_core(void);
 /*
- * The functions of Ruby's own library that are not intercepted although others are: the name, the use that is lost and
- * the reason of each. Returns NULL after the last one.
+ * If some functions of Ruby's own library are intercepted and others are not, returns the name of one of these others,
+ * and sets what is lost without it, and the reason. Returns NULL after the last one.
  */
 const char *heddle_offload_missing(size_t index, const char **use, const char **why);
 /*

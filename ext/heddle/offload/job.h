@@ -47,8 +47,8 @@ struct heddle_job {
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
     /*
-     * Its CPU time, ns. If it never blocked (heddle_thread_computed) this is `wall`, during which others may have had
-     * the core, too. < 0: unknown, because the job was brief or the machine busy
+     * How long the function computed, ns. If it never blocked (heddle_thread_computed) this is `wall`, even if other
+     * threads had the core for part of that time. < 0: unknown, because the job was brief or the machine busy
      */
     int64_t cpu;
 

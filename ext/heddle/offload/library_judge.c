@@ -150,7 +150,7 @@ static bool judge_relocations(judging *self, const heddle_object *object, const 
 
 /* -- the code of a library ----------------------------------------------------------------------------------------- */
 
-/* Finds instructions that make a system call or read the thread pointer, which need no import. */
+/* Finds instructions that make a system call or read the thread pointer: these need no import. */
 static const char *instruction_in(const unsigned char *code, size_t size)
 {
 #if defined(__x86_64__)
@@ -188,7 +188,7 @@ static bool judge_code(judging *self, const heddle_object *object)
         if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
             continue;
         if (!(part->p_flags & PF_R) || (part->p_flags & PF_W))
-            return refuse(self, "%s has code that can't be read, or can be changed", heddle_library_file(object->path));
+            return refuse(self, "%s has unreadable or writable code", heddle_library_file(object->path));
         const char *found = instruction_in((const unsigned char *)(object->base + part->p_vaddr), part->p_filesz);
         if (found)
             return refuse(self, "%s has %s in its code", heddle_library_file(object->path), found);
@@ -235,15 +235,15 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     heddle_judgement verdict = {0};
     judging *self = calloc(1, sizeof(*self));
     if (!self) {
-        snprintf(verdict.reason, sizeof(verdict.reason), "no memory to judge it");
+        snprintf(verdict.reason, sizeof(verdict.reason), "out of memory");
         return verdict;
     }
     self->ruby = ruby;
     self->verdict = &verdict;
     if (!find_object(address, NULL, &self->objects[0]))
-        refuse(self, "the function is in no library");
+        refuse(self, "the function does not belong to a library");
     else if (is_system(&self->objects[0], ruby))
-        refuse(self, "libc and Ruby are judged by the function");
+        refuse(self, "libc and Ruby are judged for each function");
     else {
         self->count = 1;
         verdict.safe = collect_needed(self) && judge_library(self);
@@ -266,7 +266,7 @@ bool heddle_library_needs_only(const void *address, const void *ruby, const char
         for (size_t k = 0; k < count && !known; k++)
             known = strncmp(heddle_library_file(name), names[k], strlen(names[k])) == 0;
         if (!known) {
-            snprintf(reason, HEDDLE_JUDGEMENT_REASON, "needs %s, with which it was not tried", name);
+            snprintf(reason, HEDDLE_JUDGEMENT_REASON, "needs %s, with which it was not tested", name);
             return false;
         }
     }

@@ -5,9 +5,9 @@
  * thread that has called another one? Thread-local storage, locks with an owner, system calls about the calling thread
  * and callbacks into Ruby are examples of such dependences.
  *
- * The judge knows what the library imports, but not how it uses the imports. It says yes only if every import of the
- * library, and of each library that it needs, is known to be independent of the thread. In doubt it says no, because a
- * wrong no costs only time.
+ * Only the imports of a library are known, not how it uses them. So a library is safe only if every import of it, and
+ * of each library that it needs, is known to be independent of the thread. In doubt it counts as unsafe: a wrong
+ * "unsafe" costs only time.
  *
  * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
  */

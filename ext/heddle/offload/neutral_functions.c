@@ -93,7 +93,7 @@ static const char *const ruby_functions[] = {
 
 static const char *const ruby_exceptions[] = {
     "rb_thread_call_with_gvl",      /* a callback: the native frames below it are on another thread */
-    "rb_thread_lock_native_thread", /* ties the thread, as its name says */
+    "rb_thread_lock_native_thread", /* ties the Ruby thread to its native thread */
 };
 
 /*

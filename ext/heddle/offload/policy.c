@@ -16,7 +16,7 @@ static heddle_function *slots[SLOTS]; /* open addressing by address; nothing is 
 static heddle_function *all[MOST];
 static size_t count;
 static heddle_function others = {.path = "", .library = "(others)", .in_place = true, .class = HEDDLE_LIBRARY_IN_PLACE,
-                                .reason = "there are too many functions to know each of them"};
+                                .reason = "too many functions were called to record each of them"};
 static name_list lists[HEDDLE_LISTS];
 static const void *ruby, *ruby_base;
 static heddle_function *unreported; /* the function whose stall is reported next */
@@ -90,7 +90,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     if (heddle_policy_lists(HEDDLE_LIST_DENIED, path))
         return HEDDLE_LIBRARY_DENIED;
     if (!address || !dladdr(address, &info)) {
-        snprintf(reason, size, "it is in no library");
+        snprintf(reason, size, "it does not belong to a library");
         return HEDDLE_LIBRARY_IN_PLACE;
     }
     if (info.dli_fbase == ruby_base)
@@ -106,14 +106,14 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     return judgement.safe ? HEDDLE_LIBRARY_JUDGED_SAFE : HEDDLE_LIBRARY_IN_PLACE;
 }
 
-/* libc has both functions about the calling thread and functions that only wait. */
+/* Some functions of libc depend on the calling thread, and others only wait. */
 static heddle_library_class class_in_libc(const heddle_function *function, char *reason, size_t size)
 {
     if (heddle_policy_lists(HEDDLE_LIST_DENIED, function->path))
         return HEDDLE_LIBRARY_DENIED;
     if (function->symbol && heddle_libc_function_waits(function->symbol))
         return HEDDLE_LIBRARY_JUDGED_SAFE;
-    snprintf(reason, size, "%s of libc may be about the calling thread, or is quick",
+    snprintf(reason, size, "%s of libc may depend on the calling thread, or is quick",
              function->symbol ? function->symbol : "this function");
     return HEDDLE_LIBRARY_IN_PLACE;
 }
@@ -134,7 +134,7 @@ static void classify_function(heddle_function *function)
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
-/* Finds the library that contains the function. Returns false without memory. */
+/* Finds the library that contains the function. Returns false if out of memory. */
 static bool locate_function(heddle_function *function)
 {
     Dl_info info = {0};

@@ -49,8 +49,9 @@ typedef struct {
 /* A function on the list of quick functions is offloaded if its average (ns) is longer than this. */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 /*
- * The same limit for Ruby's own calls, which compute only in the kernel. It is higher, because an offloaded call wakes
- * two threads, each of which may wait for a core, and a slice of Ruby code delays the loop's other fibers for longer.
+ * The same limit for Ruby's own calls, which compute only in the kernel. It is higher for two reasons: an offloaded
+ * call wakes two threads, each of which may wait for a core, and a slice of Ruby code delays the loop's other fibers
+ * longer than this anyway.
  */
 #define HEDDLE_QUICK_IN_RUBY_NS ((int64_t)200 * 1000)
 
@@ -95,7 +96,7 @@ void heddle_policy_relocate(void);
 heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size);
 const char *heddle_policy_class_name(heddle_library_class class);
 
-/* Records for the report that the function has blocked the loop in place for so long (ns). */
+/* Records, for the report, that the function has blocked the loop in place for `wall` ns. */
 void heddle_function_report_stall(heddle_function *function, int64_t wall);
 /* A function that has blocked the loop in place, and was not reported yet; or NULL. */
 const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for);

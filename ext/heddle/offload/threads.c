@@ -167,8 +167,8 @@ static heddle_job *take_job(void)
 }
 
 /*
- * Must a sleeping thread be woken? The spinning thread, if there is one, takes one job without that. The caller signals
- * after it has released the lock, because the woken thread needs the lock first.
+ * Must a sleeping thread be woken? The spinning thread, if there is one, takes one job without a wake-up. The caller
+ * signals after it has released the lock, because the woken thread needs the lock first.
  */
 static bool must_wake_thread(void)
 {

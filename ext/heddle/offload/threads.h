@@ -54,7 +54,7 @@ void heddle_threads_abandon(heddle_job *job);
 /* Waits until no other thread touches a job that has ended. */
 void heddle_threads_settle(void);
 
-/* Makes the record of the calling thread; NULL: no memory. */
+/* Makes the record of the calling thread; NULL if out of memory. */
 heddle_offload_thread *heddle_threads_attach(void);
 /*
  * Runs jobs until the thread is not needed for a while (returns true) or is interrupted (returns false). Then the

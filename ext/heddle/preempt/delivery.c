@@ -85,10 +85,7 @@ bool heddle_exception_deliver(heddle_loop *loop, VALUE exception)
         release_delivery(self);
         return false;
     }
-    /*
-     * With INTR_FAIL nothing is raised here. If an interrupt is pending, it does not even wait: that interrupt comes
-     * first.
-     */
+    /* With INTR_FAIL nothing is raised here. If an interrupt is pending, rb_nogvl does not wait: it comes first. */
     rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
     bool given = self->done || self->started;
     self->abandoned = !given;

@@ -150,7 +150,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 
 /* -- conditions of a preemption ---------------------------------------------------------------------------------- */
 
-/* Has the loop other work than the current fiber? */
+/* Does the loop have other work than the current fiber? */
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
@@ -165,10 +165,7 @@ static bool has_other_work(heddle_loop *loop)
     return loop->operations->has_events(loop->selector);
 }
 
-/*
- * Must the running code not be preempted, because it is not in a fiber of this loop, or at a point where that is not
- * safe?
- */
+/* Must the running code not be preempted? Yes outside of this loop's fibers, and where a switch would not be safe. */
 static bool is_exempt(heddle_loop *loop)
 {
     if (heddle_loop_is_closed(loop) || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
@@ -205,9 +202,9 @@ static bool makes_switch(VALUE frame)
 
 /*
  * Is a switch of fibers under way? Only methods in C and Ruby's own methods make a switch. The hook is not called where
- * Ruby sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may have
- * been left from an earlier switch. Within a switch Ruby may call a signal's handler. So if the hook was not called,
- * the frames below are examined, too, as far as a handler is likely to reach.
+ * Ruby sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may be
+ * stale. Within a switch Ruby may call a signal's handler. So if the hook was not called, the frames below are
+ * examined, too, as far as a handler is likely to reach.
  */
 static bool is_switching(heddle_loop *loop)
 {
@@ -402,7 +399,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
     }
     int result = heddle_watch_set_purposes(wants, &settings);
     if (result < 0)
-        rb_syserr_fail(-result, "starting the watch");
+        rb_syserr_fail(-result, "starting the watch thread");
     follow_gvl(wants);
     heddle_preempting = !NIL_P(slice);
     register_end();

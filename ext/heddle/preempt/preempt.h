@@ -9,8 +9,9 @@
  *   the job ends.
  * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: a switch at
  *   that point would lose an Enumerator's value or the exception of Fiber#raise. A hook at each switch, called after
- *   that point, notes the target of the switch. The job does nothing unless the target is the current fiber, or the
- *   current frame is Ruby code, and not a signal's handler that Ruby calls within a switch.
+ *   that point, notes the target of the switch. The job does nothing while a switch is under way. If the noted target
+ *   is not the current fiber, the frames must show that the current code is Ruby code, and not a signal's handler that
+ *   Ruby calls within a switch.
  * - Ruby runs the jobs that were triggered together one after another, and this one may not return for long. So that
  *   finalizers don't wait for it, it first only triggers itself again.
  * - Heddle's own Ruby code expects switches only where it waits: it is not interrupted.

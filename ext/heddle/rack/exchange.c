@@ -8,7 +8,7 @@
 static VALUE websocket_symbol, sse_symbol;
 
 /*
- * Is the answer a status, fields and content, and nothing else? An Array has no `close`, but a subclass of Array may.
+ * Is the Rack response only a status, fields and content? An Array has no `close`, but a subclass of Array may.
  */
 static bool is_plain(VALUE answer)
 {
@@ -22,9 +22,9 @@ static bool is_plain(VALUE answer)
 /*
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
- * Sends a plain answer: a Hash of headers without any of Rack's own (rack.hijack), and an Array of Strings, which is
- * not closed. Returns false, and sends nothing, for another kind of answer. The loop sends the bytes that the client
- * does not take at once. With +wait+, returns only after the last byte. Raises InvalidResponseError, and
+ * Sends a Rack response (+answer+) whose headers are a Hash without any of Rack's own (rack.hijack), and whose body is
+ * an Array of Strings. Returns false, and sends nothing, for any other response. The loop sends the bytes that the
+ * client does not take at once. With +wait+, returns only after the last byte. Raises InvalidResponseError, and
  * ClientGoneError.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)

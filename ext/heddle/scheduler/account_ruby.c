@@ -26,7 +26,7 @@ static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID m
     }
 }
 
-/* call-seq: Heddle::Account.switch(on) -> nil. Requests that begin from now on have an account, or none. */
+/* call-seq: Heddle::Account.switch(on) -> nil. Sets whether requests that begin from now on have an account. */
 static VALUE account_switch(VALUE self, VALUE on)
 {
     if (RTEST(on) == heddle_accounting)

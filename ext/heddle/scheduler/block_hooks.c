@@ -91,7 +91,7 @@ static VALUE lock_mutex(VALUE mutex)
 }
 
 /*
- * The methods around Mutex#sleep unlock the Mutex, so an exception is raised only when the fiber has it again. Heddle's
+ * Mutex#sleep and its callers unlock the Mutex, so an exception is raised only when the fiber holds it again. Heddle's
  * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber. Ruby then leaves this
  * hook without locking, so the hook itself locks the Mutex. Locking may wait in this function again.
  */
@@ -228,8 +228,8 @@ static VALUE wait_asleep_in_place(VALUE data)
 }
 
 /*
- * Sleeps without a switch of fibers, if a switch is not allowed. Returns false without sleeping if it is allowed. Also
- * for a sleep without a duration, because another fiber of this loop may have to end it.
+ * Sleeps without a switch of fibers if no switch is allowed. Otherwise returns false without sleeping. So it does for a
+ * sleep without a duration, because another fiber of this loop may have to end that sleep.
  */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {

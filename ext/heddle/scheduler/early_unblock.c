@@ -15,8 +15,8 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 }
 
 /*
- * May a wake-up end the method that called the hook kernel_sleep? In a subclass that hook may call #block. If
- * define_method made it, its frame has another name.
+ * May a wake-up end the method that called the hook kernel_sleep? A subclass's kernel_sleep may call #block. If it was
+ * made by define_method, its frame has another name.
  */
 static bool is_wakeable_sleep(void)
 {

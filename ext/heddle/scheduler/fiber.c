@@ -25,7 +25,7 @@ void heddle_fiber_setup(void)
     rb_gc_register_mark_object(fiber_class);
 }
 
-/* Gives parks another owner: a nested fiber that this fiber has left by Fiber#transfer may still wait. */
+/* Gives its parks to the implicit task: a nested fiber that this fiber has left by Fiber#transfer may still wait. */
 static void release_parks(heddle_fiber *fiber)
 {
     heddle_fiber *foreign = &fiber->loop->implicit;
@@ -374,7 +374,7 @@ void heddle_fiber_start(heddle_fiber *fiber)
     RB_GC_GUARD(keep);
 }
 
-/* Returns the park of the fiber that started this one and waits for its first wait; NULL at any later call. */
+/* Returns the park of the fiber that started this one, and that waits until this one first waits; later NULL. */
 heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber)
 {
     heddle_park *starter = fiber->parent_park;

@@ -23,7 +23,7 @@ struct heddle_fiber {
     heddle_timeout *timeouts; /* its open timeout_after blocks, innermost first */
     heddle_interrupt_mask *masks; /* its open Thread.handle_interrupt blocks, innermost first */
     heddle_park *park;        /* its innermost wait, or NULL */
-    heddle_park *parent_park;     /* the park of the fiber that started it, and that continues at its first wait */
+    heddle_park *parent_park; /* the park of the fiber that started it, which continues when this one first waits */
     /* its park in the ready queue while the fiber is about to be started, or to be continued after a foreign switch */
     heddle_park queue_park;
     unsigned unpreempted;     /* the number of open without_preemption blocks */
@@ -33,10 +33,7 @@ struct heddle_fiber {
      * fiber has no description.
      */
     size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
-    /*
-     * The request that reports name: an object, and a number in it. `describe` uses both. Child fibers inherit all
-     * three.
-     */
+    /* The request, for reports: an object, and a number in it. `describe` uses both. Child fibers inherit all three. */
     VALUE request; /* or nil */
     unsigned request_number;
     /* what the request has computed; lies in the object `request`; NULL: not known; inherited */

@@ -177,8 +177,8 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 }
 
 /*
- * Runs in the main Ractor: adds a hook and removes it, so that Ruby computes the variable again. The hook of the Ractor
- * that asked for this is not changed, because a collection may run there.
+ * Runs in the main Ractor: adds a hook and removes it, so that Ruby computes its global variable again (see
+ * heddle_fiber_stacks_join). The hook of the Ractor that asked for this stays, because a collection may run there.
  */
 static void subscribe_again(void *unused)
 {

@@ -211,15 +211,15 @@ const char *heddle_fiber_limit_message(char *buffer, size_t size)
         snprintf(buffer, size,
                  "no memory for the stack of another fiber. Each needs two memory mappings and the kernel allows this "
                  "process vm.max_map_count = %ld, which is about %ld fibers. Raise it (sysctl -w "
-                 "vm.max_map_count=1000000) or have fewer at once. Guard pages without mappings, which would lift "
+                 "vm.max_map_count=1000000) or run fewer at once. Guard pages without mappings, which would lift "
                  "this limit, are not in use: %s",
                  limit, limit / 2 - 1000, reason);
         return buffer;
     }
 #endif
     snprintf(buffer, size,
-             "no memory for the stack of another fiber. Each takes some 13 KiB of memory and 650 KiB of addresses "
-             "(RUBY_FIBER_VM_STACK_SIZE and RUBY_FIBER_MACHINE_STACK_SIZE make it less): look at the limits of memory "
-             "of this process (ulimit -v, its cgroup, vm.overcommit_memory) or have fewer at once");
+             "no memory for the stack of another fiber. Each takes some 13 KiB of memory and 650 KiB of address space "
+             "(RUBY_FIBER_VM_STACK_SIZE and RUBY_FIBER_MACHINE_STACK_SIZE lower this). Raise the memory limits of this "
+             "process (ulimit -v, its cgroup, vm.overcommit_memory) or run fewer at once");
     return buffer;
 }

@@ -13,9 +13,8 @@
 #include "system.h"
 
 /*
- * Installs it for the whole process, once. If that fails, nothing has changed, and heddle_guard_pages_status() tells
- * the reason.
- * HEDDLE_GUARD_PAGES=0 in the environment switches it off.
+ * Installs the replacement for the whole process, once. If that fails, nothing has changed, and
+ * heddle_guard_pages_status() tells the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
  */
 void heddle_guard_pages_install(void);
 

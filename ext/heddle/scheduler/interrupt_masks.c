@@ -53,7 +53,7 @@ void heddle_fiber_drop_masks(heddle_fiber *fiber)
     fiber->masks = NULL;
 }
 
-/* Marks nested fibers, which may never be resumed again: they would be collected, together with their stacks. */
+/* Marks nested fibers: one that is never resumed again would be collected, together with its stack. */
 void heddle_fiber_mark_masks(const heddle_fiber *fiber)
 {
     for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)

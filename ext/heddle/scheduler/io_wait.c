@@ -97,7 +97,7 @@ static void link_wait(heddle_io_wait *wait)
     reserve_descriptor(loop, wait->waiter.fd);
     heddle_io_wait **first = &loop->io.waits[wait->waiter.fd];
 
-    /* Another IO object got this number: the waits of the closed one must not get its events. */
+    /* Waits for a closed IO whose number this IO got must not get events of this IO. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
         if (other->io != wait->io && has_lost_file(other))
             fail_wait(other);

@@ -13,7 +13,7 @@ typedef struct heddle_fiber heddle_fiber;
 typedef struct {
     /* -- watch: whether a loop is late, and why -- */
     bool (*is_watching)(void);
-    /* Returns a heartbeat for a loop that begins to run on this thread; NULL without memory. */
+    /* Returns a heartbeat for a loop that begins to run on this thread; NULL if out of memory. */
     heddle_heartbeat *(*acquire_heartbeat)(void *loop, uintptr_t thread);
     void (*release_heartbeat)(heddle_heartbeat *heartbeat);
     void (*rouse_watch)(void);

@@ -63,7 +63,7 @@ typedef struct {
 
 /* The run of the loop: see heddle_loop_run. */
 typedef struct {
-    heddle_park *until; /* the fiber whose wait runs the loop: the run ends when this park is woken */
+    heddle_park *until; /* the park of the fiber whose wait runs the loop: the run ends when the park is woken */
     /*
      * 1 while a scheduled fiber runs the loop: the forking fiber, in a child of fork without a block, after the end of
      * its own code
@@ -176,7 +176,7 @@ struct heddle_loop {
     size_t armed;   /* armed waiters: waits that the kernel or another process can end */
     int64_t polled; /* when a selector without `pending` was last polled */
     int64_t ran_since; /* when this tick began to run fibers; 0: accounts are off */
-    /* the same time, set while the loop polls for events: these may have come at any time since; else 0 */
+    /* `ran_since` while the loop polls for events, which may have come at any time since then; otherwise 0 */
     int64_t held_since;
     heddle_loop_io io;
     heddle_loop_watch watch;

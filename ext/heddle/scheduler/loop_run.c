@@ -93,6 +93,6 @@ void heddle_loop_run(heddle_loop *loop)
 {
     heddle_loop_open(loop);
     if (heddle_loop_is_running(loop))
-        rb_raise(rb_eThreadError, "this loop runs already");
+        rb_raise(rb_eThreadError, "this loop is already running");
     heddle_loop_run_until(loop, NULL);
 }

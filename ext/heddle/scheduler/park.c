@@ -80,9 +80,9 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
 static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
- * Notes when the awaited event came. If fibers have run for long before the loop found the event, the time is
- * estimated: the event came as long after the fibers' start as the wait had begun before it, but at the latest in the
- * middle of their run.
+ * Notes when the awaited event came. If fibers ran for long before the loop found the event, that time is estimated:
+ * the event is assumed to have come when the wait had lasted twice as long as at the start of that run, but at the
+ * latest in the middle of the run.
  */
 static void note_ready(heddle_park *park)
 {
@@ -149,8 +149,8 @@ void heddle_fiber_reserve_queue_park(heddle_fiber *fiber)
 }
 
 /*
- * Fiber#raise or #transfer in another fiber may have switched to this fiber, instead of the loop. Then the other fiber
- * is queued, so that it continues.
+ * If not the loop but another fiber has switched to this one, by Fiber#raise or #transfer, that other fiber is queued,
+ * so that it continues.
  */
 void heddle_park_finish_switch(heddle_park *park)
 {

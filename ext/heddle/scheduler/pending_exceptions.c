@@ -10,7 +10,7 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 }
 
 /*
- * Finds the outermost timeout that has passed, and sets `must_raise` and `delayed` anew. The outermost one is raised
+ * Finds the outermost timeout that has passed, and recomputes `must_raise` and `delayed`. The outermost one is raised
  * first, because it unwinds all blocks within it. A passed timeout stays pending while another fiber runs its block,
  * and while a Thread.handle_interrupt block delays it.
  */

@@ -1,4 +1,4 @@
-/* The hook process_wait. It waits for one child's end by pidfd, and for others in a thread. */
+/* The hook process_wait. Waits for the end of a single child by its pidfd; all other waits are made in a thread. */
 
 #include "scheduler/ruby_hooks.h"
 #include "scheduler/wait_in_place.h"

@@ -8,7 +8,7 @@
 
 #include "system.h"
 
-/* ns. How long a request may compute before the next one begins. Ruby lets a thread run as long while others wait. */
+/* ns. How long a request may compute before the next one begins. It is also the time slice of Ruby's threads. */
 #define HEDDLE_QUANTUM INT64_C(100000000)
 /* The maximum time for which one slice counts, ns. */
 #define HEDDLE_QUANTUM_SLICE INT64_C(10000000)

@@ -20,9 +20,9 @@ typedef struct {
 } heddle_places;
 
 /*
- * Sets the prefixes of paths, an Array of [prefix, kind]. The first prefix that fits determines whose code a file is. A
- * file without a prefix belongs to the application. The kinds are 0 for the application, 1 for Ruby and Heddle, which
- * act for their caller, and 2 for a gem. Texts have the path without the prefix.
+ * Sets the prefixes of paths, an Array of [prefix, kind]. The first prefix that matches a path determines the file's
+ * kind: 0 for the application, 1 for Ruby and Heddle, which act for their caller, and 2 for a gem. A file that matches
+ * none belongs to the application. Texts have the path without the prefix.
  */
 void heddle_places_set_prefixes(VALUE prefixes);
 
@@ -33,8 +33,9 @@ void heddle_places_set_prefixes(VALUE prefixes);
 uint16_t heddle_places_find(heddle_places *self);
 
 /*
- * Sets `place` to the same line, and `frames` to frames of the stack, innermost first: the innermost frame, each frame
- * of the application, and each frame that the application has called. Returns the number of frames. Allocates objects.
+ * Sets `place` to the line that heddle_places_find returns, and `frames` to frames of the stack, innermost first: the
+ * innermost frame, each frame of the application, and each frame that the application has called. Returns the number of
+ * frames. Allocates objects.
  */
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 

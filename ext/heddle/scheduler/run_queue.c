@@ -78,8 +78,8 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
 }
 
 /*
- * Dispatches the fiber that has started an ended fiber. If it ends, too, dispatches the fiber that has started it, and
- * so on.
+ * Dispatches the fiber that waits for a fiber which it has started and which has ended. If the dispatched fiber ends,
+ * too, dispatches the fiber that has started it, and so on.
  */
 static void dispatch_unblocked(heddle_loop *loop)
 {
@@ -100,14 +100,15 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 }
 
 /*
- * One turn in this many goes to a preempted fiber, although a request within its quantum waits for a turn. So requests
- * that compute for long continue under any load.
+ * One turn in this many goes to the first preempted fiber, even if a fiber whose request is within its quantum waits.
+ * So requests that compute for long make progress under any load.
  */
 static const unsigned PREEMPTED_SHARE = 4;
 
 /*
- * Chooses the preempted fiber that runs next, and moves it to the front of the ring. Takes the first of the first
- * `count` fibers whose request is within its quantum: it should end before requests that compute for long continue.
+ * Chooses the preempted fiber that runs next, and moves it to the front of the ring. Of the first `count` fibers, the
+ * first one whose request is within its quantum is preferred: that request should end before those that compute for
+ * long continue.
  */
 static void choose_preempted(heddle_loop *loop, uint32_t count)
 {

@@ -94,7 +94,7 @@ static VALUE scheduler_run_ticks(VALUE self)
 static VALUE scheduler_claim(VALUE self)
 {
     if (heddle_loop_is_running(heddle_loop_get(self)))
-        rb_raise(rb_eThreadError, "this loop runs already: its own fibers can neither run nor close it");
+        rb_raise(rb_eThreadError, "this loop is already running: its own fibers can neither run nor close it");
     return Qnil;
 }
 
@@ -250,7 +250,7 @@ METHODS(HEDDLE_DEFINE_METHOD)
 /*
  * call-seq: statistics -> Hash
  *
- * Counters since the scheduler was made, and current numbers; asleep: nanoseconds without anything to do.
+ * Counters since the scheduler was made, and current numbers; asleep: nanoseconds in the selector with nothing to do.
  */
 static VALUE scheduler_statistics(VALUE self)
 {

@@ -11,7 +11,7 @@
 #define HEDDLE_ASSERT(condition)                                                                                      \
     do {                                                                                                              \
         if (!(condition)) {                                                                                           \
-            fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                                 \
+            fprintf(stderr, "%s:%d: assertion failed: %s\n", __FILE__, __LINE__, #condition);                         \
             abort();                                                                                                  \
         }                                                                                                             \
     } while (0)

@@ -1,6 +1,6 @@
 #pragma once
 
-/* A growing buffer. The bytes before `start` were used already. A record of zeros is an empty buffer. */
+/* A growing buffer. The bytes before `start` have been consumed. A record of zeros is an empty buffer. */
 
 #include "system.h"
 
@@ -9,7 +9,7 @@ typedef struct {
     size_t start, size, room;
 } heddle_bytes;
 
-/* Makes room for `more` bytes behind the first `size` ones. Without memory returns false and changes nothing. */
+/* Makes room for `more` bytes behind the first `size` ones. If out of memory, returns false and changes nothing. */
 static inline bool heddle_bytes_reserve(heddle_bytes *bytes, size_t more)
 {
     if (bytes->room - bytes->size >= more)

@@ -12,7 +12,7 @@
 
 /*
  * Descriptors of the program are registered one-shot: the program may close and reuse them without Heddle's knowledge,
- * so each wait arms them anew. The descriptor of a persistent waiter has no other waiter, and is registered once,
+ * so each wait arms them again. The descriptor of a persistent waiter has no other waiter, and is registered once,
  * edge-triggered.
  */
 
@@ -149,7 +149,7 @@ static void epoll_disarm(heddle_selector *selector, heddle_waiter *waiter)
         epoll_ctl(self->fd, EPOLL_CTL_DEL, waiter->fd, &event);
         entry->registered = 0;
     }
-    /* A one-shot registration stays: it fires at most once, and has no waiter then. */
+    /* A one-shot registration stays: it fires at most once, and that event finds no waiter. */
 }
 
 static bool epoll_has_events(heddle_selector *selector)

@@ -6,7 +6,7 @@
 
 typedef struct {
     heddle_waiter *waiters;
-    heddle_waiter *next_to_call; /* during delivery: the next waiter to call; unlinking that one advances it */
+    heddle_waiter *next_to_call; /* during delivery: the next waiter to call; if it is unlinked, the one after it */
     uint8_t registered;          /* used by the selector: the events that the kernel is armed with */
 } heddle_fd_entry;
 
@@ -16,7 +16,7 @@ typedef struct {
     int page_count;
 } heddle_fd_table;
 
-/* The entry of a descriptor >= 0, made if there is none. NULL without memory. */
+/* The entry of a descriptor >= 0, made if there is none. NULL if out of memory. */
 heddle_fd_entry *heddle_fd_table_at(heddle_fd_table *table, int fd);
 /* NULL when this descriptor never had an entry. */
 heddle_fd_entry *heddle_fd_table_find(const heddle_fd_table *table, int fd);
@@ -32,5 +32,5 @@ uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 
-/* The operation `probe` of a selector that each system has. */
+/* The operation `probe` of a selector that works on every system which it is compiled for. Returns 0. */
 int heddle_selector_works(char *reason, size_t size);

@@ -105,7 +105,7 @@ static void kqueue_close(heddle_selector *selector)
 
 static void kqueue_abandon(heddle_selector *selector)
 {
-    /* A child does not inherit the queue: its number may belong to another file already. */
+    /* A child does not inherit the queue: the descriptor's number may belong to another file already. */
 #ifdef LIBKQUEUE
     close(((kqueue_selector *)selector)->fd);
 #endif
@@ -209,7 +209,7 @@ static void kqueue_disarm(heddle_selector *selector, heddle_waiter *waiter)
     heddle_fd_entry_unlink(heddle_fd_table_find(&self->table, waiter->fd), waiter);
     if (waiter->mode == HEDDLE_PERSISTENT)
         forget_filters(self, waiter->fd);
-    /* A one-shot filter stays: it fires at most once, and has no waiter then. */
+    /* A one-shot filter stays: it fires at most once, and that event finds no waiter. */
 }
 
 /* -- events ------------------------------------------------------------------------------------------------------ */

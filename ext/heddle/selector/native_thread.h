@@ -25,7 +25,7 @@ static inline void heddle_condition_init(pthread_cond_t *condition)
     pthread_condattr_destroy(&attributes);
 }
 
-/* Starts a thread that gets no signals, because these are for Ruby's threads. Returns 0 or an error number. */
+/* Starts a thread that blocks all signals, because Ruby's threads handle them. Returns 0 or an error number. */
 static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(void *))
 {
     sigset_t all, before;
@@ -36,7 +36,7 @@ static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(voi
     return result;
 }
 
-/* The state of a thread of this process (proc_pid_stat(5)), as the kernel numbers them; 0: not known here. */
+/* The state (a letter, proc_pid_stat(5)) of the thread with this kernel id, in this process; 0 if it is unknown. */
 static inline char heddle_native_thread_state(int number)
 {
     char path[64], text[256];

@@ -18,7 +18,7 @@ static VALUE selector_built(VALUE self)
 }
 
 /*
- * call-seq: unavailable_reason(name) -> String or nil
+ * call-seq: kernel_unavailable_reason(name) -> String or nil
  *
  * Why this machine can't use the selector, according to the kernel; nil when it can.
  */

@@ -24,7 +24,7 @@ typedef struct {
     bool poll;           /* readiness, not a completion */
 } operation_slot;
 
-/* A bit of user_data, above the generation's 31 bits: it is the completion of a cancellation. */
+/* A bit of user_data, above the generation's 31 bits: marks the completion of a cancellation. */
 static const uint64_t CANCELLATION = 1ull << 63;
 
 typedef struct {
@@ -368,7 +368,7 @@ static void uring_abandon(heddle_selector *selector)
     release_memory(self);
 }
 
-/* The process that may have rings, as it is known so far. Asking the kernel again would need a ring. */
+/* The id of this process once a probe has succeeded in it. Each probe would make a ring. */
 static _Atomic pid_t allowed_process;
 
 static int uring_probe(char *reason, size_t size)

@@ -25,7 +25,7 @@ static int explain_error(int error, char *reason, size_t size)
                       : error == EPERM || error == EACCES
                           ? "io_uring is forbidden here (kernel.io_uring_disabled or a seccomp filter)"
                       : error == EINVAL ? "this kernel is older than 6.1"
-                      : error == ENOMEM ? "no memory may be locked (ulimit -l)"
+                      : error == ENOMEM ? "the limit of locked memory is too low (ulimit -l)"
                                         : strerror(error);
     snprintf(reason, size, "%s", why);
     return -error;

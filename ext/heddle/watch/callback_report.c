@@ -58,8 +58,8 @@ static bool visit_frame(const heddle_stack_frame *frame, void *data)
 }
 
 /*
- * Has a function of an extension called back the Ruby code that is about to switch? A function that waits in Ruby's own
- * C functions does not count, because no Ruby code runs above it.
+ * Has a C function of an extension called the Ruby code that is about to switch? A function that waits in Ruby's own C
+ * functions does not count, because no Ruby code runs above it.
  */
 static bool find_callback(callback *found)
 {

@@ -72,9 +72,9 @@ static VALUE add_frames_of_fiber(VALUE data)
 }
 
 /*
- * Writes the place in the program; returns false if it is unknown. `apart`: the calling fiber may be a helper of the
- * loop's current fiber, for example to start a thread; then the place of the current fiber is written. That allocates
- * objects, and so takes longer.
+ * Writes the place in the program; returns false if it is unknown. `apart`: if the calling fiber has no frames of the
+ * program, because it only helps the loop's current fiber (to start a thread, for example), writes the place of that
+ * current fiber. That allocates objects, and so takes longer.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {
@@ -251,8 +251,8 @@ static VALUE stalls_take(VALUE self)
 /*
  * call-seq: Heddle::Native.leave_unreported(scheduler) -> nil
  *
- * From now on no stall of this scheduler's loop is noted: it serves no requests of the application. It is late while
- * the application's loop holds the GVL, but then the stall of that loop is noted.
+ * Notes no stalls of this scheduler's loop from now on, because it serves no requests of the application. While the
+ * application's loop holds the GVL, this loop is late, too; then the stall of the application's loop is noted.
  */
 static VALUE loop_exclude_from_reports(VALUE self, VALUE scheduler)
 {

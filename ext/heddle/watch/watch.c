@@ -171,8 +171,8 @@ static bool is_stuck(int64_t age)
 }
 
 /*
- * Returns the heartbeat's age without the lost time (lost_time.h). While the thread waits for a core, which takes at
- * least CALM, the age does not change: the time it has waited is known only when it runs again.
+ * Returns the heartbeat's age without the lost time (lost_time.h). If the thread has waited for a core for at least
+ * CALM, the age does not change: the length of that wait is known only when the thread runs again.
  */
 static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t late, bool *awaits_core)
 {
@@ -181,10 +181,7 @@ static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t lat
     return (*awaits_core ? heartbeat->sampled_at : now) - heartbeat->since - lost;
 }
 
-/*
- * When to sample a heartbeat next. Until the heartbeat is old enough for the first measure, a sample would only cost
- * time.
- */
+/* When to sample a heartbeat next. Samples before any purpose of the watch can act on its age would be wasted. */
 static int64_t choose_interval(int64_t age)
 {
     int64_t first = (watch.wants & HEDDLE_WATCH_STALLS) ? watch.settings.threshold / 2 : INT64_MAX;
@@ -337,9 +334,7 @@ unsigned heddle_watch_rescues(void)
     return count;
 }
 
-/*
- * -- the watch thread -------------------------------------------------------------------------------------------------
- */
+/* -- the watch thread ---------------------------------------------------------------------------------------------- */
 
 static bool has_changes(int64_t now)
 {
@@ -374,7 +369,7 @@ void heddle_watch_rouse(void)
     pthread_cond_signal(&watch.roused); /* signalled only now, because the thread that wakes up takes the mutex */
 }
 
-/* Returns by how much it woke up too late. */
+/* Returns by how much the thread woke up too late. */
 static int64_t sleep_for(int64_t pause)
 {
     struct timespec time = {.tv_nsec = pause};

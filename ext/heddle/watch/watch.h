@@ -20,7 +20,7 @@ typedef struct {
     int64_t threshold; /* how long a heartbeat may last before it counts as a stall, ns */
     int64_t handoff;   /* how long a heartbeat may last before rescues run, ns */
     bool (*collects)(void); /* is Ruby collecting garbage? From any thread, without the GVL */
-    void (*ask)(void); /* makes the thread that runs Ruby call back; called on any thread, without the GVL */
+    void (*ask)(void); /* makes the thread that holds the GVL examine itself; from any thread, without the GVL */
 } heddle_watch_settings;
 
 /*
@@ -37,7 +37,7 @@ int heddle_watch_purposes(void);
 int heddle_watch_pause(bool paused);
 bool heddle_watch_paused(void);
 
-/* Returns a record for a loop that begins to run on this thread (a VALUE); NULL without memory. */
+/* Returns a record for a loop that begins to run on this thread (a VALUE); NULL if out of memory. */
 heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread);
 void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 
