@@ -2,14 +2,14 @@
 #include "net/sockets.h"
 #include "net/work_sharing.h"
 
-/* Has the address as many of the begun items as it may have? The last quarter of them, at least one, is for others. */
+/* Are as many items of the address begun as may be? A quarter of the limit, at least one item, is left for others. */
 static bool has_its_share(const heddle_sockets *sockets, const heddle_address_share *share)
 {
     size_t limit = sockets->admission.limit;
     return limit && share && share->begun >= (limit > 1 ? limit - (limit + 3) / 4 : 1);
 }
 
-/* Must the item wait now? While there is room, only requests must: they wait for the gate. */
+/* Must the item wait now? While there is room, only requests must wait, for the gate. */
 static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
 {
     return !heddle_admission_has_room(sockets) || has_its_share(sockets, heddle_address_share_of(work->connection)) ||
@@ -87,8 +87,8 @@ static void hold_first(heddle_sockets *sockets, heddle_ready_list *list)
 }
 
 /*
- * Puts held items of this address, or with NULL of all, back into their lists. They get new rounds: others had their
- * turns meanwhile, and with the rounds of their arrival all of them would come before the next item of another address.
+ * Puts held items of this address (NULL: of all addresses) back into their lists. They get new rounds, because other
+ * addresses had their turns meanwhile: with the old rounds, all of them would come before the next item of those.
  */
 static void release_held(heddle_sockets *sockets, const heddle_address_share *share)
 {

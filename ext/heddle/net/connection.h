@@ -95,9 +95,9 @@ static inline int heddle_connection_input_piece(const heddle_connection *connect
 
 /* Makes room in front of the unused input, which the caller fills; raises NoMemoryError. */
 char *heddle_connection_push_back(heddle_connection *connection, size_t size);
-/* Makes room for `size` bytes behind the unused input, whose address may change; NULL without memory. */
+/* Makes room for `size` bytes behind the unused input, whose address may change; NULL if out of memory. */
 char *heddle_connection_make_room(heddle_connection *connection, size_t size);
-/* Adds bytes to the unused input; false without memory. */
+/* Adds bytes to the unused input; false if out of memory. */
 static inline bool heddle_connection_keep_input(heddle_connection *connection, const char *bytes, size_t size)
 {
     char *room = size ? heddle_connection_make_room(connection, size) : NULL;

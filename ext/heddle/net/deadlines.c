@@ -23,12 +23,12 @@ void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
 {
     int64_t deadline = heddle_add_duration(at - at % HEDDLE_DUE_INTERVAL, HEDDLE_DUE_INTERVAL);
     due->at = at;
-    /* A later deadline is set when the earlier one expires: at each request the connection's becomes later. */
+    /* A later deadline is set when the earlier one expires: a connection's deadline becomes later at each request. */
     if (at < 0 || (due->timer.slot && due->timer.deadline <= deadline))
         return;
     heddle_due_remove(sockets, due);
     due->timer.deadline = deadline;
-    (void)heddle_timer_heap_push(&sockets->deadlines, &due->timer); /* without memory there is no limit: as above */
+    (void)heddle_timer_heap_push(&sockets->deadlines, &due->timer); /* without memory there is no limit, as above */
     set_timer(sockets);
 }
 

@@ -244,8 +244,8 @@ static void harvest_for_loop(heddle_sockets *sockets, int left)
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
         /*
-         * The loop sets a record's owner to GONE before it frees the slot. In between, the record must not be put into
-         * the list: it would be freed while it is listed.
+         * The loop sets a record's owner to RELEASED before it frees the slot. In between, the record must not be put
+         * into the list: it would be freed while it is listed.
          */
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_RELEASED)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
@@ -270,7 +270,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
-/* Does nothing during a garbage collection: it ends by itself, so the master need not start another process. */
+/* Does nothing during a garbage collection: that ends by itself, so the master need not start another process. */
 static void alarm_master(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;

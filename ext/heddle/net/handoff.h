@@ -13,8 +13,8 @@
  * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a waiting connection AT_REST;
  * from then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
  * under the lock, and before it releases the lock it sets the owner to AT_REST again or, when the connection was sent,
- * to GONE. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the lock.
- * Events of connections that stay are noted for the loop, which handles them in its next tick.
+ * to RELEASED. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the
+ * lock. Events of connections that stay are noted for the loop, which handles them in its next tick.
  */
 
 #include "net/connection.h"
@@ -57,7 +57,7 @@ void heddle_handoff_process_noted(heddle_sockets *sockets);
 /* Call this before the record is freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 
-/* The slow paths of heddle_connection_release and heddle_connection_acquire. They take the lock. They take the lock. */
+/* The slow paths of heddle_connection_release and heddle_connection_acquire. They take the lock. */
 void heddle_handoff_release(heddle_connection *connection);
 bool heddle_handoff_acquire(heddle_connection *connection);
 
@@ -72,8 +72,8 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
  * Sends a copy of the connection's descriptor, and its unused input, to the process that reads `socket` with
  * heddle_handoff_receive. Called on the thread that owns the connection. Returns 0, -EOPNOTSUPP if it can't be sent as
  * a whole (TLS, a chunked body that has begun, more than 64 KiB), -EAGAIN if the socket is full, or another -errno.
- * `shared_at` is 0, except for a worker that runs and itself receives connections. Such a worker passes the current
- * time. For the next 20 ms it leaves this connection to the others.
+ * `shared_at` is 0, except for a worker that runs and receives connections from the same socket. Such a worker passes
+ * the current time, and leaves this connection to the others for the next 20 ms.
  */
 int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at);
 /*

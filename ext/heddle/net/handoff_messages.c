@@ -185,8 +185,8 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /*
- * Has this worker itself just shared the next connection? Always false while it drains: then it takes such connections
- * back.
+ * Has this worker just shared the next connection itself? Always false while the worker drains: then it takes such
+ * connections back.
  */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {

@@ -60,7 +60,7 @@ static void handshake_due(heddle_connection *connection)
 
 /* -- the header of a proxy --------------------------------------------------------------------------------------- */
 
-/* From here on the connection counts for the client's address; it was accepted from the proxy's. */
+/* From here on the connection counts for the client's address, and no longer for the proxy's. */
 static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {
     heddle_connection_drop_input(connection);
@@ -146,7 +146,7 @@ static first_input peek_input(const heddle_connection *connection)
     if (is_plaintext && is_plaintext(byte))
         return PLAINTEXT;
 #ifdef POLLRDHUP
-    /* A client that has left behind its first message can't complete a handshake, which would cost a signature. */
+    /* A client that has left after its first message can't complete a handshake: answering would waste a signature. */
     struct pollfd end = {.fd = connection->transport.fd, .events = POLLRDHUP};
     if (poll(&end, 1, 0) > 0)
         return END_OF_INPUT;

@@ -5,13 +5,13 @@
  * one for hang-ups. A connection waits in a queue for the next ticks when that time is used up, or when it has used up
  * its own share. There are three queues, so that no kind of work waits for another:
  *
- * - reading by a protocol whose input can be expensive, such as HTTP/2, of many short records of TLS, or of a WebSocket
- *   that has read its share;
- * - sending what is left of complete responses after a first part, which the request's own turn sends, and much output
- *   of running requests: the kernel takes some megabytes of each at once, so the tick of sixty clients that read large
- *   responses took a quarter of a second;
- * - hang-ups, because closing a connection costs as much as a few requests: ten thousand clients that leave together do
- *   not block those that stay. A client that ends only its own side with its request waits among them.
+ * - Reading: protocols whose input can be expensive, such as HTTP/2; many short records of TLS; WebSockets that have
+ *   read their share.
+ * - Sending: the rest of complete responses, whose first part is sent in the request's own turn; large output of
+ *   running requests. The kernel takes some megabytes of each at once. Without turns, a tick with sixty clients that
+ *   read large responses took a quarter of a second.
+ * - Hang-ups: closing a connection costs as much as a few requests. So ten thousand clients that leave together do not
+ *   block those that stay. A client that ends only its own side of the connection after its request waits here, too.
  */
 
 #include "net/fate.h"

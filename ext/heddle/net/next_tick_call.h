@@ -24,7 +24,7 @@ static inline void heddle_next_tick_call_open(heddle_loop_message *message)
         free(call);
 }
 
-/* Returns NULL without memory. */
+/* Returns NULL if out of memory. */
 static inline heddle_next_tick_call *heddle_next_tick_call_new(void (*fn)(void *owner), void *owner)
 {
     heddle_next_tick_call *call = malloc(sizeof(*call));

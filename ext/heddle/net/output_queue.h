@@ -30,7 +30,7 @@ enum {
     HEDDLE_OUTPUT_PART = 262144, /* bytes that are sent before other connections get their turn (io_turns.h) */
 };
 
-/* Copies the bytes. Without memory returns false and adds nothing. */
+/* Copies the bytes. If out of memory, returns false and adds nothing. */
 bool heddle_output_add_bytes(heddle_output *output, const char *bytes, size_t size);
 /* Adds the string from `start` on. A short one is copied. A long one is kept, so it must be frozen. */
 bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start);

@@ -8,11 +8,11 @@
  *   LOOP      AT_REST   loop    it waits for input or a runner, and no call uses it
  *   AT_REST   LOOP      loop    an event, a deadline or a runner
  *   AT_REST   HANDOFF   watch   the loop is blocked; under the lock of net/handoff.h
- * LOOP      HANDOFF   loop    a drain, or a reserve that stops serving
+ *   LOOP      HANDOFF   loop    a drain, or a reserve that stops serving
  *   HANDOFF   AT_REST   watch   the other processes take no more
  *   HANDOFF   LOOP      loop    the same
- *   HANDOFF   GONE      both    another process has the connection
- *   any       GONE      loop    it closes the record
+ *   HANDOFF   RELEASED  both    another process has the connection
+ *   any       RELEASED  loop    it closes the record
  *
  * A connection with running work items is never AT_REST.
  */

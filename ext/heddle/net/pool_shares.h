@@ -10,8 +10,8 @@
 #include "net/scoreboard.h"
 
 /*
- * ns. A waiting worker reports again within this time. A worker that does not is stuck or stopped: the others no longer
- * let it go first.
+ * ns. A waiting worker reports again within this time. Otherwise it is stuck or stopped, and the others no longer let
+ * it go first.
  */
 #define HEDDLE_POOL_PATIENCE INT64_C(300000000)
 

@@ -103,7 +103,7 @@ static VALUE scoreboard_alarm_descriptor(VALUE self)
 }
 
 /*
- * call-seq: take(generation, index) -> Integer or nil
+ * call-seq: claim(generation, index) -> Integer or nil
  *
  * Assigns a free slot to the worker with this number, and returns the slot's number; nil: none is free. Called by the
  * master.
@@ -178,7 +178,7 @@ static VALUE scoreboard_read(VALUE self, VALUE number)
 }
 
 /*
- * call-seq: note(slot, lag, waiting, limit) -> nil
+ * call-seq: write_load(slot, lag, waiting, limit) -> nil
  *
  * Sets the values that change slowly: the loop's lag in seconds, how many requests wait, and how many may run at once
  * (nil: any number). Called by the slot's worker.

@@ -117,7 +117,7 @@ static int add_name(VALUE name, VALUE context, VALUE self)
 /*
  * call-seq: ServerNames.new(contexts) -> names
  *
- * +contexts+ is a Hash of each name's context, which is set up.
+ * +contexts+: a Hash {name => context}, with contexts that are set up.
  */
 static VALUE names_initialize(VALUE self, VALUE contexts)
 {

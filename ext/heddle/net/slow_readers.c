@@ -140,7 +140,7 @@ size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget,
     uint64_t waiting = 0, slow[MOST_CUTS];
     size_t cuts = 0;
     if (++sockets->look == 0)
-        sockets->look = 1; /* 0: a connection was never watched */
+        sockets->look = 1; /* 0 means that a connection was never watched */
     for (heddle_connection *connection = NULL; (connection = find_next(sockets, connection));) {
         size_t bytes = count_waiting(connection);
         if (bytes && watch_connection(connection, now, rate, span) && cuts < MOST_CUTS)

@@ -53,7 +53,7 @@ struct heddle_sockets {
     heddle_ready_list ready, probes, callbacks; /* items that wait at the gate, health checks, and all other items */
     /*
      * Items of addresses that have their share of the limit (admission.h), in rounds. They were first in their lists,
-     * and go back when one of their address has ended.
+     * and go back when an item of their address has ended.
      */
     heddle_ready_list held;
     bool callback_next; /* if both `ready` and `callbacks` have an item, `callbacks` comes next */
@@ -218,7 +218,7 @@ static inline int64_t heddle_add_duration(int64_t time, int64_t duration)
 
 /* -- admission.c -------------------------------------------------------------------------------------------------- */
 
-/* Do fewer items run than the limit allows? Neither health checks count nor what an address has beyond its share. */
+/* Do fewer items run than the limit allows? Health checks don't count, nor items of an address beyond its share. */
 static inline bool heddle_admission_has_room(const heddle_sockets *sockets)
 {
     const heddle_runners *runners = &sockets->runners;
@@ -301,10 +301,7 @@ void heddle_balance_try_resume(heddle_sockets *sockets);
 /* Does a request with this item's label block a worker now? Then this item would probably block its worker, too. */
 bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work);
 
-/*
- * -- handoff_messages.c
- * --------------------------------------------------------------------------------------------------
- */
+/* -- handoff_messages.c -------------------------------------------------------------------------------------------- */
 
 /*
  * Hands the idle connections off to the process that reads the socket. Returns 0 after all of them, -EAGAIN if the
@@ -322,9 +319,9 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket);
 void heddle_deadlines_start(heddle_sockets *sockets);
 /* Sets a deadline; < 0: none. The protocol's handle_deadline is called up to 64 ms after it. */
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
-/* Sets a deadline `limit` ns from now. */
+/* Sets a deadline `duration` ns from now. */
 void heddle_connection_set_time_limit(heddle_connection *connection, int64_t duration);
-/* When the current time limit was set, which lasts this long; INT64_MAX: there is no time limit. */
+/* When the current time limit was set, if that has this duration; INT64_MAX: there is no time limit. */
 static inline int64_t heddle_connection_limited_since(const heddle_connection *connection, int64_t duration)
 {
     return duration < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - duration;

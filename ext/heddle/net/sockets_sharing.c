@@ -55,7 +55,7 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
     if (result == -EAGAIN)
         return Qnil;
     if (result == -EDQUOT)
-        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* tells the other workers */
+        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* the other workers see that on the scoreboard */
     if (result == -EDQUOT || result == -EMFILE || result == -EBUSY)
         return Qfalse;
     if (result < 0 && result != -EPROTO && result != -ENOMEM && result != -EPERM)

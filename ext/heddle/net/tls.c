@@ -87,8 +87,8 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
 static _Thread_local heddle_tls *counting;
 
 /*
- * Bytes that the library holds for an ended connection until the garbage collector frees the socket. The collector is
- * told of them. Otherwise a client that begins one handshake after another would fill the memory before the next
+ * Bytes that the library holds for an ended connection until the garbage collector frees the socket. They are counted
+ * for the collector. Otherwise a client that begins one handshake after another would fill the memory before the next
  * collection.
  */
 enum {
@@ -134,7 +134,7 @@ enum {
     INNER_TYPE = 0x101,
 };
 
-/* A record of the handshake, or after it a message of TLS itself? */
+/* Is this a record of the handshake or, once that is complete, a message of TLS itself? */
 static bool is_overhead(const heddle_tls *tls, int sent, int type)
 {
     return tls->ssl ? type != RECORD_HEADER && type != INNER_TYPE : type == RECORD_HEADER && !sent;
@@ -150,7 +150,7 @@ static void count_message(int sent, int version, int type, const void *bytes, si
     if (!is_overhead(tls, sent, type) || tls->overhead++ < OVERHEAD)
         return;
     tls->broken = true;
-    library.set_shutdown(ssl, RECEIVED_SHUTDOWN); /* makes the library read no further record */
+    library.set_shutdown(ssl, RECEIVED_SHUTDOWN); /* the library reads no further record then */
 }
 
 void heddle_tls_count(heddle_tls *tls)

@@ -54,7 +54,7 @@ typedef struct {
 /* Sets all pointers. Returns NULL, or the name of the first missing function: the entries behind it are not set. */
 const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t count);
 
-/* Makes a record for a handshake that has not begun, and adds it to the list. Returns NULL without memory. */
+/* Makes a record for a handshake that has not begun, and adds it to the list. Returns NULL if out of memory. */
 heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
 /* Removes it from the list and frees it. */
 void heddle_tls_free(heddle_tls *tls);

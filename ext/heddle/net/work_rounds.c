@@ -44,8 +44,8 @@ static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *con
 }
 
 /*
- * Is a deferred item of another address due before this item, by the turns of addresses (ready_list.c)? Otherwise an
- * address with many connections would have as many turns until the next item of an address with few.
+ * Is a deferred item of another address due before this item, by the turns of addresses (ready_list.c)? If that item
+ * stayed deferred, an address with many connections would have that many turns before it.
  */
 static bool is_address_passed(const heddle_rounds *rounds, const heddle_work *work)
 {

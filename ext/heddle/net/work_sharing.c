@@ -9,15 +9,15 @@ static bool is_busy(const heddle_sockets *sockets, int64_t now)
            (sockets->runners.serving_count || heddle_rounds_count_waiting(sockets));
 }
 
-/* Work is not shared with several loops in a process, because the worker's slot does not tell which of them sleeps. */
+/* No work is shared if the process has several loops, because the worker's slot does not tell which of them sleeps. */
 static bool is_enabled(const heddle_sockets *sockets)
 {
     return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_rescues() == 1;
 }
 
 /*
- * While the gate is closed, a shorter queue is enough. Otherwise clients that stay with their worker would wait for
- * different times.
+ * While the gate is closed, a shorter queue is enough. Otherwise the clients of one worker would wait longer than those
+ * of another.
  */
 static bool has_taker(const heddle_sockets *sockets)
 {

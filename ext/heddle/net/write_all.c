@@ -129,7 +129,7 @@ void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offs
     struct stat status;
     find_writable_connection(place);
     if (fstat(output.fd, &status) != 0)
-        rb_sys_fail("the file to be sent");
+        rb_sys_fail("examining the file to be sent");
     if (!S_ISREG(status.st_mode))
         rb_raise(rb_eArgError, "only regular files can be sent, use write for others");
     while (output.left > 0) {
