@@ -2,7 +2,7 @@
 #include "net/sockets.h"
 #include "net/work_sharing.h"
 
-/* Are as many items of the address begun as may be? A quarter of the limit, at least one item, is left for others. */
+/* Are as many items of the address begun as may be? A quarter of a limit above 1, rounded up, is left for others. */
 static bool has_its_share(const heddle_sockets *sockets, const heddle_address_share *share)
 {
     size_t limit = sockets->admission.limit;

@@ -42,7 +42,7 @@ typedef enum {
     /* there is no farewell, or it can't be sent at this point of the output; used by the loop alone */
     HEDDLE_WIRE_PRIVATE,
     HEDDLE_WIRE_OPEN,    /* the thread whose swap succeeds holds it */
-    HEDDLE_WIRE_WATCHED, /* the watch thread is sending, which takes a few microseconds, or has sent the farewell */
+    HEDDLE_WIRE_WATCHED, /* the watch thread is sending the farewell, which takes a few microseconds */
 } heddle_wire;
 
 struct heddle_transport {
@@ -52,7 +52,7 @@ struct heddle_transport {
     _Atomic uint8_t ready; /* HEDDLE_HAS_INPUT … */
     _Atomic uint8_t wire;  /* heddle_wire */
     bool has_farewell;
-    _Atomic bool farewell_sent;
+    _Atomic bool farewell_sent; /* or a part of it */
     heddle_tls *tls;       /* NULL without TLS */
 };
 

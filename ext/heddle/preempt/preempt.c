@@ -395,7 +395,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
         job = rb_postponed_job_preregister(0, examine_loop, NULL);
         if (job == POSTPONED_JOB_HANDLE_INVALID)
             rb_raise(rb_eRuntimeError,
-                     "preemption needs a postponed job of Ruby, but other extensions use all of them");
+                     "the watch thread needs a postponed job of Ruby, but other extensions use all of them");
     }
     int result = heddle_watch_set_purposes(wants, &settings);
     if (result < 0)
@@ -436,7 +436,7 @@ static VALUE end_exemption(VALUE data)
 /*
  * call-seq: without_preemption { ... } -> the block's value
  *
- * The calling fiber is not preempted in the block, as long as the block does not wait.
+ * The calling fiber is not preempted in the block. Other fibers run only while the block waits.
  */
 static VALUE scheduler_without_preemption(VALUE self)
 {

@@ -67,10 +67,10 @@ static void forget_fiber(heddle_fiber *fiber)
  */
 NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state))
 {
-    VALUE goes_on = Qfalse;
+    VALUE continues = Qfalse;
     if (!state && loop->run.parent_ran && !heddle_loop_is_closed(loop))
-        goes_on = heddle_call_protected(loop->scheduler, rb_intern("child_ends"), 1, &job, &state);
-    if (state || !RTEST(goes_on))
+        continues = heddle_call_protected(loop->scheduler, rb_intern("child_ends"), 1, &job, &state);
+    if (state || !RTEST(continues))
         ruby_stop(state);
     heddle_fiber *fiber = heddle_fiber_find(loop, rb_fiber_current());
     if (fiber)
@@ -128,8 +128,7 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         heddle_hooks.take_back_error(fiber); /* the fiber has ended: the exception can't be raised in it */
     /*
      * Ruby 3.4 returns the stack of a fiber that ends by a switch to the fiber which last switched to it. If that fiber
-     * was not the loop's fiber, the loop switches here once more (heddle_loop_switch_to_ending), and this fiber ends
-     * then.
+     * was not the loop's fiber, the loop switches here once more (heddle_foreign_return), and this fiber ends then.
      */
     bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
                             loop->switching.last_target != self && !fiber->parent_park;

@@ -27,7 +27,7 @@ heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop)
 /* -- libraries that are not re-entrant ----------------------------------------------------------------------------- */
 
 /*
- * $LOADED_FEATURES, to which Ruby adds the file of each extension that it has loaded. `feature_count`: the size of the
+ * $LOADED_FEATURES, to which Ruby adds the file of each extension that it has loaded. `features_seen`: the size of the
  * Array when is_any_listed_loaded last searched it; -1: it must be searched again.
  */
 static VALUE features;
