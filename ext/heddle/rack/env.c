@@ -266,7 +266,10 @@ static void add_protocols(const env *env)
         rb_hash_aset(env->hash, heddle_env_key.rack_protocol, protocols);
 }
 
-/* Sets rack.url_scheme. Only the field of a trusted proxy counts; Rack and Rails would accept it from any client. */
+/*
+ * Takes the scheme from the fields that a trusted proxy has sent. If the client is not a trusted proxy, the fields are
+ * removed, because Rack and Rails would accept them from any client.
+ */
 static void judge_scheme(env *env)
 {
     VALUE proxies = env->parts->proxies;

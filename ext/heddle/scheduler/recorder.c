@@ -238,7 +238,7 @@ VALUE heddle_recorder_number(const heddle_spender *spender)
  * call-seq: Heddle::Account.recorded -> Array or nil
  *
  * Returns copies of the rings and tables: the stretches in the order of their ends, the stacks, the names and the
- * places. The last elements are the numbers of overwritten stretches and stacks. Entries are copied as bytes, because
+ * places. The last element is the number of entries that the rings have lost. Entries are copied as bytes, because
  * making objects of them would block the loop.
  */
 static VALUE account_recorded(VALUE self)

@@ -134,7 +134,7 @@ static uint32_t to_poll(uint8_t events)
 /*
  * Since 5.19 io_uring ignores wake-ups that match only POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c). Sockets
  * report urgent data as POLLPRI and POLLRDBAND together, so both are requested. But sockets report ordinary data as
- * POLLRDBAND, too, so the event has to be checked (see `rearm_poll`).
+ * POLLRDBAND, too, so the event has to be checked (see `poll_now`).
  */
 static uint32_t to_uring(uint8_t events)
 {
@@ -229,8 +229,8 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
         request_cancel((uring_selector *)selector, waiter->slot);
 }
 
-/* Returns the result for a waiter for urgent data, or 0 if there is none yet and the poll was armed again. */
-static int rearm_poll(const heddle_waiter *waiter)
+/* Returns the result for a waiter for urgent data, or 0 if none of its events has come yet. */
+static int poll_now(const heddle_waiter *waiter)
 {
     struct pollfd now = {.fd = waiter->fd, .events = (short)to_poll(waiter->events)};
     return poll(&now, 1, 0) == 1 ? from_poll(now.revents, waiter->events) : 0;
@@ -258,7 +258,7 @@ static void deliver_completion(uring_selector *self, const struct io_uring_cqe *
     if (!waiter)
         return;
     if (poll && result >= 0 && (waiter->events & HEDDLE_PRIORITY)) {
-        result = rearm_poll(waiter);
+        result = poll_now(waiter);
         if (result == 0 && !more)
             result = uring_arm(&self->base, waiter);
         if (result == 0)

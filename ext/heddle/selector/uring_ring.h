@@ -36,7 +36,7 @@ void heddle_ring_abandon(heddle_ring *ring);
 
 /* Submits the prepared entries. Waits for `minimum` completions, at most for `timeout` ns (< 0: forever). */
 int heddle_ring_enter(heddle_ring *ring, unsigned minimum, int64_t timeout);
-/* Cancels all submitted operations, and returns when they have ended. */
+/* Cancels all submitted operations. Returns when they have ended, but after a second at the latest. */
 void heddle_ring_cancel_everything(heddle_ring *ring);
 
 static inline unsigned heddle_ring_unsubmitted(const heddle_ring *ring)
