@@ -31,7 +31,7 @@ class SecondsTest < Minitest::Test
     BAD.each do |bad|
       error = assert_raises(ArgumentError) { Heddle::Seconds.limit("timeout: read", bad) }
 
-      assert_equal "timeout: read is #{bad.inspect}, and must be seconds above 0, or nil", error.message
+      assert_equal "timeout: read is #{bad.inspect}, but must be a positive number of seconds, or nil", error.message
     end
   end
 

@@ -21,7 +21,7 @@ module Heddle
       def limit(name, seconds)
         return seconds if seconds.nil? || length?(seconds)
 
-        raise ArgumentError, "#{name} is #{seconds.inspect}, and must be seconds above 0, or nil"
+        raise ArgumentError, "#{name} is #{seconds.inspect}, but must be a positive number of seconds, or nil"
       end
 
       private

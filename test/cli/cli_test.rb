@@ -31,7 +31,7 @@ class CLITest < Minitest::Test
 
   def test_the_help_of_a_server_lists_every_flag
     require "heddle/server"
-    [%w[help serve], %w[serve --help], %w[demo -h]].each do |arguments|
+    [%w[help serve], %w[serve --help]].each do |arguments|
       all = run_cli(*arguments, "--all")
       status, output, = run_cli(*arguments)
 
@@ -44,6 +44,11 @@ class CLITest < Minitest::Test
       end
       assert_operator all[1].lines.map(&:size).max, :<=, 110
     end
+  end
+
+  def test_the_help_of_the_demo_names_its_own_defaults
+    assert_match(/--workers 0.*--slow-request 0.*heddle help serve/m, run_cli("demo", "-h")[1])
+    assert_equal run_cli("help", "demo"), run_cli("demo", "--help")
   end
 
   def test_the_help_of_an_option_tells_what_it_is_called_everywhere

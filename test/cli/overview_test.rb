@@ -82,9 +82,9 @@ class OverviewTest < Minitest::Test
                waiting: 0 }
     text = draw(worker(pools: [counted]), worker(1, pools: [shared]), columns: 200)
 
-    assert_includes text, "pools\n     0  2 of 3 in use, limit 5, 4 wait; waited 9 times, 1.5 s in total, " \
-                          "2 timeouts  things\\x1B[31m (heddle)\n"
-    assert_includes text, "\n     1  1 of 1 in use, limit 3; all workers 2 of 3, 0 wait  shared (heddle)"
+    assert_includes text, "pools\n     0  2 of 3 in use, limit 5, 4 waiting; waits: 9, 1.5 s in total; " \
+                          "timeouts: 2  things\\x1B[31m (heddle)\n"
+    assert_includes text, "\n     1  1 of 1 in use, limit 3; all workers 2 of 3, 0 waiting  shared (heddle)"
     refute_match(/^pools$/, draw(worker(pools: [])))
   end
 

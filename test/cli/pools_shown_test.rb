@@ -20,7 +20,7 @@ class PoolsShownTest < Minitest::Test
     end
   RUBY
 
-  LINE = /^ *0 +1 of 1 in use, limit 1, 1 wait; waited 1 times, \S+ \S+ in total +things \(heddle\)$/
+  LINE = /^ *0 +1 of 1 in use, limit 1, 1 waiting; waits: 1, \S+ \S+ in total +things \(heddle\)$/
 
   def setup
     super

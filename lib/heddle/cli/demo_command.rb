@@ -4,6 +4,18 @@ module Heddle
   module CLI
     # `heddle demo`: serves the demo site.
     class DemoCommand < ServingCommand
+      HELP = <<~TEXT
+        demo: serve the demo site
+
+          heddle demo [flags of serve]
+
+        Reads no configuration file. Its defaults are --workers 0, --no-access-log and --slow-request 0.
+        `heddle help serve` lists the flags.
+      TEXT
+
+      # @return [String]
+      def self.help = HELP
+
       private
 
       def command = "demo"

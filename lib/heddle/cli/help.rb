@@ -17,7 +17,8 @@ module Heddle
         def for(name = nil, *more)
           return general if name.nil? || name == "help"
           return "heddle version prints the version." if name == "version"
-          return command(name, all: more.include?(ALL)) if COMMANDS.key?(name)
+          return server(all: more.include?(ALL)) if name == "serve"
+          return CLI.const_get(COMMANDS.fetch(name).class_name).help if COMMANDS.key?(name)
 
           option(name)
         end
@@ -30,23 +31,18 @@ module Heddle
             "`heddle help serve` lists the flags."
         end
 
-        def command(name, all:)
-          command = CLI.const_get(COMMANDS.fetch(name).class_name)
-          command.respond_to?(:help) ? command.help : server(name, all)
-        end
-
-        def server(name, all)
+        def server(all:)
           require "heddle/server"
           subjects = Options::SUBJECTS.filter_map do |subject, options|
             shown = options.reject { |option| option.advanced && !all }
             "#{subject}:\n\n#{shown.map { |option| row(option) }.join("\n")}" if shown.any?
           end
           <<~TEXT.chomp
-            #{COMMANDS.fetch(name).text.sub(/\A./, &:upcase)}
+            #{COMMANDS.fetch("serve").text.sub(/\A./, &:upcase)}
 
             #{subjects.join("\n\n")}
 
-            #{"`heddle help #{name} --all` also lists limits and rarely needed options.\n" unless all}Each flag is also an environment variable (HEDDLE_STOP_TIMEOUT) and a line in config/heddle.rb
+            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}Each flag is also an environment variable (HEDDLE_STOP_TIMEOUT) and a line in config/heddle.rb
             (stop_timeout 20); `heddle help stop_timeout` shows both. Sizes may end in k, m or g.
           TEXT
         end
