@@ -14,8 +14,8 @@ class Alarms
 
   RUNS = 5
 
-  def initialize(clock)
-    @clock = clock
+  def initialize(alarms)
+    @alarms = alarms
   end
 
   # @param distances [Array<Numeric>] seconds
@@ -28,10 +28,10 @@ class Alarms
 
   def run_once(distances)
     GC.start
-    alarms = Array.new(distances.size)
-    added = measure { distances.each_with_index { |seconds, i| alarms[i] = @clock.add(seconds, self, :inspect) } }
-    alarms.shuffle!
-    [added, measure { alarms.each { |alarm| @clock.remove(alarm) } }]
+    set = Array.new(distances.size)
+    added = measure { distances.each_with_index { |seconds, i| set[i] = @alarms.add(seconds, self, :inspect) } }
+    set.shuffle!
+    [added, measure { set.each { |alarm| @alarms.remove(alarm) } }]
   end
 
   def measure
@@ -42,7 +42,7 @@ class Alarms
 end
 
 Heddle.run do
-  alarms = Alarms.new(Heddle::Concurrency::Context.of(Fiber.scheduler).clock)
+  alarms = Alarms.new(Heddle::Concurrency::Context.of(Fiber.scheduler).alarms)
   numbers = ARGV.empty? ? [10_000, 100_000] : ARGV.map { |number| Integer(number) }
   numbers.each do |count|
     { "random distances" => Array.new(count) { 1_000 + (rand * 1_000) }, "one distance" => [1_000] * count }
