@@ -3,7 +3,6 @@
 #include "net/sockets.h"
 
 #include <ruby/io.h>
-#include <sys/socket.h>
 
 /* -- the local address -------------------------------------------------------------------------------------------- */
 
@@ -122,13 +121,6 @@ char *heddle_connection_push_back(heddle_connection *connection, size_t size)
     connection->input_start = 0;
     connection->input_end = connection->input_capacity = (uint32_t)(size + buffered);
     return input;
-}
-
-int heddle_connection_end_output(heddle_connection *connection)
-{
-    if (connection->transport.tls)
-        heddle_tls_send_close_notify(&connection->transport);
-    return shutdown(connection->transport.fd, SHUT_WR) == 0 ? 0 : -errno;
 }
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */

@@ -116,11 +116,16 @@ void heddle_connection_use_input(heddle_connection *connection, size_t size);
  */
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
 
-/* Ends the output; input continues. 0 or -errno. */
-int heddle_connection_end_output(heddle_connection *connection);
+/* -- linger.c ------------------------------------------------------------------------------------------------------ */
+
 /*
- * Discards input after the end of the output, and counts its bytes in `*discarded`. Returns true if the connection
- * waits for more; false if the client has ended its side or has sent `limit` bytes, or the connection is broken.
+ * Ends the output, drops the input, and sets the time limit. Returns false if the connection can't linger, or must not
+ * because `timeout` is 0.
+ */
+bool heddle_connection_begin_to_linger(heddle_connection *connection, int64_t timeout);
+/*
+ * Discards input, and counts its bytes in `*discarded`. Returns true if the connection waits for more; false if the
+ * client has ended its side or has sent `limit` bytes, or the connection is broken.
  */
 bool heddle_connection_linger(heddle_connection *connection, uint64_t *discarded, uint64_t limit);
 

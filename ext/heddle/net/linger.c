@@ -1,10 +1,24 @@
 /*
- * Lingering: a connection that was used for the last time is read for a moment. A socket that is closed with unread
- * input resets the connection, and the reset can overtake the last output (RFC 9112, 9.6). So each protocol first calls
- * heddle_connection_end_output.
+ * Lingering: a socket that is closed with unread input resets the connection, and the reset can overtake the last
+ * output (RFC 9112, 9.6). So the output ends first, and the connection is read for a moment.
  */
 
 #include "net/sockets.h"
+
+#include <sys/socket.h>
+
+bool heddle_connection_begin_to_linger(heddle_connection *connection, int64_t timeout)
+{
+    if (timeout == 0)
+        return false;
+    if (connection->transport.tls)
+        heddle_tls_send_close_notify(&connection->transport);
+    if (shutdown(connection->transport.fd, SHUT_WR) < 0)
+        return false;
+    heddle_connection_drop_input(connection);
+    heddle_connection_set_time_limit(connection, timeout);
+    return true;
+}
 
 bool heddle_connection_linger(heddle_connection *connection, uint64_t *discarded, uint64_t limit)
 {

@@ -126,13 +126,12 @@ static void end_output(heddle_push_session *session)
         int result = heddle_connection_flush(connection);
         if (result == -EAGAIN)
             return;
-        bool lingers = session->framing->reads_frames && session->engine->linger_timeout != 0;
-        if (result != 0 || !lingers || heddle_connection_end_output(connection) < 0) {
+        if (result != 0 || !session->framing->reads_frames ||
+            !heddle_connection_begin_to_linger(connection, session->engine->linger_timeout)) {
             heddle_push_stop_carrier(session);
             return;
         }
         session->lingers = true;
-        heddle_push_set_time_limit(session, session->engine->linger_timeout);
     }
     if (!heddle_connection_linger(connection, &session->lingered, session->engine->linger_limit))
         heddle_push_stop_carrier(session);

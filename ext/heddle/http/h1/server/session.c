@@ -67,14 +67,12 @@ static void begin_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    if (engine->linger_timeout == 0 || h1->ended || heddle_connection_end_output(connection) < 0) {
+    if (h1->ended || !heddle_connection_begin_to_linger(connection, engine->linger_timeout)) {
         heddle_h1_close(connection);
         return;
     }
     heddle_h1_enter(h1, HEDDLE_H1_LINGER);
     h1->taken = 0;
-    heddle_connection_drop_input(connection);
-    heddle_connection_set_time_limit(connection, engine->linger_timeout);
     heddle_h1_linger(connection);
 }
 

@@ -42,13 +42,11 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_transport_lock_wire(&connection->transport); /* never unlocked: nothing is sent after it */
-    if (server->ended || engine->linger_timeout == 0 || heddle_connection_end_output(connection) < 0) {
+    if (server->ended || !heddle_connection_begin_to_linger(connection, engine->linger_timeout)) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
     }
     server->lingers = true;
-    heddle_connection_drop_input(connection);
-    heddle_connection_set_time_limit(connection, engine->linger_timeout);
     heddle_connection_want(connection, HEDDLE_READING);
     return HEDDLE_ALIVE;
 }
