@@ -54,8 +54,7 @@ static bool send_text(heddle_push_session *session, const char *text, size_t siz
            session->carrier->write(session, "\r\n", 2, 0);
 }
 
-/* Sends a comment, which the client does not see as an event. */
-static bool send_comment(heddle_push_session *session)
+bool heddle_push_send_comment(heddle_push_session *session)
 {
     return send_text(session, ":\n\n", 3);
 }
@@ -69,32 +68,9 @@ static bool send_farewell(heddle_push_session *session, unsigned code, const cha
     (void)code, (void)reason, (void)size;
     char text[HEDDLE_EVENTS_TEXT];
     if (!(session->retires ? send_text(session, text, heddle_events_farewell(text, sizeof(text)))
-                           : send_comment(session)))
+                           : heddle_push_send_comment(session)))
         return false;
     return !session->chunked || session->carrier->write(session, "0\r\n\r\n", 5, 0);
-}
-
-static int64_t find_next_comment(const heddle_push_session *session)
-{
-    return heddle_add_duration(session->keepalive_sent_at, HEDDLE_EVENTS_COMMENT);
-}
-
-/* Sends a comment, which keeps proxies from closing the stream. A client that reads nothing for too long is cut off. */
-static void keep_alive(heddle_push_session *session, int64_t now)
-{
-    int64_t timeout = session->engine->write_timeout;
-    size_t pending = heddle_push_pending(session);
-    if (heddle_push_has_output_moved(session, pending) || !pending) {
-        session->heard = now;
-    } else if (timeout >= 0 && heddle_add_duration(session->heard, timeout) <= now) {
-        heddle_push_reset_carrier(session);
-        return;
-    }
-    if (find_next_comment(session) > now)
-        return;
-    session->keepalive_sent_at = now;
-    if (!pending && !send_comment(session))
-        heddle_push_stop_carrier(session);
 }
 
 /* Resets the stream, so that the client sees that it has missed events. */
@@ -111,8 +87,8 @@ const heddle_push_framing heddle_push_events = {
     .prepare = prepare_event,
     .send = send_event,
     .send_close = send_farewell,
-    .next_check = find_next_comment,
-    .check = keep_alive,
+    .next_check = heddle_push_next_comment,
+    .check = heddle_push_check_comments,
     .end_slow = end_slow,
 };
 

@@ -8,8 +8,6 @@
 #include "http/protocols.h"
 #include "pubsub/fanout.h"
 
-#define HEDDLE_EVENTS_COMMENT INT64_C(15000000000) /* the interval of comments, ns: proxies close silent connections */
-
 enum {
     HEDDLE_EVENTS_LINES = 512, /* bytes of the lines that are added to each event */
     HEDDLE_EVENTS_TEXT = 64,   /* bytes of the server's own short texts */

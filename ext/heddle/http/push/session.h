@@ -13,7 +13,8 @@
  *   event_framing.c      the framing of event streams, and event streams without a handler
  *   time_limits.c        the next thing to do, and the end when the server stops
  *   sending.c            writes messages into the carrier's output
- *   ping_answers.c       the answers to pings
+ *   keepalive.c          pings to the client, and comments of event streams
+ *   ping_answers.c       the answers to pings of the client
  *   callbacks.c          the callbacks that are due, and the runner that calls them
  *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler sees
  *   session_methods.c    the methods of it that the handler calls
@@ -275,6 +276,22 @@ void heddle_push_end_slow(heddle_push_session *session);
 
 /* The String in UTF-8; raises ArgumentError if it is not valid text. */
 VALUE heddle_push_text_of(VALUE string);
+
+/* -- event_framing.c ----------------------------------------------------------------------------------------------- */
+
+/* Sends a comment, which the client does not see as an event. Returns false in the same cases as `send`. Held. */
+bool heddle_push_send_comment(heddle_push_session *session);
+
+/* -- keepalive.c --------------------------------------------------------------------------------------------------- */
+
+/* When a ping is to be sent, or its answer must have come; -1: never. */
+int64_t heddle_push_next_ping(const heddle_push_session *session);
+/* Sends a ping if it is due. Ends the socket if the client did not answer in time. Held. */
+void heddle_push_check_pings(heddle_push_session *session, int64_t now);
+/* The following two are operations of the framing. */
+int64_t heddle_push_next_comment(const heddle_push_session *session);
+/* Sends a comment if it is due. Resets a stream whose client has taken no output for too long. */
+void heddle_push_check_comments(heddle_push_session *session, int64_t now);
 
 /* -- ping_answers.c ------------------------------------------------------------------------------------------------ */
 

@@ -257,31 +257,16 @@ static void end_slow(heddle_push_session *session)
     heddle_push_fail_session(session, HEDDLE_WEBSOCKET_POLICY, "the client reads too slowly");
 }
 
-/* -- pings --------------------------------------------------------------------------------------------------------- */
+/* -- time limits --------------------------------------------------------------------------------------------------- */
 
-static int64_t find_next_ping(const heddle_push_session *session)
+static int64_t find_next_check(const heddle_push_session *session)
 {
-    const heddle_websockets *all = &session->engine->websockets;
-    int64_t deadline = -1, message = session->message_deadline;
-    if (session->pinged)
-        deadline = heddle_add_duration(session->keepalive_sent_at, all->timeout);
-    else if (all->ping > 0)
-        deadline = heddle_add_duration(session->heard, all->ping);
-    return message && (deadline < 0 || message < deadline) ? message : deadline;
-}
-
-static void send_ping(heddle_push_session *session, bool full)
-{
-    session->pinged = true;
-    session->keepalive_sent_at = heddle_clock_coarse();
-    session->stalls = full; /* a ping would wait behind the output, so the output is watched instead */
-    if (!full && !heddle_push_send_control(session, HEDDLE_WEBSOCKET_PING, NULL, 0))
-        heddle_push_stop_carrier(session);
+    int64_t ping = heddle_push_next_ping(session), message = session->message_deadline;
+    return message && (ping < 0 || message < ping) ? message : ping;
 }
 
 static void check_client(heddle_push_session *session, int64_t now)
 {
-    heddle_websockets *all = &session->engine->websockets;
     if (session->message_deadline && session->message_deadline <= now) {
         if (!session->paused) {
             end_unfinished(session, "the message came too slowly");
@@ -289,20 +274,7 @@ static void check_client(heddle_push_session *session, int64_t now)
         }
         session->message_deadline = heddle_body_first_deadline(session->engine, now);
     }
-    size_t pending = heddle_push_pending(session);
-    bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
-    bool moved = heddle_push_has_output_moved(session, pending) && (full || session->stalls);
-    /* a paused socket reads no input, so silence means nothing; if output has moved, the client reads */
-    if (session->paused || moved)
-        session->heard = now;
-    if (session->pinged && session->heard >= session->keepalive_sent_at)
-        session->pinged = session->stalls = false;
-    if (session->pinged && heddle_add_duration(session->keepalive_sent_at, all->timeout) <= now) {
-        all->vanished++;
-        heddle_push_reset_carrier(session);
-    } else if (!session->pinged && all->ping > 0 && heddle_add_duration(session->heard, all->ping) <= now) {
-        send_ping(session, full);
-    }
+    heddle_push_check_pings(session, now);
 }
 
 const heddle_push_framing heddle_push_frames = {
@@ -311,7 +283,7 @@ const heddle_push_framing heddle_push_frames = {
     .prepare = prepare_message,
     .send = send_message,
     .send_close = send_close,
-    .next_check = find_next_ping,
+    .next_check = find_next_check,
     .check = check_client,
     .release = release_reader,
     .end_slow = end_slow,
