@@ -122,12 +122,13 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
  * Ends the output, drops the input, and sets the time limit. Returns false if the connection can't linger, or must not
  * because `timeout` is 0.
  */
-bool heddle_connection_begin_to_linger(heddle_connection *connection, int64_t timeout);
+bool heddle_linger_begin(heddle_connection *connection, int64_t timeout);
 /*
- * Discards input, and counts its bytes in `*discarded`. Returns true if the connection waits for more; false if the
- * client has ended its side or has sent `limit` bytes, or the connection is broken.
+ * Discards input, at most `reads` times, and counts its bytes in `*discarded`. Returns -EAGAIN if the connection waits
+ * for more, and > 0 if more may have come. Otherwise the client has ended its side or has sent `limit` bytes, or the
+ * connection is broken.
  */
-bool heddle_connection_linger(heddle_connection *connection, uint64_t *discarded, uint64_t limit);
+ssize_t heddle_linger_read(heddle_connection *connection, uint64_t *discarded, uint64_t limit, unsigned reads);
 
 /*
  * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts,

@@ -5,9 +5,7 @@
 
 #include "net/sockets.h"
 
-#include <sys/socket.h>
-
-bool heddle_connection_begin_to_linger(heddle_connection *connection, int64_t timeout)
+bool heddle_linger_begin(heddle_connection *connection, int64_t timeout)
 {
     if (timeout == 0)
         return false;
@@ -20,14 +18,14 @@ bool heddle_connection_begin_to_linger(heddle_connection *connection, int64_t ti
     return true;
 }
 
-bool heddle_connection_linger(heddle_connection *connection, uint64_t *discarded, uint64_t limit)
+ssize_t heddle_linger_read(heddle_connection *connection, uint64_t *discarded, uint64_t limit, unsigned reads)
 {
     ssize_t bytes;
     do {
         bytes = heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH);
         *discarded += bytes > 0 ? (uint64_t)bytes : 0;
-    } while (bytes > 0 && *discarded < limit);
+    } while (bytes > 0 && *discarded < limit && --reads);
     if (bytes == -EAGAIN)
         heddle_connection_want(connection, HEDDLE_READING);
-    return bytes == -EAGAIN;
+    return *discarded < limit ? bytes : 0;
 }

@@ -90,8 +90,8 @@ static bool is_worth_a_poll(heddle_loop *loop)
 {
     if (loop->operations->pending)
         return loop->operations->pending(loop->selector);
-    bool ready = heddle_loop_has_queued(loop);
-    return heddle_clock_now() - loop->polled >= (ready || !loop->work_waits ? POLL_INTERVAL : BEGIN_INTERVAL);
+    bool only_begins = loop->work_waits && !heddle_loop_has_queued(loop);
+    return heddle_clock_now() - loop->polled >= (only_begins ? BEGIN_INTERVAL : POLL_INTERVAL);
 }
 
 static void poll_selector(heddle_loop *loop)

@@ -127,13 +127,13 @@ static void end_output(heddle_push_session *session)
         if (result == -EAGAIN)
             return;
         if (result != 0 || !session->framing->reads_frames ||
-            !heddle_connection_begin_to_linger(connection, session->engine->linger_timeout)) {
+            !heddle_linger_begin(connection, session->engine->linger_timeout)) {
             heddle_push_stop_carrier(session);
             return;
         }
         session->lingers = true;
     }
-    if (!heddle_connection_linger(connection, &session->lingered, session->engine->linger_limit))
+    if (heddle_linger_read(connection, &session->lingered, session->engine->linger_limit, UINT_MAX) != -EAGAIN)
         heddle_push_stop_carrier(session);
 }
 

@@ -58,7 +58,7 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 void heddle_h1_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    if (!heddle_connection_linger(connection, &heddle_h1_of(connection)->taken, engine->linger_limit))
+    if (heddle_linger_read(connection, &heddle_h1_of(connection)->taken, engine->linger_limit, UINT_MAX) != -EAGAIN)
         heddle_h1_close(connection);
 }
 
@@ -67,7 +67,7 @@ static void begin_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
-    if (h1->ended || !heddle_connection_begin_to_linger(connection, engine->linger_timeout)) {
+    if (h1->ended || !heddle_linger_begin(connection, engine->linger_timeout)) {
         heddle_h1_close(connection);
         return;
     }

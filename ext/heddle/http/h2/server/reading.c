@@ -6,22 +6,14 @@ enum {
     READS = 4, /* reads of HEDDLE_SCRATCH bytes before other connections get their turn */
 };
 
-/* As heddle_connection_linger, but in turns. */
 void heddle_h2_discard_input(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     uint64_t limit = heddle_engine_of_connection(connection)->linger_limit;
-    ssize_t bytes;
-    unsigned reads = 0;
-    do {
-        bytes = heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH);
-        server->lingered += bytes > 0 ? (uint64_t)bytes : 0;
-    } while (bytes > 0 && server->lingered < limit && ++reads < READS);
-    if (bytes == -EAGAIN)
-        heddle_connection_want(connection, HEDDLE_READING);
-    else if (bytes > 0 && server->lingered < limit)
+    ssize_t bytes = heddle_linger_read(connection, &server->lingered, limit, READS);
+    if (bytes > 0)
         heddle_turns_wait(connection, HEDDLE_TURN_READS);
-    else
+    else if (bytes != -EAGAIN)
         heddle_sockets_close_connection(connection);
 }
 

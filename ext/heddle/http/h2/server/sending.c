@@ -42,7 +42,7 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_transport_lock_wire(&connection->transport); /* never unlocked: nothing is sent after it */
-    if (server->ended || !heddle_connection_begin_to_linger(connection, engine->linger_timeout)) {
+    if (server->ended || !heddle_linger_begin(connection, engine->linger_timeout)) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
     }
