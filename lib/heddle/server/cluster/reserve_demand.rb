@@ -12,7 +12,7 @@ module Heddle
         # If a worker takes more seconds than this to serve, or to be forked, a reserve is kept ready.
         SLOW_BOOT = 0.15
         SLOW_FORK = 0.1
-        # Seconds after which a stuck worker needs a reserve; as HEDDLE_RESERVE_PATIENCE (net/reserve.h).
+        # Seconds after which a stuck worker needs a reserve; as HEDDLE_RESERVE_PATIENCE (net/reserve_worker.h).
         STUCK = 0.1
         private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK, :STUCK
 
