@@ -14,8 +14,7 @@ module Heddle
     OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze
 
     class << self
-      # @return [#call, nil] returns the module for connections of databases, which has the methods `install` and
-      #   `driver`; that layer registers it here
+      # @return [#call, nil] returns {Databases}. runtime.rb sets it, because this layer may not load that one
       attr_accessor :drivers
 
       # @return [Scheduler] the loop that the calling fiber runs in
@@ -69,7 +68,7 @@ module Heddle
         killed.call if ending
       end
 
-      # Gets the stack that {unless_killed} needs in this thread in advance, because later there may be no stack left.
+      # Takes, in advance, the stack that {unless_killed} needs in this thread: later there may be none left.
       #
       # @param scheduler [Scheduler] of this thread
       # @return [void]
@@ -103,9 +102,9 @@ module Heddle
 
       private
 
-      # A fiber for the test switch. It is kept, because a new fiber would fail when there are too many fibers. It is
-      # blocking, so that it is not preempted. It references the fiber that it last switched back to: Ruby 3.4.10 and
-      # 4.0.5 read the record of that fiber at the next switch, collected or not (Ruby's bug 22196).
+      # The fiber that {unless_killed} switches to and back. It is kept, because a new fiber would fail when there are
+      # too many fibers. It is blocking, so that it is not preempted. It keeps the fiber that it last switched back to
+      # from being collected: Ruby 3.4.10 and 4.0.5 read that fiber's record at the next switch (Ruby's bug 22196).
       #
       # @return [Fiber] of this thread
       def kill_probe

@@ -119,7 +119,8 @@ static VALUE outbound_detach(VALUE self)
 {
     heddle_outbound *connection = heddle_outbound_of(self);
     if (heddle_outbound_buffered(connection))
-        rb_raise(rb_eIOError, "%zu bytes were received and not read", heddle_outbound_buffered(connection));
+        rb_raise(rb_eIOError, "can't detach the socket: %zu received bytes are not read yet",
+                 heddle_outbound_buffered(connection));
     VALUE socket = connection->owned.io;
     if (connection->transport.tls)
         socket = connection->transport.tls->socket;

@@ -16,7 +16,10 @@ heddle_loop *heddle_offload_find_loop(void);
 /* Is the calling fiber in a block of without_offload? */
 bool heddle_offload_is_refused(void);
 
-/* May an exception be raised in the calling fiber here? Not in a signal handler, nor during a garbage collection. */
+/*
+ * May an exception be raised in the calling fiber here? Not in a signal handler, nor during a garbage collection, nor
+ * in the fiber of a running loop.
+ */
 bool heddle_offload_may_interrupt(heddle_loop *loop);
 
 /*
@@ -29,8 +32,8 @@ bool heddle_offload_postpone_errors(heddle_loop *loop);
 void heddle_offload_raise_postponed(void);
 
 /*
- * Postpones the exception of `state` (from rb_protect) to a later wait, because the caller expects its call to return.
- * A kill can't be postponed: then this function does not return.
+ * Postpones the exception of `state` (from rb_protect) to a later wait, because the native code that made the call
+ * expects it to return. A kill can't be postponed: then this function does not return.
  */
 void heddle_offload_postpone_cancellation(heddle_loop *loop, int state);
 

@@ -21,7 +21,8 @@ heddle_history *heddle_process_history(void)
     if (!there)
         rb_raise(rb_path2class("Heddle::PubSub::UnreachableError"),
                  "this process has no topics: it does not belong to a server, and Heddle::PubSub.server names no "
-                 "backend. Set it to a backend's address, or to :process for the topics of this process alone");
+                 "backend. Set Heddle::PubSub.server to a backend's address, or to :process for the topics of this "
+                 "process alone");
     return &process_history;
 }
 

@@ -3,7 +3,10 @@
 #include "scheduler/take_errinfo.h"
 #include "scheduler/fiber_stacks.h"
 
-/* Ruby frees a fiber's stack for reuse if the fiber ends by a switch to the fiber that last switched to it. */
+/*
+ * Ruby reuses the stack of an ended fiber only if the fiber ended by a switch to the fiber that last switched to it. So
+ * the loop's fiber switches once more to a fiber that ends and that another one had switched to.
+ */
 static void switch_to_ending(heddle_loop *loop)
 {
     while (loop->switching.ending) {
@@ -23,7 +26,7 @@ static bool is_current_left(const heddle_loop *loop)
         return false;
     /*
      * In a forked child the loop runs in the fiber that called fork, or in one which that fiber had resumed. The
-     * parent's loop never continues there.
+     * parent's loop never continues in the child.
      */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));
@@ -43,7 +46,7 @@ void heddle_foreign_return(heddle_loop *loop)
     while (is_current_left(loop)) {
         VALUE fiber = loop->current->fiber, value = loop->switching.returned;
         prepare_switch(loop, fiber);
-        /* Raises FiberError if the fiber has resumed another one, which can't get a value, only an exception. */
+        /* Raises FiberError if the fiber has resumed another one: it can then be given an exception, but no value. */
         loop->switching.returned = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_unlock(loop);
         switch_to_ending(loop);

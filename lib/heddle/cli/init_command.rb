@@ -96,10 +96,9 @@ module Heddle
       def refuse_incomplete(path, failures)
         return if failures.empty?
 
-        raise UsageError, "#{failures.join("\n")}\n#{path} was not written, because the settings of these lines of " \
-                          "Puma's file would be missing. If the lines need environment variables, set these " \
-                          "(RAILS_ENV=production heddle init …), change the lines, or write an incomplete file with " \
-                          "--force."
+        raise UsageError, "#{failures.join("\n")}\n#{path} was not written: it would lack the settings of the lines " \
+                          "above. Set the environment variables that they need (RAILS_ENV=production heddle init " \
+                          "…), change the lines, or write the file without them with --force."
       end
 
       def require_file(file)

@@ -33,7 +33,7 @@ module Heddle
 
         private
 
-        # Each logger has its own.
+        # Copies the tags of each tagged logger: the tasks push and pop their own.
         def copy_tags
           state = ::ActiveSupport::IsolatedExecutionState.scope.current.active_support_execution_state or return
           state.filter_map do |key, stack|

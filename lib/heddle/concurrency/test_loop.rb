@@ -53,7 +53,7 @@ module Heddle
         scope.cancel
       end
 
-      # Fibers that were started by Fiber.schedule, or by a layer above.
+      # Fibers that the scope does not wait for: those that are no tasks, and detached tasks.
       def strangers?(context)
         context.each_fiber { |_fiber, job,| return true unless job.is_a?(TaskFrame) }
         context.detached_tasks.children.any?

@@ -60,9 +60,9 @@ module Heddle
                                "(max_connections); new ones wait in the system's queue until an open one ends or has " \
                                "been idle for half a second",
         control_socket_missing: "no control socket: {reason}",
-        database_connections_exceeded: "{budget}. This is more than 80 % of the database server's limit of {limit}, " \
-                                       "and each further machine opens as many. Make the pool smaller, or see " \
-                                       "docs/databases.md for PgBouncer",
+        database_connections_exceeded: "{budget}. The largest of these is more than 80 % of the database server's " \
+                                       "limit of {limit}, and each further machine opens as many. Make the pool " \
+                                       "smaller, or see docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} raised {error} in a thread whose loop serves requests. It was dropped: all " \
                            "requests of that loop share the thread, and any of them may be running. To end one " \
@@ -95,8 +95,9 @@ module Heddle
                                     "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
                                     "Set trusted_proxies to the addresses of the proxies. To keep this default " \
                                     "without the warning, set it to \"loopback\", \"private\", \"unix\"",
-        pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. Further entries are " \
-                              "skipped silently. Give each program its own `?name=` in the URL of the option pubsub",
+        pubsub_foreign_entry: "pub/sub skips {entry}, in {backend}: Heddle did not write it. Further entries of " \
+                              "other programs are skipped without a message. Give each program its own `?name=` " \
+                              "in the URL of the option pubsub",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
         queue_rejected: "busy: {requests:request was|requests were} answered with 503 (since the start, {full} " \

@@ -24,8 +24,8 @@ module Heddle
                           "error."),
       Option.new(name: :account, unit: :list, argument: "PATHS", none: "off", default: %w[on],
                  example: 'account "/checkout", "/admin"',
-                 text: "measure how requests spend their time: on, off, or paths whose responses also report it in " \
-                       "the header Server-Timing",
+                 text: "measure how requests spend their time: off, on, or paths (like on, and their responses " \
+                       "report it in the header Server-Timing)",
                  reason: "Set a path to see in the browser why its requests are slow",
                  details: "All requests are measured, also with paths. A path includes all paths below it; / stands " \
                           "for all requests. The header reveals details of the server to clients. See " \
@@ -38,7 +38,8 @@ module Heddle
                  details: "The log says why the request was slow and where the file is. Open the file in Perfetto or " \
                           "chrome://tracing. See [Recorder](observability.md#recorder)."),
       Option.new(name: :request_id, unit: :switch, default: false, example: "request_id true",
-                 text: "assign each request an ID, and return it in the response, the log and HTTP_X_REQUEST_ID",
+                 text: "assign each request an ID, and write it to the response, the log and the env " \
+                       "(HTTP_X_REQUEST_ID)",
                  reason: "Set it when no proxy in front assigns IDs",
                  details: "Heddle keeps the X-Request-Id of a request from trusted_proxies, and replaces it in other " \
                           "requests.")

@@ -15,8 +15,8 @@ module Heddle
                           "development, and is an error elsewhere."),
       Option.new(name: :tls_key, unit: :list, argument: "FILE", none: "none", default: [],
                  default_words: "in the certificates' files", example: 'tls_key "site.key"',
-                 text: "private keys of the certificates, in the order of tls_cert: RSA, EC or Ed25519, without a " \
-                       "passphrase",
+                 text: "private keys (RSA, EC or Ed25519, without a passphrase), in the order of the certificates in " \
+                       "tls_cert",
                  reason: "Set it when the keys are in separate files")
     ].freeze
   end

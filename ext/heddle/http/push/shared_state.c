@@ -35,7 +35,7 @@ static void release_shared(heddle_engine *engine)
     heddle_deflater_free(engine->websockets.deflater);
 }
 
-/* A WebSocket begins with the response to a request. */
+/* Without `begin`: a WebSocket begins with the response to a request. */
 const heddle_http_protocol heddle_push_http_protocol = {
     .load = heddle_push_load,
     .resume = heddle_push_resume,

@@ -3,8 +3,8 @@
 require "etc"
 require "pathname"
 
-# `self` while a configuration file of Puma's runs: it records the calls. It is opened by its full name, so that
-# constants of the file are looked up at the top level, not in Heddle.
+# `self` while a configuration file of Puma's runs: it records the calls. The class is opened by its full name,
+# so that constants of the file are looked up at the top level, not in Heddle.
 class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndModuleChildren
   # A call that ran.
   Record = Data.define(:name, :line, :values)
@@ -54,7 +54,7 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
   # @return [Binding] in which the file is evaluated
   def __binding__ = instance_eval("binding", __FILE__, __LINE__)
 
-  # Puma's own, which plugins use.
+  # Puma's DSL#get, which plugins call.
   def get(_key, default = nil) = default
 
   private

@@ -8,8 +8,8 @@ module Heddle
       # A connection to Redis (6.2 or newer). All messages are in one stream, whose entries have their offsets as ids. A
       # Hash has the epoch and the count.
       #
-      # A restart may have lost messages whose offsets would then be assigned again. So the epoch is a new one when the
-      # server is another process than before, unless it writes each command to disk before it answers.
+      # When Redis restarts, messages may be lost, and their offsets would be assigned again. So Redis gets a new epoch
+      # with each process, unless it loses no message (see #durable?).
       class RedisConnection
         include MonotonicClock
 
@@ -115,7 +115,8 @@ module Heddle
         # @param wait [Numeric] seconds, at least 0.001: Redis takes 0 as forever
         # @param counted [Integer] the offset of the last message that the stream is known to have had
         # @yieldparam foreign [String] an entry that Heddle did not write, and that is skipped
-        # @return [Array<Stored>] in order; empty if no message has arrived and the stream has none up to `counted`
+        # @return [Array<Stored>] in order; empty if no message came within `wait`, and the stream has none after
+        #   `after` and up to `counted`
         def read(after, most, wait, counted)
           from = @after == after ? @from : "#{after}-0"
           deadline = now + wait
@@ -124,7 +125,7 @@ module Heddle
               message(id, fields) || (yield "the entry #{id} of #{@stream}"
                                       nil)
             end
-            # Skipped entries have no offset: without their ids the next read would find them once more.
+            # Skipped entries have no offset, so the next read starts after the last id.
             @after = found.last&.offset || after
             @from = from = entries.last.first
             return found if found.any?
@@ -157,8 +158,8 @@ module Heddle
 
         def run(script, keys, arguments) = @redis.call("EVAL", script, keys.size, *keys, *arguments)
 
-        # A value that changes when this server's data may have gone back: the server's process; a fixed value if it
-        # writes each command to disk before it answers.
+        # Redis' run_id, which changes when it restarts and may have lost its newest messages; a fixed value if it loses
+        # none.
         def identity
           return "durable" if durable?
 

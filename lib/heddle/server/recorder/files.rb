@@ -10,13 +10,14 @@ module Heddle
         COUNT = 20
         BYTES = 100 << 20
         MODE = ::File::WRONLY | ::File::CREAT | ::File::EXCL | ::File::NOFOLLOW
-        # A line of .gitignore, so that Git lists none of the files.
+        # Matches a line of .gitignore that makes Git ignore the folder tmp.
         IGNORED = %r{^(\*\*/|/)?tmp(/\**)?\s*$}
         private_constant :PREFIX, :COUNT, :BYTES, :MODE, :IGNORED
 
         # @param environment [String] of the application
         # @param root [String] where the server was started
-        # @return [String] in development its folder `tmp`, if Git ignores it and not all users may write to it
+        # @return [String] in development `tmp` below the root, if Git ignores it, this process may write to it and not
+        #   every user may; else a folder for temporary files
         def self.folder(environment, root = WorkingFolder.started)
           own, ignored = ::File.join(root, "tmp"), ::File.join(root, ".gitignore")
           return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own) &&

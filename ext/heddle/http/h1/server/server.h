@@ -18,7 +18,7 @@ typedef enum {
     HEDDLE_H1_READY,   /* the request waits for a runner, or a runner serves it */
     HEDDLE_H1_DISCARD, /* receives the rest of a body that the application did not read */
     HEDDLE_H1_SENDING, /* sends the rest of its output; heddle_h1.after_sending follows */
-    HEDDLE_H1_LINGER,  /* the last response was sent, and the client still sends */
+    HEDDLE_H1_LINGER,  /* the last response was sent, and the client may still send */
 } heddle_h1_stage;
 
 /* How the session continues when all output is sent. */
@@ -59,8 +59,8 @@ extern const heddle_exchange_operations heddle_h1_exchange_operations;
 extern const heddle_http_protocol heddle_h1_http_protocol;
 
 /*
- * Queues the response to a rejected request. Returns false without memory. `retry_after`: the value of that field, or
- * NULL.
+ * Queues the response to a rejected request. Returns false if there is no memory for it. `retry_after`: the value of
+ * that field, or NULL.
  */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
@@ -69,7 +69,7 @@ bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejecti
  * unread rest of the request's body is too large to be read.
  */
 bool heddle_h1_may_persist(const heddle_connection *connection);
-/* Called when the response is complete or queued: the runner releases the connection. */
+/* Called when the whole response is sent or queued: the runner releases the connection. */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
  * Called when a response that changes the protocol was written, with this status. The runner releases the connection,
