@@ -223,7 +223,7 @@ class ServerTLSTest < Minitest::Test
     serving_tls(text) do
       answer = exchange("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 
-      assert_match(%r{\AHTTP/1.1 400 .*this port speaks TLS.*https://}m, answer)
+      assert_match(%r{\AHTTP/1.1 400 .*this port expects TLS.*https://}m, answer)
       assert_match(/connection: close/, answer)
     end
   end
