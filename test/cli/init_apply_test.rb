@@ -232,6 +232,13 @@ class InitApplyTest < Minitest::Test
     assert_equal "web: puma --control-url auto\nother: puma -C config/other.rb\n", File.read("Procfile")
   end
 
+  def test_start_command_with_a_flag_without_its_value_stays
+    output = apply("Procfile" => "web: puma -p\n")
+
+    assert_match(/^Procfile:1 was not changed: -p has no value\.$/, output)
+    assert_equal "web: puma -p\n", File.read("Procfile")
+  end
+
   def test_translated_commands_are_flags_that_heddle_has
     flags = Heddle::CLI::InitCommand::StartCommand::FLAGS.values.compact
 

@@ -8,7 +8,7 @@ module Heddle
       # Translates a line that starts an application's server, such as `CMD ["./bin/rails", "server"]` or `web: bundle
       # exec puma`, for Heddle.
       module StartCommand
-        # Heddle has no counterpart of a word of the command.
+        # A word of the command has no counterpart, or a flag has no value.
         class UnknownWordError < OwnError; end
 
         # Flags of Puma, rackup and `rails server` that have a value, and Heddle's; nil: not needed.
@@ -68,7 +68,8 @@ module Heddle
 
             name, value = word.split("=", 2)
             value ||= rest.shift if FLAGS.key?(name)
-            raise UnknownWordError, "Heddle has no counterpart of #{word}" unless value && FLAGS.key?(name)
+            raise UnknownWordError, "Heddle has no counterpart of #{word}" unless FLAGS.key?(name)
+            raise UnknownWordError, "#{name} has no value" unless value
 
             flag(name, value)
           end
