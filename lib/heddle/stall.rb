@@ -20,11 +20,11 @@ module Heddle
     attr_reader :seconds
     # @return [String, nil] method and path of the request that was served, such as "GET /users/1"
     attr_reader :request
-    # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first; where the fiber was during the
-    #   stall, or just after it, if native code held Ruby's lock. Empty if it was not sampled.
+    # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first: where the fiber was during the
+    #   stall; if native code held Ruby's lock, just after it. Empty if it was not sampled.
     attr_reader :backtrace
-    # @return [String, nil] the file of the library whose callback has waited in place, because no other fiber may enter
-    #   the library meanwhile ({NativeLibraries})
+    # @return [String, nil] the file of the library in whose callback a wait blocked the loop, because no other fiber
+    #   may enter the library meanwhile ({NativeLibraries})
     attr_reader :library
 
     # @return [Integer] how many stalls of the same endpoint were not logged since its last log line
@@ -39,8 +39,8 @@ module Heddle
       @backtrace = place.scrub.lines(chomp: true).freeze
     end
 
-    # @return [String, nil] "path:line in label", the innermost line of the application, else of a gem; nil: it was
-    #   Heddle's own code
+    # @return [String, nil] "path:line in label", the innermost line of the application, else of a gem; nil: only Ruby's
+    #   and Heddle's own code ran, or the stall was not sampled
     def place
       frame = backtrace.find { |line| !helps?(line) && !line.start_with?(*GEMS) } ||
               backtrace.find { |line| !helps?(line) } or return
@@ -68,19 +68,19 @@ module Heddle
 
     # @return [String] what to do about it
     def advice
-      return "read the data first, and pass it on: docs/stalls.md#waits-in-native-callbacks" if library
+      return "read all data before you call the library (docs/stalls.md#waits-in-native-callbacks)" if library
 
       case cause
       when :native
-        return "Heddle.enable :offload lets the others run during such a call" unless on?(:offload)
+        return "Heddle.enable :offload lets other fibers run during such a call" unless on?(:offload)
 
-        "it could not be offloaded: docs/offload.md says which calls can't, Heddle.offload { } does it by hand"
+        "it could not be offloaded (docs/offload.md says which calls can't); Heddle.offload { } does it by hand"
       when :native_with_gvl
         "nothing in Ruby can interrupt it: split the work, or do it in a job"
       when :ruby
-        return "Heddle.enable :preempt lets the others run meanwhile" unless on?(:preempt)
+        return "Heddle.enable :preempt lets other fibers run meanwhile" unless on?(:preempt)
 
-        "it was not to be interrupted: an extension in C waited for it (docs/stalls.md#native-callbacks), or it is " \
+        "Heddle must not interrupt it: an extension in C waited for it (docs/stalls.md#native-callbacks), or it is " \
           "in without_preemption or Fiber.blocking"
       when :garbage_collection
         "it visits every living object: keep fewer, or see Ruby's RUBY_GC_* variables"
@@ -92,10 +92,13 @@ module Heddle
     private
 
     def what
-      library ? "a wait in place, in a callback of #{library}, which is not re-entrant" : CAUSES.fetch(cause)
+      return CAUSES.fetch(cause) unless library
+
+      "a wait that blocked the loop, because it was in a callback of #{library}, a library that is not re-entrant"
     end
 
-    # Beginnings of the paths of code that only acts for the application: Ruby's own, and Heddle's but for its demo.
+    # Path prefixes of Ruby's library and of Heddle (except its demo): {#place} skips such frames and shows the line of
+    # the application that called them.
     HELPERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/"].freeze
     DEMO = "#{__dir__}/cli/demo".freeze
     GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze

@@ -163,7 +163,8 @@ class ServeTest < Minitest::Test
 
     assert_equal 1, @served.stop.exitstatus
     assert_match(%r{stopping with 1 request unanswered after 0\.1 s: GET /for/ever for \d+\.\d s$}, @served.output)
-    assert_match(/killing the server: it still runs \d+(\.\d+)? s after the signal to stop$/, @served.output)
+    assert_match(/killing the server, because it has not ended within \d+(\.\d+)? s of the signal to stop$/,
+                 @served.output)
     @served = nil
   end
 
@@ -178,7 +179,7 @@ class ServeTest < Minitest::Test
 
     assert_equal 1, @served.stop.exitstatus
     assert_equal 1, @served.output.scan("stopping when running requests are answered").size
-    assert_match(/it still runs 6 s after/, @served.output)
+    assert_match(/not ended within 6 s of/, @served.output)
     @served = nil
   end
 

@@ -475,7 +475,7 @@ class AdmissionTest < Minitest::Test
 
     refute_match(/answered with 503: the server is busy/, output.string)
     assert_match(/busy: 1 request runs at once \(max_requests\), and 2 wait/, told[0])
-    assert_match(/busy: \d+ requests? w\w+ answered with 503 \(since the start, \d+ because the queue was full, and 0/,
+    assert_match(/busy: \d+ requests? w\w+ answered with 503\. Totals .+ \d+ because the queue was full, 0 because/,
                  told[1])
   end
 end

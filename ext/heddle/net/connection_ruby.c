@@ -50,7 +50,7 @@ void heddle_connection_check_thread(const heddle_connection *connection)
 static heddle_connection *check_open(heddle_connection *connection)
 {
     if (!connection)
-        rb_raise(rb_eIOError, "this connection is closed, or was released with idle!");
+        rb_raise(rb_eIOError, "this connection is closed, or `idle!` has released it");
     return connection;
 }
 

@@ -14,7 +14,7 @@
 static heddle_connection *find_open_connection(heddle_connection *const *place)
 {
     if (!*place)
-        rb_raise(rb_eIOError, "this connection is closed, or was released with idle!");
+        rb_raise(rb_eIOError, "this connection is closed, or `idle!` has released it");
     return *place;
 }
 

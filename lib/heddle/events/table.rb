@@ -28,7 +28,7 @@ module Heddle
         restart_failed: "restart failed: {reason}; keeping this master",
         solid_queue_ended: "Solid Queue (pid {pid}) has ended; stopping the server",
         solid_queue_failed: "Solid Queue failed: {error}",
-        stop_timed_out: "killing the server: it still runs {timeout:seconds} after the signal to stop",
+        stop_timed_out: "killing the server, because it has not ended within {timeout:seconds} of the signal to stop",
         task_failed: "{task} failed, and no fiber waits for it:\n{error}",
         thread_failed: "{thread} ended with {error}< ({place})>. Its abort_on_exception is ignored, because that " \
                        "setting would raise the error in a request",
@@ -100,8 +100,8 @@ module Heddle
                               "in the URL of the option pubsub",
         pubsub_waiting: "pub/sub has no answer from {backend} yet; trying again",
         query_failed: "worker {worker} can't answer the master's question {question}: {error}",
-        queue_rejected: "busy: {requests:request was|requests were} answered with 503 (since the start, {full} " \
-                        "because the queue was full, and {late} because they had waited for too long)",
+        queue_rejected: "busy: {requests:request was|requests were} answered with 503. Totals since the start: " \
+                        "{full} because the queue was full, {late} because they had waited for too long",
         refork_failed: "refork failed: {reason}; keeping the current workers",
         request_timed_out: "{method} {path} exceeded request_timeout ({timeout:seconds})<, in {place}>",
         requests_cut_off: "stopping with {requests:request} unanswered< after {timeout:seconds}>" \
@@ -119,8 +119,8 @@ module Heddle
         stop_now_requested: "stopping at once ({source})",
         temporary_folder_missing: "no folder for temporary files is writable: request bodies that don't fit into " \
                                   "memory get 503. Set TMPDIR to a writable folder",
-        thread_kill_refused: "{place} killed a thread whose loop serves requests: the server stops when running " \
-                             "requests are answered",
+        thread_kill_refused: "{place} tried to kill a thread that serves requests. Instead, the server stops when " \
+                             "running requests are answered",
         threads_not_forked: "workers run without {threads:thread} that the application started while it was loaded: " \
                             "{places}. Start these threads in worker_boot (docs/threads.md)",
         trace_not_written: "can't write {file}: {error}",

@@ -81,7 +81,7 @@ module Heddle
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
                  text: "replace each worker that uses more memory than this; with 0, replace the largest worker when " \
-                       "all processes together exceed memory_limit",
+                       "all processes together exceed the option memory_limit",
                  reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \

@@ -105,8 +105,8 @@ module Heddle
       def check_thread
         return if Thread.current.equal?(@thread)
 
-        raise ThreadError, "only the thread of its request may write to a stream: let other threads pass their data " \
-                           "to it by a Thread::Queue, or take the connection over with rack.hijack"
+        raise ThreadError, "only the thread that serves the request may write to its stream: let other threads pass " \
+                           "their data to it by a Thread::Queue, or take the connection over with rack.hijack"
       end
 
       def check_readable

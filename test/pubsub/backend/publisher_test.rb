@@ -48,7 +48,8 @@ class PubSubPublisherTest < Minitest::Test
     publisher = Backend::Publisher.new(backend)
     wrong = assert_raises(Heddle::PubSub::UnreachableError) { publisher.publish("topic", "cut") }
 
-    assert_match(/message may not have been published: its answer was lost, and the backend restarted/, wrong.message)
+    assert_match(/message may not have been published: the backend's answer was lost, and the backend has restarted/,
+                 wrong.message)
     assert_equal 1, backend.stored.size
     assert_equal "two:2", publisher.publish("topic", "next")
   end

@@ -26,7 +26,7 @@ class ClusterMalformedTest < Minitest::Test
     serve("--control", "unix:control.sock", workers: 1)
     pid = worker
     MESSAGES.each { |text| served.get("/stray?#{URI.encode_www_form_component(text)}") }
-    wait_for(/ignoring a malformed message from worker 0 \(pid #{pid}\): 7 bytes of "no json"$/)
+    wait_for(/ignoring a malformed message from worker 0 \(pid #{pid}\): 7 bytes that begin with "no json"$/)
     signal("KILL", pid)
     wait_for(/starting another now$/)
 

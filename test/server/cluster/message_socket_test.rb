@@ -85,7 +85,9 @@ class ClusterMessageSocketTest < Minitest::Test
     @one.send_message("b")
 
     assert_equal "b", take.what
-    assert_equal [[:malformed_message, { process: "the master", reason: '8 bytes of "not json"' }]], @events
+    reason = '8 bytes that begin with "not json"'
+
+    assert_equal [[:malformed_message, { process: "the master", reason: }]], @events
   end
 
   def test_a_value_of_another_class_is_refused_by_name

@@ -47,7 +47,7 @@ module Heddle
       return max unless total
 
       count(:max_total, total, 1, Registry::LARGEST_TOTAL)
-      raise ArgumentError, "max_total: needs a name:, by which the workers recognize the pool" unless name
+      raise ArgumentError, "`max_total` needs `name`, by which the workers recognize the pool" unless name
 
       [max, total].min
     end

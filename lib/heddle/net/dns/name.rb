@@ -83,7 +83,8 @@ module Heddle
           parts = bytes.scan(/((?:\\\d{3}|\\[^\d]|[^\\.])*)(\.|\z)/mn)
           parts.pop if parts.last&.first == "" # after the final dot, or at the end
           unless parts.sum { |label, dot| label.bytesize + dot.bytesize } == bytes.bytesize
-            raise MalformedError, "#{text.inspect} is not a domain name: \\ is followed by a character or three digits"
+            raise MalformedError, "#{text.inspect} is not a domain name: \\ must be followed by one character or by " \
+                                  "three digits"
           end
 
           parts.map { |label, _| unescape(label, text) }

@@ -7,8 +7,8 @@ module Heddle
       # so that no cancelled task leaves half a command on it, and never inside an application's transaction. Messages
       # that come while a batch is being sent form the next batch.
       #
-      # A batch has a number, by which the backend recognizes it: if its answer was lost, it is sent once more, and not
-      # published twice.
+      # A batch has a number, by which the backend recognizes it: if the answer to it was lost, it is sent once more,
+      # and not published twice.
       class Publisher
         include MonotonicClock
 
@@ -96,15 +96,15 @@ module Heddle
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
 
-        # A batch whose answer was lost may be stored; @unanswered is its epoch then. The backend recognizes it by its
-        # number, but only in the same epoch.
+        # If the answer to a batch was lost, it may be stored; @unanswered is its epoch then. The backend recognizes it
+        # by its number, but only in the same epoch.
         #
         # @return [Integer] the first message's offset
         # @raise [UnreachableError] when the epoch has changed since the batch was sent
         def attempt(batch)
           open
           if @unanswered && @unanswered != @epoch
-            raise UnreachableError, "its answer was lost, and the backend restarted"
+            raise UnreachableError, "the backend's answer was lost, and the backend has restarted"
           end
 
           @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })

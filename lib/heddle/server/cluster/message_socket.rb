@@ -122,7 +122,7 @@ module Heddle
           what, values = decode(text)
           unless what.is_a?(String) && values.is_a?(Hash)
             ios.each(&:close)
-            raise MalformedError, "#{text.bytesize} bytes of #{text.byteslice(0, SHOWN).inspect}"
+            raise MalformedError, "#{text.bytesize} bytes that begin with #{text.byteslice(0, SHOWN).inspect}"
           end
 
           Message.new(what:, values:, io: ios.first)

@@ -46,7 +46,7 @@ module Heddle
         end
 
         def post(env, action)
-          return text(403, "#{env["PATH_INFO"]} is accepted only over the control socket") unless @commands
+          return text(403, "#{env["PATH_INFO"]} is accepted only over the Unix control socket") unless @commands
           return text(405, "#{env["PATH_INFO"]} needs POST", "allow" => "POST") unless env["REQUEST_METHOD"] == "POST"
 
           send(action, env)
