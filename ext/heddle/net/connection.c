@@ -17,7 +17,7 @@ static bool is_any(const heddle_address *address)
 
 const heddle_address *heddle_connection_local(heddle_connection *connection)
 {
-    /* The listener's address is unspecified (0.0.0.0 or ::): asks the kernel for the connection's address. */
+    /* If the listener's address is unspecified (0.0.0.0 or ::), the kernel knows the connection's. */
     heddle_address *local = &connection->local;
     if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
         heddle_address found = heddle_address_of_socket(connection->transport.fd);

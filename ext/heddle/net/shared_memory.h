@@ -10,14 +10,15 @@
 typedef struct {
     void *start; /* NULL: not mapped */
     size_t size;
-    int fd; /* close-on-exec; -1: none, then only forked processes share the memory */
+    /* close-on-exec, unless the replacing program is given it; -1: none, then only forked processes share the memory */
+    int fd;
 } heddle_shared_memory;
 
 /* Makes zeroed memory. Returns 0 or -errno. */
 int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, size_t size);
 /*
- * Maps another process's memory and takes over the descriptor, which is closed on failure, too. Returns 0, -EPROTO if
- * the memory is smaller than `least`, or another -errno.
+ * Maps another process's memory. `memory` owns the descriptor from then on; on failure it is closed. Returns 0, -EPROTO
+ * if the memory is smaller than `least`, or another -errno.
  */
 int heddle_shared_memory_open(heddle_shared_memory *memory, int fd, size_t least);
 /* Idempotent. */

@@ -20,7 +20,8 @@
 enum { SOFT_LIMIT = 64 };
 
 /*
- * Threads above the limit, only for prompt jobs: otherwise no file could be opened while all threads wait for a lock.
+ * Threads above the limit, only for `prompt` jobs, which rarely wait, such as opening a file. Otherwise no file could
+ * be opened while all threads wait for a lock.
  */
 enum { RESERVED = 8 };
 
@@ -36,7 +37,7 @@ typedef struct {
     unsigned count;
 } job_queue;
 
-/* The queued jobs, by what they are expected to do: wait, compute, or rarely wait (heddle_job.prompt). */
+/* The queued jobs, by kind: may wait long; compute; or `prompt`. */
 static struct {
     job_queue waiting, computing, prompt;
 } queues;
@@ -212,7 +213,7 @@ void heddle_threads_report_unstarted(void)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
-/* Jobs that were expected to compute and sleep instead are no longer counted as computing. */
+/* Jobs that were expected to compute, but sleep, are no longer counted as computing. */
 static void recheck_computing(void)
 {
     int64_t now = heddle_clock_now();
@@ -226,8 +227,9 @@ static void recheck_computing(void)
 }
 
 /*
- * Has the first job of this queue waited for three times HEDDLE_OVERDUE_NS, and was no thread started for an overdue
- * job since then? Then the job's loop is stuck and asks for no thread, so a later job of the queue asks.
+ * Has the first job of this queue waited for longer than 3 * HEDDLE_OVERDUE_NS, and was no thread asked for because of
+ * an overdue job in the last 3 * HEDDLE_OVERDUE_NS? Then the job's loop is stuck and asks for no thread, so a later job
+ * of the queue asks.
  */
 static bool is_overdue(const job_queue *queue)
 {

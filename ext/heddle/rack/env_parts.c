@@ -185,7 +185,10 @@ VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_ad
 
 /* -- fields ------------------------------------------------------------------------------------------------------ */
 
-/* Fields with the same value in each request of a client, whose String applications do not change. */
+/*
+ * Fields whose value is usually the same in all requests of a client, and that applications do not modify. So requests
+ * share one frozen String.
+ */
 static const bool steady[HEDDLE_FIELD_COUNT] = {
     [HEDDLE_FIELD_ACCEPT_ENCODING] = true,
     [HEDDLE_FIELD_CACHE_CONTROL] = true,

@@ -65,8 +65,8 @@ typedef struct {
 typedef struct {
     heddle_park *until; /* the park of the fiber whose wait runs the loop: the run ends when the park is woken */
     /*
-     * 1 while a scheduled fiber runs the loop: the forking fiber, in a child of fork without a block, after the end of
-     * its own code
+     * 1 while a scheduled fiber runs the loop from its own stack, so that it does not count as live: in a forked child,
+     * the fiber that forked, while it waits (see forked_by)
      */
     size_t runs_in_fiber;
     /*

@@ -7,7 +7,8 @@
 typedef struct {
     heddle_loop *loop;
     heddle_park *until;
-    heddle_fiber *outer; /* the scheduled fiber that runs the loop itself, in a forked child when its program ends */
+    /* NULL, or in a forked child: the scheduled fiber that forked, and now runs the loop from its own stack */
+    heddle_fiber *outer;
     VALUE outer_fiber;
     bool outer_running;
     bool watched; /* this run has begun the heartbeat */
@@ -20,7 +21,7 @@ static VALUE repeat_ticks(VALUE data)
     if (run->until) {
         do {
             heddle_loop_tick(loop);
-            /* A forked child has no work left: its program called fork without a block, and should have ended. */
+            /* If a forked child has no work left: its program called fork without a block, and should have ended. */
             if (loop->run.forked_by && run->until->idle && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);
         } while (!run->until->woken && heddle_park_entered(run->until));

@@ -49,8 +49,8 @@ static bool is_waking_hook(VALUE frame)
 }
 
 /*
- * Methods in C have no path. Methods of Ruby's core that are written in Ruby, the standard library, and methods in C
- * other than the hooks above count as code of their caller.
+ * Methods in C have no path. Methods of Ruby's core that are written in Ruby, the standard library, Heddle's handlers
+ * of signals (lib/heddle/own_code.rb), and methods in C other than the hooks above count as code of their caller.
  */
 bool heddle_own_code_runs(void)
 {

@@ -37,7 +37,7 @@ module Heddle
 
       private
 
-      # Every gem that the server changes.
+      # The gems that the server changes, and those that it would change but for an option or an untried version.
       def adapted
         Adaptations.by_state(@configuration).flat_map do |state, rows|
           rows.map do |row|
@@ -55,7 +55,7 @@ module Heddle
         end
       end
 
-      # Newer versions of Sentry can keep a hub for each fiber.
+      # Would requests share this state? Not if Sentry keeps a hub for each fiber, as newer versions can.
       def shared?(row)
         return false unless row.variable
 
@@ -67,7 +67,7 @@ module Heddle
         return unless defined?(::Rails.application) && ::Rails.application&.config&.enable_reloading
 
         Finding.new(level: :note, subject: "Rails", text: "reloads code (environment #{::Rails.env})",
-                    advice: "measure in production: RAILS_ENV=production heddle doctor")
+                    advice: "check as in production: RAILS_ENV=production heddle doctor")
       end
     end
   end

@@ -33,21 +33,21 @@ module Heddle
       SCHEMES = { "redis" => [:RedisConnection, "redis-client"], "rediss" => [:RedisConnection, "redis-client"],
                   "postgres" => [:PostgresqlConnection, "pg"], "postgresql" => [:PostgresqlConnection, "pg"] }.freeze
       NAME = /\A[a-z_][a-z0-9_]{0,39}\z/
-      # In an address: the drivers don't know this parameter.
+      # The parameter `name` of an address; it is removed, because the drivers don't know it.
       NAMED = /(?<before>[?&])name=(?<name>[^&]*)(?:&|\z)/
       # Letters of an epoch.
       LETTERS = [*"a".."z", *"2".."7"].freeze
-      # Seconds before the second attempt to connect, at most.
+      # Upper limit of the pause before the second attempt to connect, in seconds.
       FIRST_PAUSE = 0.05
       private_constant :SCHEMES, :NAME, :NAMED, :LETTERS, :FIRST_PAUSE
       # The form of all epochs.
       EPOCH = /\A[a-z2-7]{12}\z/
 
-      # Waits before the next attempt to connect, not equally long in each process: those that have lost the same
-      # backend would all return to it at the same moment.
-      # @param seconds [Numeric] at most
-      # @param longest [Numeric] seconds of all pauses, at most
-      # @return [Numeric] seconds of the next pause, at most: twice as many
+      # Waits before the next attempt to connect, for a random time: otherwise all processes that have lost the same
+      # backend would reconnect at the same moment.
+      # @param seconds [Numeric] upper limit of this pause; the lower limit is half of it
+      # @param longest [Numeric] upper limit of each pause, in seconds
+      # @return [Numeric] upper limit of the next pause: twice `seconds`, but not above `longest`
       def self.pause_before_reconnect(seconds, longest = seconds)
         sleep(seconds * rand(0.5..1.0))
         [seconds * 2, longest].min

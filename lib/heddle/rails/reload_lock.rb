@@ -7,9 +7,10 @@ module Heddle
     # as Rails isolates by fibers.
     #
     # A request already holds its share when it finds that it has to reload. While it waits for the others to finish,
-    # its share doesn't count, or two such requests would wait for each other. Before it continues, the other requests
-    # that wait to reload have their turn. A share is granted unless a reload runs. A reload that waits doesn't count: a
-    # thread of ActionController::Live has to get its share while its request holds one.
+    # its share doesn't count, or two such requests would wait for each other. When it has reloaded, it takes its share
+    # back only after the other requests that wait to reload had their turn. A share is granted unless a reload runs. A
+    # reload that waits doesn't count: a thread of ActionController::Live has to get its share while its request holds
+    # one.
     class ReloadLock
       def initialize
         @mutex = Thread::Mutex.new
@@ -65,7 +66,7 @@ module Heddle
       end
 
       # @return [void]
-      # @raise [RuntimeError] when another request has it
+      # @raise [RuntimeError] when the caller does not hold the lock alone
       def stop_exclusive(**)
         me = owner
         @mutex.synchronize do
@@ -78,7 +79,7 @@ module Heddle
         end
       end
 
-      # @return what the block returns; nil with `no_wait` when another request has it
+      # @return what the block returns; nil with `no_wait` when others hold the lock or shares of it
       def exclusive(no_wait: false, **)
         return unless start_exclusive(no_wait:)
 
@@ -89,7 +90,8 @@ module Heddle
         end
       end
 
-      # Does nothing: no fiber that loads code waits for a share.
+      # Keeps the shares. Rails 7.2 gives them up here so that other threads can load code; Zeitwerk loads it without
+      # this lock.
       def yield_shares(**) = yield
 
       # For /rails/locks, which knows only threads.

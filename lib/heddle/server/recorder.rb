@@ -10,7 +10,7 @@ module Heddle
 
       # Minimum seconds between two files about requests, and between two files about stalls.
       PAUSE = 10
-      # Seconds before the request or the stall that the file also shows.
+      # The file also shows this many seconds before the request or the stall began.
       BEFORE = 1
       # Priority of the thread that writes: low, so that a loop that waits for Ruby's lock gets it soon.
       PRIORITY = -3
@@ -80,14 +80,14 @@ module Heddle
         Stalls::Switch.observer = method(:stalled)
       end
 
-      # A request has ended. Called in the request's fiber. Time spent on a slow client, or on a stream after its head,
-      # does not count.
+      # A request has ended. Called in the request's fiber. Time spent on a slow client, or on a streamed body
+      # after the response's head, does not count.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def end(exchange)
         return if (exchange.response&.begun_after || exchange.age) < @limit || exchange.hijacked?
 
-        request = Account.number or return # this also records its last stretch
+        request = Account.number or return # `number` also records the time since its last wait
         account = Account.current
         by_client = account.fetch(:client, 0) + account.fetch(:received, 0)
         return if account[:total] - by_client < @limit || paused?(:request)
@@ -101,8 +101,8 @@ module Heddle
 
       private
 
-      # The log has reported this stall. Ignores stalls outside of requests, which are frequent while the application is
-      # loaded.
+      # The log has reported this stall. Ignores shorter stalls outside of requests, which are frequent while the
+      # application is loaded.
       def stalled(stall)
         return unless stall.request || stall.seconds >= @limit
         return if paused?(:stall)

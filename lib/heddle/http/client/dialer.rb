@@ -47,13 +47,13 @@ module Heddle
           direct(limits).connect(deadline: deadline)
         end
 
-        # Most requests have the client's own time limits.
+        # Keeps only the connector of the last time limits: most requests have the client's own.
         def direct(limits)
           known, connector = @direct
           return connector if known.equal?(limits)
 
           connector = connector(@host, @port, @tls, limits)
-          @direct = [limits, connector].freeze # at once: other threads read it
+          @direct = [limits, connector].freeze # both in one assignment, because other threads may read it
           connector
         end
 
@@ -83,7 +83,7 @@ module Heddle
           @settings.tls || Net::TLS::ClientContext.for({ protocols: @settings.protocols })
         end
 
-        # Returns the client's class for this error. Does not load OpenSSL.
+        # Returns the subclass of Client::Error to raise for this error, or nil. Does not load OpenSSL.
         def kind_of(error, deadline)
           case error
           when IO::TimeoutError, Errno::ETIMEDOUT

@@ -81,7 +81,7 @@ module Heddle
 
           trim
           Integer(count["count"]) - messages.size + 1
-        rescue PG::UniqueViolation # its answer was lost, or another program has written rows
+        rescue PG::UniqueViolation # the answer to this batch was lost, or another program has written rows
           find_batch(publisher, number) || pass_foreign_rows
         end
 

@@ -36,9 +36,10 @@ module Heddle
         LUA
 
         # Keys: state, stream, publisher. Arguments: epoch, the batch's number, how many messages are stored, seconds
-        # for which the number is kept; then topic and data of each message. Returns the first message's offset, or nil
-        # in another epoch. An entry of another program may have an id that is higher than the count, and Redis
-        # refuses lower ids: then the offsets continue after it, as far as Lua's numbers are exact.
+        # for which the number is kept; then topic and data of each message. Returns the first message's offset, nil in
+        # another epoch, or '0' if the publisher's last batch has a higher number. An entry of another program may have
+        # an id that is higher than the count, and Redis refuses lower ids: then the offsets continue after that
+        # entry's id, as far as Lua's numbers are exact.
         PUBLISH = <<~LUA
           if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return false end
           local number, first, epoch = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+):(%d+):(%w+)$')
@@ -159,13 +160,15 @@ module Heddle
         def run(script, keys, arguments) = @redis.call("EVAL", script, keys.size, *keys, *arguments)
 
         # Redis' run_id, which changes when it restarts and may have lost its newest messages; a fixed value if it loses
-        # none.
+        # none, see #durable?.
         def identity
           return "durable" if durable?
 
           @redis.call("INFO", "server")[/^run_id:(\w+)/, 1]
         end
 
+        # Redis loses no confirmed message if it first writes each one to disk, and has no replica that could take over
+        # without the last ones.
         def durable?
           settings = @redis.call("CONFIG", "GET", "append*")
           settings = Hash[*settings] unless settings.is_a?(Hash)

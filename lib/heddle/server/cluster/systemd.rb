@@ -25,8 +25,8 @@ module Heddle
           @notify.ready(problem ? "#{text}; not reloaded: #{problem}" : text)
         end
 
-        # New workers replace the old ones; {#reloaded} follows, because systemd waits for it. Before the first worker
-        # serves there is nothing to report.
+        # New workers replace the old ones. The caller must call {#reloaded} at the end: systemd waits for it. Before
+        # the first worker serves there is nothing to report.
         # @return [void]
         def reloading
           @notify.reloading if @served
@@ -42,8 +42,8 @@ module Heddle
         # @return [void]
         def stopping(pid = nil) = pid ? @notify.main_pid(pid) : @notify.stopping
 
-        # Sends the watchdog notification when it is due, as long as some worker's loop runs. The master replaces the
-        # other workers.
+        # Sends the watchdog notification when it is due, as long as some worker's loop runs. Workers whose loop is
+        # blocked are replaced by the master.
         # @param now [Float] seconds
         # @return [void]
         def send_watchdog(now)

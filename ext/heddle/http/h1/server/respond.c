@@ -96,8 +96,8 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
     handle->status = head->status;
     handle->sent = size;
     /*
-     * The spool stops counting before the client gets the response: the client may send its next request to another
-     * worker at once.
+     * The spool's bytes stop counting against the limit before the client gets the response: the client may send its
+     * next request to another worker at once.
      */
     if (!wait && handle->exchange->spool)
         heddle_body_spool_uncount(handle->exchange->spool);
