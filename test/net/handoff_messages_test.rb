@@ -19,7 +19,7 @@ module HandOverTests
 
   def two_servers(**limits)
     serve(echo) do |first|
-      second = Heddle::Net::Sockets.new(first.scheduler, set:, **limits, &echo)
+      second = sockets_with(first.scheduler, echo, **limits)
       second.stop_listening # opens it
       yield first, second
     ensure
@@ -29,23 +29,22 @@ module HandOverTests
 
   def test_idle_connections_are_served_by_the_other_process
     two_servers do |first, second|
-      clients = Array.new(3) { first.connect }
-      clients.each { |client| client.write("a") }
+      clients = Array.new(3) { first.connect.ask("a") }
 
-      assert_equal ["a"] * 3, clients.map { |client| client.readpartial(1) }
+      assert_equal ["a"] * 3, clients.map(&:answer)
       until_true { first.sockets.idle == 3 }
       first.sockets.stop_listening
 
       assert first.sockets.hand_off_idle(@giving)
       assert_equal 0, first.sockets.connections
-      clients.first.write("b") # while it is nobody's
+      clients.first.ask("b") # while it is nobody's
       3.times { assert second.accept_handoff(@taking) }
 
       refute second.accept_handoff(@taking)
       assert_equal 3, second.connections
-      clients.drop(1).each { |client| client.write("b") }
+      clients.drop(1).each { |client| client.ask("b") }
 
-      assert_equal ["b"] * 3, clients.map { |client| client.readpartial(1) }
+      assert_equal ["b"] * 3, clients.map(&:answer)
     end
   end
 
@@ -66,8 +65,7 @@ module HandOverTests
   def test_connections_with_a_running_request_are_not_handed_off
     held = []
     serve(handing_over(held)) do |server|
-      client = server.connect
-      client.write("x")
+      server.connect.ask
       until_true { held.any? }
 
       assert server.sockets.hand_off_idle(@giving)
@@ -125,14 +123,14 @@ module HandOverTests
   def test_all_that_wait_are_accepted_at_the_end
     serve(echo) do |server|
       # While this fiber blocks the thread, the loop accepts nobody.
-      clients = Fiber.blocking { Array.new(5) { server.connect.tap { |client| client.write("x") } } }
+      clients = Fiber.blocking { Array.new(5) { server.connect.ask } }
 
       assert_equal 0, server.sockets.connections
       server.sockets.accept_rest
       server.listener.close
 
       assert_equal 5, server.sockets.connections
-      assert_equal ["x"] * 5, clients.map { |client| client.readpartial(1) }
+      assert_equal ["x"] * 5, clients.map(&:answer)
     end
   end
 

@@ -43,10 +43,9 @@ class RunnerTest < Minitest::Test
     scheduled do |scheduler|
       Fiber[:secret] = "of the server"
       listener = TCPServer.new("127.0.0.1", 0)
-      sockets = Heddle::Net::Sockets.new(scheduler, &seeing { seen = [Fiber[:secret], Fiber.current.storage] })
+      sockets = sockets_with(scheduler, seeing { seen = [Fiber[:secret], Fiber.current.storage] })
       sockets.listen(listener)
-      client = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
-      client.write("x")
+      Server.new(sockets, listener).connect.ask
       until_true { seen }
       sockets.close
       listener.close
@@ -58,19 +57,14 @@ class RunnerTest < Minitest::Test
   def test_a_storage_handed_on_survives_the_wipe
     gate = Thread::Queue.new
     seen = []
-    handler = lambda do |connection|
-      input = connection.readpartial(1)
-      Fiber[:user] = input
+    handler = lambda do |exchange|
+      Fiber[:user] = said(exchange)
       Fiber.schedule { gate.pop; seen << Fiber[:user] }
-      connection.write(input)
-      connection.idle!
+      echo.call(exchange)
     end
     serve(handler) do |server|
       client = server.connect
-      %w[a b].each do |word|
-        client.write(word)
-        client.readpartial(1)
-      end
+      %w[a b].each { |word| client.ask(word).answer }
       2.times { gate << true }
       until_true { seen.size == 2 }
     end
@@ -78,23 +72,22 @@ class RunnerTest < Minitest::Test
   end
 
   def test_an_interrupt_that_came_too_late_does_not_hit_the_next_use
-    reads = []
+    seen = []
     fibers = []
-    handler = lambda do |connection|
+    handler = lambda do |exchange|
       fibers << Fiber.current
-      reads << connection.readpartial(10)
-      reads << error_of(StandardError) { connection.readpartial(10, timeout: 0.01) }.class if reads.size > 1
-      connection.idle!
-      Fiber.scheduler.interrupt(Fiber.current, RuntimeError.new("too late")) if reads.size == 1
+      seen << said(exchange)
+      seen << error_of(StandardError) { sleep 0.01 } if seen.size > 1
+      echo.call(exchange)
+      Fiber.scheduler.interrupt(Fiber.current, RuntimeError.new("too late")) if seen.size == 1
     end
     serve(handler) do |server|
-      client = server.connect
-      client.write("a")
-      until_true { server.sockets.idle == 1 && reads.size == 1 }
-      client.write("b")
-      until_true { reads.size == 3 }
+      client = server.connect.ask("a")
+      until_true { server.sockets.idle == 1 && seen.size == 1 }
+      client.ask("b")
+      until_true { seen.size == 3 }
     end
-    assert_equal ["a", "b", IO::TimeoutError], reads
+    assert_equal ["a", "b", nil], seen
     assert_same(*fibers)
   end
 
@@ -129,19 +122,15 @@ class RunnerTest < Minitest::Test
 
   def test_a_fiber_is_retired_after_an_exception_that_is_not_a_standard_error
     fibers = []
-    handler = lambda do |connection|
+    handler = lambda do |exchange|
       fibers << Fiber.current
       raise [nil, RuntimeError, NotImplementedError][fibers.size] || RuntimeError, "on purpose" if fibers.size < 3
 
-      connection.write("fine")
+      reply(exchange, "fine")
     end
     _out, err = capture_io do
       serve(handler) do |server|
-        3.times do
-          client = server.connect
-          client.write("x")
-          error_of(Errno::ECONNRESET) { client.read }
-        end
+        3.times { error_of(Errno::ECONNRESET) { server.connect.ask.answer } }
       end
     end
     assert_equal 2, err.scan("on purpose").size
@@ -151,19 +140,17 @@ class RunnerTest < Minitest::Test
 
   def test_many_waiting_handlers_have_a_fiber_each_and_few_fibers_are_kept
     gate = Thread::Queue.new
-    handler = lambda do |connection|
-      connection.readpartial(1)
+    handler = lambda do |exchange|
       gate.pop
-      connection.write("x")
-      connection.idle!
+      echo.call(exchange)
     end
     serve(handler) do |server|
-      clients = Array.new(100) { server.connect.tap { |client| client.write("x") } }
+      clients = Array.new(100) { server.connect.ask }
       until_true { server.sockets.running == 100 }
 
       assert_operator server.scheduler.fiber_count, :>, 100
       100.times { gate << true }
-      clients.each { |client| client.readpartial(1) }
+      clients.each(&:answer)
       started = now
       sleep 0.05 until server.scheduler.fiber_count <= 10 || now - started > LIMIT
 
@@ -177,8 +164,8 @@ class RunnerTest < Minitest::Test
     serve(seeing { fibers << Fiber.current }) do |server|
       clients = Array.new(30) { server.connect }
       until_true { server.sockets.connections == 30 }
-      clients.each { |client| client.write("x") }
-      answers = clients.map { |client| client.readpartial(1) }
+      clients.each(&:ask)
+      answers = clients.map(&:answer)
 
       assert_equal clients.size, answers.size
     end
@@ -189,25 +176,23 @@ class RunnerTest < Minitest::Test
     gate = Thread::Queue.new
     turns = 0
     began = []
-    handler = lambda do |connection|
-      connection.readpartial(1)
+    handler = lambda do |exchange|
       began << turns
       gate.pop
-      connection.write("x")
-      connection.idle!
+      echo.call(exchange)
     end
     serve(handler) do |server|
       clients = Array.new(60) { server.connect }
       until_true { server.sockets.connections == 60 }
       2.times do
         began.clear
-        clients.each { |client| client.write("x") }
+        clients.each(&:ask)
         until began.size == 60
           turns += 1
           sleep 0
         end
         60.times { gate << true }
-        clients.each { |client| client.readpartial(1) }
+        clients.each(&:answer)
       end
     end
     assert_operator began.last - began.first, :<=, 60
@@ -218,11 +203,7 @@ class RunnerTest < Minitest::Test
     served = 0
     serve(seeing { served += 1 }) do |server|
       clients = Array.new(20) { server.connect }
-      flood = clients.map do |client|
-        Fiber.schedule do
-          100.times { client.write("x"); client.readpartial(1) }
-        end
-      end
+      flood = clients.map { |client| Fiber.schedule { 100.times { client.ask.answer } } }
       while flood.any?(&:alive?)
         turns += 1
         sleep 0
@@ -235,7 +216,7 @@ class RunnerTest < Minitest::Test
   def test_the_job_of_a_runner_says_what_it_is
     job = nil
     serve(seeing { job = Fiber.scheduler.current }) do |server|
-      server.connect.write("x")
+      server.connect.ask
       until_true { job }
     end
     assert_equal "Heddle::Net::Runner", job.class.name
@@ -244,28 +225,22 @@ class RunnerTest < Minitest::Test
   private
 
   def seeing
-    lambda do |connection|
-      connection.write(connection.readpartial(10))
+    lambda do |exchange|
       yield
-      connection.idle!
+      echo.call(exchange)
     end
   end
 
   # What the block returned in each of so many uses, one after the other.
   def serve_many(count)
     results = []
-    handler = lambda do |connection|
-      connection.readpartial(10)
+    handler = lambda do |exchange|
       results << yield(results.size)
-      connection.write("x")
-      connection.idle!
+      echo.call(exchange)
     end
     serve(handler) do |server|
       client = server.connect
-      count.times do
-        client.write("x")
-        client.readpartial(1)
-      end
+      count.times { client.ask.answer }
     end
     results
   end

@@ -3,7 +3,6 @@
 # test: sanitize
 
 require "tempfile"
-require "heddle/http"
 require_relative "support/sockets_case"
 
 # How workers tell each other how busy they are.
@@ -79,14 +78,13 @@ class BoardTest < Minitest::Test
     scoreboard = Scoreboard.new(1)
     slot = scoreboard.claim(1, 0)
     held = Thread::Queue.new
-    hold = ->(connection) { connection.readpartial(10) && held.pop }
+    hold = ->(_exchange) { held.pop }
     serve(hold) do |server|
       listener = TCPServer.new("127.0.0.1", 0)
-      other = Heddle::Net::Sockets.new(server.scheduler, &hold)
+      other = sockets_with(server.scheduler, hold)
       other.listen(listener)
       [server.sockets, other].each { |sockets| sockets.join(scoreboard, slot) }
-      clients = [server.connect, TCPSocket.new("127.0.0.1", listener.local_address.ip_port)]
-      clients.each { |client| client.write("x") }
+      clients = [server, Server.new(other, listener)].map { |one| one.connect.ask }
       until_true { held.num_waiting == 2 }
 
       assert_equal 2, scoreboard.read(slot)[:in_flight]
@@ -114,13 +112,12 @@ class BoardTest < Minitest::Test
       nil while Heddle::MonotonicClock.now < computing
       exchange.reject(500, "it has computed")
     end
-    service = Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new)
-    serve(handler, service:) do |server|
+    serve(handler) do |server|
       sockets = server.sockets
       sockets.join(scoreboard, slot)
       sockets.limit = 1
       sockets.queue(10, 1)
-      Array.new(3) { server.connect.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+      Array.new(3) { server.connect.ask }
       until_true { sockets.waiting == 2 }
       release << true
       until_true { sockets.busy + sockets.waiting == 0 }
@@ -135,19 +132,16 @@ class BoardTest < Minitest::Test
   def test_a_server_shows_what_it_does
     scoreboard = Scoreboard.new(1)
     slot = scoreboard.claim(1, 0)
-    handler = lambda do |connection|
-      connection.write(scoreboard.read(slot).values_at(:in_flight, :connections, :accepted).inspect)
-      connection.readpartial(10)
-      connection.idle!
+    handler = lambda do |exchange|
+      reply(exchange, scoreboard.read(slot).values_at(:in_flight, :connections, :accepted).inspect)
     end
     serve(handler) do |server|
       server.sockets.join(scoreboard, slot)
 
       assert_equal [Process.pid, true], scoreboard.read(slot).values_at(:pid, :accepting)
       client = server.connect
-      client.write("x")
 
-      assert_equal "[1, 1, 1]", client.readpartial(100)
+      assert_equal "[1, 1, 1]", client.ask.answer
       assert_kind_of Float, scoreboard.read(slot)[:busy_for]
       until_true { scoreboard.read(slot)[:in_flight] == 0 }
 
@@ -168,16 +162,16 @@ class BoardTest < Minitest::Test
     scoreboard = Scoreboard.new(2)
     listener = TCPServer.new("127.0.0.1", 0)
     serve(echo, listener:) do |first|
-      second = Heddle::Net::Sockets.new(first.scheduler, &echo)
+      second = sockets_with(first.scheduler, echo)
       second.listen(listener)
       both = [first.sockets, second].each { |sockets| sockets.join(scoreboard, scoreboard.claim(1, 0)) }
       clients = Array.new(40) { first.connect }
       until_true { both.sum(&:connections) == 40 }
 
       assert_in_delta 20, second.connections, 4
-      clients.each { |client| client.write("x") }
+      clients.each(&:ask)
 
-      assert_equal ["x"] * 40, clients.map { |client| client.readpartial(1) }
+      assert_equal ["x"] * 40, clients.map(&:answer)
     ensure
       second&.close
     end

@@ -17,16 +17,12 @@ module SocketsAdmissionTests
       @order = []
     end
 
-    def call(connection)
-      @order << connection.readpartial(100)
+    # @return [Boolean] whether the client is to get a response
+    def call(exchange)
+      @order << exchange.target.delete_prefix("/")
       @inside << Fiber.current
       @scheduler.park while @inside.include?(Fiber.current)
-      return if connection.closed?
-
-      connection.write("x")
-      connection.idle!
-    rescue Errno::ECONNRESET
-      connection.close
+      !exchange.closed?
     end
 
     def open(count = @inside.size) = @inside.shift(count).each { |fiber| @scheduler.unpark(fiber) }
@@ -34,7 +30,10 @@ module SocketsAdmissionTests
 
   def gated(**options)
     gate = nil
-    serve(->(connection) { gate.call(connection) }, **options) do |server|
+    handler = lambda do |exchange|
+      error_of(Heddle::ClientGoneError) { reply(exchange, "x") } if gate.call(exchange)
+    end
+    serve(handler, **options) do |server|
       gate = Gate.new(server.scheduler)
       yield server, gate, server.sockets
     ensure
@@ -47,19 +46,13 @@ module SocketsAdmissionTests
   def ask(server, *texts)
     known = heard(server)
     texts.each_with_index.map do |text, index|
-      client = server.connect
-      client.write(text)
+      client = server.connect.ask(text)
       until_true { heard(server) == known + index + 1 }
       client
     end
   end
 
-  # Bytes as they come know no answer that says why.
-  def cut_off?(client)
-    client.read == ""
-  rescue Errno::ECONNRESET
-    true
-  end
+  def rejected?(client) = client.answer && client.status == 503
 
   def heard(server) = server.sockets.busy + server.sockets.waiting + server.sockets.rejected_full
 
@@ -71,7 +64,7 @@ module SocketsAdmissionTests
       assert_nil sockets.limit
       assert_equal [10, 0, 10], [sockets.busy, sockets.waiting, gate.inside.size]
       gate.open
-      clients.each { |client| assert_equal "x", client.readpartial(1) }
+      clients.each { |client| assert_equal "x", client.answer }
     end
   end
 
@@ -99,7 +92,7 @@ module SocketsAdmissionTests
       until_true { sockets.busy == 8 }
       sockets.limit = 4
       others = Array.new(2) { TCPSocket.new("127.0.0.1", server.port, "127.0.0.66") }
-      others.each { |socket| socket.write("i") }
+      others.each { |socket| socket.write(Heddle::TestHelpers::HTTPClient.request("i")) }
       until_true { [sockets.busy, sockets.waiting] == [9, 1] }
 
       assert_equal [*"a".."i"], gate.order
@@ -145,11 +138,11 @@ module SocketsAdmissionTests
       clients = Array.new(4) { server.connect }
       until_true { sockets.connections == 4 }
       clients.each_with_index do |client, index|
-        client.write("x")
+        client.ask
         until_true { heard(server) == index + 1 }
       end
 
-      assert cut_off?(clients.last)
+      assert rejected?(clients.last)
       assert_equal [1, 2, 1], [sockets.busy, sockets.waiting, sockets.rejected_full]
       gate.open until clients.first(3).all? { |client| client.wait_readable(0) || server.scheduler.yield }
     end
@@ -163,7 +156,7 @@ module SocketsAdmissionTests
       ask(server, *"a".."c")
 
       assert_equal [1, 2, true], [sockets.busy, sockets.waiting, sockets.accepting?]
-      assert cut_off?(ask(server, "d").last)
+      assert rejected?(ask(server, "d").last)
       gate.open until sockets.waiting == 0 || server.scheduler.yield
     end
   end
@@ -174,7 +167,7 @@ module SocketsAdmissionTests
       clients = ask(server, *"a".."d")
       sockets.end_queue
 
-      assert_equal [true, true, true], clients.drop(1).map { |client| cut_off?(client) }
+      assert_equal [true, true, true], clients.drop(1).map { |client| rejected?(client) }
       assert_equal [1, 0], [sockets.busy, sockets.waiting]
     end
   end
@@ -214,17 +207,15 @@ module SocketsAdmissionTests
 
   # What serves, and ends in any way that there is.
   def moody(random)
-    fates = [
-      ->(_) { raise "no" }, ->(_) { raise NotImplementedError }, :close.to_proc,
-      ->(connection) { connection.detach.close }, ->(connection) { connection.idle! || sleep(0.001) }
-    ]
-    lambda do |connection|
-      text = connection.readpartial(1) or next
+    fates = [->(_) { raise "no" }, ->(_) { raise NotImplementedError }, :close.to_proc,
+             ->(exchange) { exchange.detach.close }]
+    lambda do |exchange|
       sleep(0.001 * random.rand(3)) if random.rand(2) == 0
-      next connection.close if random.rand(10) == 0
+      next exchange.close if random.rand(10) == 0
 
-      connection.write(text)
-      (fates[random.rand(20)] || :idle!.to_proc).call(connection)
+      fate = fates[random.rand(20)] and next fate.call(exchange)
+      reply(exchange, "x")
+      sleep(0.001) if random.rand(20) == 0
     end
   end
 
@@ -232,8 +223,9 @@ module SocketsAdmissionTests
     client = nil
     40.times do
       client ||= server.connect
-      failure = error_of(SystemCallError, EOFError) { client.write("y") && client.readpartial(1) }
-      client = client.close if failure || random.rand(5) == 0
+      answer = nil
+      error_of(SystemCallError) { answer = client.ask("y").answer }
+      client = client.close if !answer || random.rand(5) == 0
     end
     client&.close
     true

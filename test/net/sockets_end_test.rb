@@ -8,7 +8,7 @@ require_relative "support/sockets_case"
 # Idle times, stopping, closing: each end happens in order.
 module SocketsEndTests
   def test_idle_connections_are_closed_in_time
-    serve(echo, idle_timeout: 0.1) do |server|
+    serve(echo, service: engine(idle_timeout: 0.1, head_timeout: 0.1)) do |server|
       started = now
       client = server.connect
 
@@ -20,27 +20,21 @@ module SocketsEndTests
 
   def test_a_connection_in_use_is_not_idle
     gate = Thread::Queue.new
-    handler = lambda do |connection|
-      if connection.readpartial(10) == "long"
-        gate.pop
-        connection.write("long")
-      end
-      connection.write("x")
-      connection.idle!
+    handler = lambda do |exchange|
+      gate.pop if said(exchange) == "long"
+      echo.call(exchange)
     end
-    serve(handler, idle_timeout: 1.5) do |server|
+    serve(handler, service: engine(idle_timeout: 1.5)) do |server|
       busy = server.connect
-      long = server.connect
-      long.write("long")
+      long = server.connect.ask("long")
       started = now
       while now - started < 2
-        busy.write("x")
-        busy.readpartial(10)
+        busy.ask.answer
         sleep 0.02
       end
       gate << true
 
-      assert_equal "longx", long.readpartial(4) + long.readpartial(1)
+      assert_equal "long", long.answer
       assert_equal 2, server.sockets.connections
       assert_nil long.read(1)
       assert_nil busy.read(1)
@@ -51,8 +45,7 @@ module SocketsEndTests
     gate = Thread::Queue.new
     serve(answering_once_open(gate)) do |server|
       idle = server.connect
-      busy = server.connect
-      busy.write("slow")
+      busy = server.connect.ask("slow")
       until_true { server.sockets.connections == 2 && server.sockets.running == 1 }
       server.sockets.stop_listening
       server.sockets.shutdown_idle
@@ -61,7 +54,7 @@ module SocketsEndTests
       assert_equal [1, 1], [server.sockets.connections, server.sockets.running]
       gate << true
 
-      assert_equal "answer", busy.readpartial(10)
+      assert_equal "slow", busy.answer
       assert_nil busy.read(1), "who becomes idle now is closed"
     end
   end
@@ -71,12 +64,12 @@ module SocketsEndTests
       server.sockets.stop_listening
       server.sockets.shutdown_idle
       late = server.connect # in the kernel's queue
-      late.write("x")
+      late.ask
 
       assert_nil late.wait_readable(0.05)
       server.sockets.listen(server.listener)
 
-      assert_equal "x", late.readpartial(10)
+      assert_equal "x", late.answer
       until_true { server.sockets.running == 0 }
 
       assert_equal 1, server.sockets.idle
@@ -91,9 +84,8 @@ module SocketsEndTests
 
       assert_nil client.read(1)
       other = server.connect
-      other.write("x")
 
-      assert_equal "x", other.readpartial(1)
+      assert_equal "x", other.ask.answer
       assert_equal 1, server.sockets.connections
     end
   end
@@ -102,7 +94,7 @@ module SocketsEndTests
     errors = []
     told = []
     serve(waiting_as_told(told, errors)) do |server|
-      clients = %w[read wait idle write].map { |word| server.connect.tap { |client| client.write(word) } }
+      clients = %w[read wait idle write].map { |word| server.connect.ask(word) }
       clients << server.connect # silent
       until_true { server.sockets.connections == 5 && told.size == 4 }
       2.times { server.sockets.close }
@@ -111,11 +103,12 @@ module SocketsEndTests
       assert_equal [0, 0], [server.sockets.connections, server.sockets.running]
       until_true { errors.size == 3 }
       clients.delete_at(3) # it has a lot to read first
+      clients.delete_at(2).answer
 
-      assert_equal([nil] * 4, clients.map { |client| client.read(1) })
+      assert_equal([nil] * 3, clients.map { |client| client.read(1) })
     end
     assert_equal 2, errors.compact.size
-    errors.compact.each { |error| assert_match(/was closed while/, error.message) }
+    errors.compact.each { |error| assert_match(/was closed/, error.message) }
   end
 
   def test_closed_sockets_say_so
@@ -132,9 +125,9 @@ module SocketsEndTests
   def test_exit_in_the_block_ends_the_loop
     serving = nil
     assert_raises(SystemExit) do
-      serve(->(_connection) { exit 3 }) do |server|
+      serve(->(_exchange) { exit 3 }) do |server|
         serving = server.sockets
-        server.connect.write("x")
+        server.connect.ask
         until_true { false }
       rescue Heddle::Cancelled
         nil
@@ -148,14 +141,13 @@ module SocketsEndTests
       scheduler = Heddle::Scheduler.new
       Fiber.set_scheduler(scheduler)
       listener = TCPServer.new("127.0.0.1", 0)
-      sockets = Heddle::Net::Sockets.new(scheduler, set:, &echo)
+      sockets = sockets_with(scheduler, echo)
       sockets.listen(listener)
       answers = []
       2.times do
         Fiber.schedule do
           TCPSocket.open("127.0.0.1", listener.local_address.ip_port) do |client|
-            client.write("x")
-            answers << client.readpartial(1)
+            answers << client.extend(Heddle::TestHelpers::HTTPClient).ask.answer
           end
         end
         scheduler.run # returns, though a runner rests
@@ -172,21 +164,20 @@ module SocketsEndTests
   private
 
   def answering_once_open(gate)
-    lambda do |connection|
-      gate.pop if connection.readpartial(10) == "slow"
-      connection.write("answer")
-      connection.idle!
+    lambda do |exchange|
+      gate.pop if said(exchange) == "slow"
+      echo.call(exchange)
     end
   end
 
   def waiting_as_told(told, errors)
     large = "x" * 50_000_000 # making it takes longer than a slice
-    lambda do |connection|
-      case told.push(connection.readpartial(10)).last
-      when "read" then errors << error_of(IOError) { connection.readpartial(1) }
-      when "write" then errors << error_of(IOError) { connection.write(large) }
-      when "wait" then errors << error_of(IOError) { sleep 0.01 until connection.closed? }
-      when "idle" then connection.idle!
+    lambda do |exchange|
+      case told.push(said(exchange)).last
+      when "read" then errors << error_of(IOError) { exchange.readpartial(1) }
+      when "write" then errors << error_of(IOError) { exchange.write(large) }
+      when "wait" then errors << error_of(IOError) { sleep 0.01 until exchange.closed? }
+      when "idle" then reply(exchange, "")
       end
     end
   end

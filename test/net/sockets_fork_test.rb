@@ -37,14 +37,14 @@ class SocketsForkTest < Minitest::Test
   def test_a_handler_that_forks_ends_cleanly_in_the_child
     output, status = ruby(<<~'RUBY')
       require "socket"
+      require "heddle/http"
       require "heddle/net/sockets"
       scheduler = Heddle::Scheduler.new
       Fiber.set_scheduler(scheduler)
       parent = Process.pid
       hold = true
-      sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
-        number = connection.readpartial(1).to_i
-        if number == 1
+      sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new) do |exchange|
+        if exchange.target == "/1"
           child = fork
           if child
             Process.wait(child)
@@ -63,7 +63,7 @@ class SocketsForkTest < Minitest::Test
           mine, client = UNIXSocket.pair
           sockets.adopt(mine)
           mine.close
-          client.write(number.to_s)
+          client.write("GET /#{number} HTTP/1.1\r\nHost: a\r\n\r\n")
           client
         end
         scheduler.yield while hold && parent == Process.pid
@@ -79,25 +79,21 @@ class SocketsForkTest < Minitest::Test
   def test_a_parent_continues_beside_a_child_that_runs_a_server_of_its_own
     serve(echo) do |server|
       client = server.connect
-      client.write("a")
-      client.readpartial(1)
+      client.ask.answer
       from_child, to_parent = IO.pipe
       pid = fork do
         from_child.close
         listener = TCPServer.new("127.0.0.1", 0)
-        sockets = Heddle::Net::Sockets.new(server.scheduler, &echo)
+        sockets = sockets_with(server.scheduler, echo)
         sockets.listen(listener)
-        own = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
-        own.write("child")
-        to_parent.write(own.readpartial(10))
+        to_parent.write(Server.new(sockets, listener).connect.ask("child").answer)
         exit!(0)
       end
       to_parent.close
 
       assert_equal "child", from_child.read
-      client.write("b")
 
-      assert_equal "b", client.readpartial(1)
+      assert_equal "b", client.ask("b").answer
       Process.wait(pid)
     end
   end
@@ -107,22 +103,21 @@ class SocketsForkTest < Minitest::Test
   # Yields the server, its clients (one busy, one idle) and what its child says of them.
   def with_child_of_a_busy_server
     busy = nil
-    handler = lambda do |connection|
-      busy = connection
-      connection.readpartial(1)
-      until_true { connection.closed? }
+    handler = lambda do |exchange|
+      busy = exchange
+      until_true { exchange.closed? }
     end
     serve(handler) do |server|
       clients = Array.new(2) { server.connect }
-      clients.first.write("x")
+      clients.first.ask
       until_true { busy && server.sockets.connections == 2 }
       with_child(-> { words_of_child(server, busy) }) { |said| yield server, clients, said }
     end
   end
 
-  def words_of_child(server, connection)
+  def words_of_child(server, exchange)
     [error_of(IOError) { server.sockets.listen(server.listener) }, server.sockets.connections,
-     error_of(IOError) { connection.write("y") }, server.sockets.closed?]
+     error_of(Heddle::ClientGoneError) { exchange.write("y") }, server.sockets.closed?]
   end
 
   # Yields what the child has to say, while it lives on.

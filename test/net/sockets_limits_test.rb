@@ -20,8 +20,8 @@ class SocketsLimitsTest < Minitest::Test
     puts "open"
     while $stdin.gets
       sockets.each_slice(100) do |some|
-        some.each { |socket| socket.write("x") }
-        some.each { |socket| socket.readpartial(1) == "x" or abort "no answer" }
+        some.each { |socket| socket.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n") }
+        some.each { |socket| socket.readpartial(1000).end_with?("\r\nx") or abort "no answer" }
       end
       puts "served"
     end
@@ -32,7 +32,7 @@ class SocketsLimitsTest < Minitest::Test
       Heddle::TestHelpers::SocketsProgram.run("SET" => set.to_s) do |program|
         leave_descriptors(program, 5)
         clients = Array.new(20) { program.connect }
-        clients.each { |client| client.write("x") }
+        clients.each(&:ask)
         # All that are pending are accepted in one tick, until it fails.
         program.ask_until("sockets.accepted", &:positive?)
 
@@ -77,14 +77,13 @@ class SocketsLimitsTest < Minitest::Test
   def test_a_connection_is_served_later_when_no_fiber_stack_can_be_mapped
     output, status = ruby(<<~'RUBY')
       require "socket"
+      require "heddle/http"
       require "heddle/net/sockets"
       scheduler = Heddle::Scheduler.new
       Fiber.set_scheduler(scheduler)
       listener = TCPServer.new("127.0.0.1", 0)
-      sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
-        connection.write(connection.readpartial(10))
-        connection.idle!
-      end
+      service = Heddle::HTTP::Engine.new
+      sockets = Heddle::Net::Sockets.new(scheduler, service:) { |exchange| exchange.write("x") && exchange.close }
       sockets.listen(listener)
       Fiber.schedule do
         client = TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
@@ -96,7 +95,7 @@ class SocketsLimitsTest < Minitest::Test
         rescue FiberError
           nil
         end
-        client.write("x")
+        client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         sleep 0.12
         puts client.wait_readable(0) ? "served without a fiber" : "waiting"
         hogs.each(&:resume)
@@ -128,7 +127,7 @@ class SocketsLimitsTest < Minitest::Test
       readable, = IO.select(clients, nil, nil, LIMIT)
       return served unless readable
 
-      served += readable.count { |client| client.readpartial(1) == "x" }
+      served += readable.count { |client| client.answer == "x" }
       readable.each(&:close)
       clients -= readable
     end

@@ -8,11 +8,13 @@ require "heddle/net/networks"
 
 # Which connections are accepted, and when none is.
 module SocketsListeningTests
+  def client_of(listener) = Heddle::TestHelpers::SocketsCase::Server.new(nil, listener).connect
+
   def test_as_many_connections_as_allowed
     serve(echo, max_connections: 2) do |server|
       clients = Array.new(3) { server.connect }
-      clients.each { |client| client.write("x") }
-      clients.first(2).each { |client| assert_equal "x", client.readpartial(10) }
+      clients.each(&:ask)
+      clients.first(2).each { |client| assert_equal "x", client.answer }
       10.times { sleep 0 }
 
       assert_equal 2, server.sockets.connections
@@ -20,7 +22,7 @@ module SocketsListeningTests
       refute_predicate server.sockets, :accepting?
       clients.first.close
 
-      assert_equal "x", clients.last.readpartial(10)
+      assert_equal "x", clients.last.answer
       assert_equal [2, 3], [server.sockets.connections, server.sockets.accepted]
     end
   end
@@ -28,21 +30,15 @@ module SocketsListeningTests
   # The first connection is used later than the second one.
   def test_longest_idle_connection_is_closed_for_a_new_one_at_the_limit
     serve(echo, max_connections: 2) do |server|
-      clients = Array.new(2) do
-        server.connect.tap { |client| client.write("x") && client.readpartial(1) }
-      end
+      clients = Array.new(2) { server.connect.tap { |client| client.ask.answer } }
       later = now + 0.02 # more than the coarse clock's tick
       until_true { now > later }
-      clients.first.write("y")
-      clients.first.readpartial(1)
+      clients.first.ask.answer
       other = server.connect
-      other.write("z")
 
-      assert_equal "z", other.readpartial(1)
+      assert_equal "z", other.ask("z").answer
       assert_nil clients.last.read(1)
-      clients.first.write("x")
-
-      assert_equal "x", clients.first.readpartial(1)
+      assert_equal "x", clients.first.ask.answer
       assert_equal [2, 1], [server.sockets.connections, server.sockets.closed_for_others]
     end
   end
@@ -50,14 +46,13 @@ module SocketsListeningTests
   def test_busy_connections_are_not_closed_for_new_ones
     busy = Thread::Queue.new
     serve(handing_over(busy), max_connections: 1) do |server|
-      client = server.connect
-      client.write("x")
-      connection = busy.pop
+      server.connect.ask
+      exchange = busy.pop
       other = server.connect
 
       assert_nil other.wait_readable(1.5)
       assert_equal [1, 0], [server.sockets.accepted, server.sockets.closed_for_others]
-      connection.close
+      exchange.close
     end
   end
 
@@ -67,18 +62,17 @@ module SocketsListeningTests
       serve(echo, max_connections: 100) do |server|
         listener = TCPServer.new(address, 0)
         server.sockets.listen(listener)
-        clients = Array.new(26) { TCPSocket.new("127.0.0.1", listener.local_address.ip_port) }
-        clients.each { |client| client.write("x") }
+        clients = Array.new(26) { client_of(listener) }
+        clients.each(&:ask)
 
-        assert_equal "x" * 25, clients.first(25).map { |client| client.readpartial(1) }.join
-        assert_raises(EOFError, Errno::ECONNRESET) { clients.last.readpartial(1) }
+        assert_equal "x" * 25, clients.first(25).map(&:answer).join
+        assert_predicate clients.last, :cut_off?
         assert_equal [25, 1], [server.sockets.connections, server.sockets.refused]
         clients.first.close
         until_true { server.sockets.connections == 24 }
-        clients << TCPSocket.new("127.0.0.1", listener.local_address.ip_port)
-        clients.last.write("x")
+        clients << client_of(listener)
 
-        assert_equal "x", clients.last.readpartial(1)
+        assert_equal "x", clients.last.ask.answer
       ensure
         clients&.each(&:close)
         listener&.close
@@ -88,38 +82,30 @@ module SocketsListeningTests
 
   def test_trusted_proxy_may_have_all_connections
     serve(echo, max_connections: 20, proxies: Heddle::Net::Networks.new(["loopback"])) do |server|
-      clients = Array.new(20) { server.connect.tap { |client| client.write("x") } }
+      clients = Array.new(20) { server.connect.ask }
 
-      assert_equal "x" * 20, clients.map { |client| client.readpartial(1) }.join
+      assert_equal "x" * 20, clients.map(&:answer).join
       clients.each(&:close)
     end
   end
 
   def test_accepted_tcp_sockets_probe_silent_peers
-    tell = ->(connection) { connection.detach.then { |io| io.write(io.getsockopt(:SOCKET, :KEEPALIVE).bool.to_s) } }
+    tell = ->(exchange) { exchange.detach.then { |io| io.write(io.getsockopt(:SOCKET, :KEEPALIVE).bool.to_s) } }
     serve(tell) do |server|
-      client = server.connect
-      client.write("x")
-
-      assert_equal "true", client.readpartial(10)
+      assert_equal "true", server.connect.ask.readpartial(10)
     end
   end
 
   def test_a_listener_that_is_closed_behind_our_back
     serve(echo) do |server|
       client = server.connect
-      client.write("x")
-      client.readpartial(1)
+      client.ask.answer
       server.listener.close
       second = TCPServer.new("127.0.0.1", 0) # most likely with the same descriptor
       server.sockets.listen(second)
-      other = TCPSocket.new("127.0.0.1", second.local_address.ip_port)
-      other.write("y")
 
-      assert_equal "y", other.readpartial(1)
-      client.write("x")
-
-      assert_equal "x", client.readpartial(1)
+      assert_equal "y", client_of(second).ask("y").answer
+      assert_equal "x", client.ask.answer
     ensure
       second&.close
     end
@@ -130,10 +116,10 @@ module SocketsListeningTests
       unix = UNIXServer.new(File.join(folder, "socket"))
       serve(echo) do |server|
         server.sockets.listen(unix)
-        clients = Array.new(5) { [server.connect, UNIXSocket.new(unix.path)] }.flatten
-        clients.each { |client| client.write("x") }
+        clients = Array.new(5) { [server.connect, client_of(unix)] }.flatten
+        clients.each(&:ask)
 
-        assert_equal ["x"] * 10, clients.map { |client| client.readpartial(1) }
+        assert_equal ["x"] * 10, clients.map(&:answer)
         clients.each(&:close)
         until_true { server.sockets.connections == 0 }
       end
@@ -145,9 +131,9 @@ module SocketsListeningTests
     serve(echo) do |server|
       server.listener.listen(1024)
       clients = Array.new(400) { server.connect }
-      clients.each { |client| client.write("x") }
+      clients.each(&:ask)
 
-      assert_equal 400, clients.sum { |client| client.readpartial(1).size }
+      assert_equal 400, clients.sum { |client| client.answer.size }
       assert_equal 400, server.sockets.accepted
       clients.each(&:close)
       until_true { server.sockets.connections == 0 }

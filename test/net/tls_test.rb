@@ -35,7 +35,7 @@ module TLSTests
   def serve_tls(handler, tls: acceptor, proxies: nil, **options)
     scheduled do |scheduler|
       listener = TCPServer.new("127.0.0.1", 0)
-      sockets = Heddle::Net::Sockets.new(scheduler, set:, **options, &handler)
+      sockets = sockets_with(scheduler, handler, **options)
       sockets.listen(listener, tls:, proxies:)
       yield Heddle::TestHelpers::SocketsCase::Server.new(sockets, listener, scheduler)
     ensure
@@ -52,16 +52,14 @@ module TLSTests
     client.session = session if session
     client.sync_close = true
     client.connect
-    client
+    client.extend(Heddle::TestHelpers::HTTPClient)
   end
 
   def test_bytes_are_echoed_over_tls
     serve_tls(echo) do |server|
       client = client_of(server)
       ["a", "b" * 10_000, "c" * 100_000].each do |text|
-        client.write(text)
-
-        assert_equal text, client.read(text.bytesize)
+        assert_equal text, client.ask(body: text).answer
       end
       assert_equal [1, 0], [server.sockets.handshakes, server.sockets.failed_handshakes]
       client.close
@@ -101,8 +99,7 @@ module TLSTests
   # Whether it was resumed, and the session, of which TLS 1.3 tells after the first answer.
   def session_of(server, name, session, max_version)
     client = client_of(server, name:, session:, max_version:)
-    client.write("a")
-    client.read(1)
+    client.ask.answer
     [client.session_reused?, client.session]
   ensure
     client&.close
@@ -143,14 +140,12 @@ module TLSTests
   def test_strings_of_every_size_arrive_as_they_are
     random = Random.new(1)
     strings = Array.new(400) { |i| (i % 256).chr.b * random.rand([1, 10, 1_000, 40_000].sample(random:)) }
-    handler = lambda do |connection|
-      connection.readpartial(1)
-      connection.write(strings)
-      connection.close
+    handler = lambda do |exchange|
+      exchange.write(strings)
+      exchange.close
     end
     serve_tls(handler) do |server|
-      client = client_of(server)
-      client.write("x")
+      client = client_of(server).ask
       expected = strings.join
       received = +""
       while (part = client.read(random.rand(1..50_000)))
@@ -163,21 +158,20 @@ module TLSTests
   end
 
   def test_two_fibers_read_and_write_at_once
-    handler = lambda do |connection|
+    handler = lambda do |exchange|
       done = Thread::Queue.new
       Fiber.schedule do
-        connection.write("w" * 3_000_000)
+        exchange.write("w" * 3_000_000)
         done << true
       end
-      size = 0
-      size += connection.readpartial(65_536).bytesize while size < 3_000_000
+      assert_equal 3_000_000, body_of(exchange).bytesize
       done.pop
-      connection.write("done")
-      connection.close
+      exchange.write("done")
+      exchange.close
     end
-    serve_tls(handler) do |server|
+    serve_tls(handler, service: Heddle::HTTP::Engine.new(stream_bodies: true)) do |server|
       client = client_of(server)
-      Fiber.schedule { client.write("r" * 3_000_000) }
+      Fiber.schedule { client.ask(body: "r" * 3_000_000) }
       received = client.read
 
       assert_equal [3_000_004, "done"], [received.bytesize, received[-4..]]
@@ -276,15 +270,15 @@ module TLSTests
   def test_a_client_of_short_records_has_only_its_share_read_in_a_turn
     sent = Thread::Queue.new
     parts = []
-    handler = lambda do |connection|
-      connection.readpartial(1)
+    handler = lambda do |exchange|
       sent.pop
-      parts << connection.readpartial(65_536).bytesize while parts.sum < 1_000
-      connection.write("done")
+      parts << exchange.readpartial(65_536).bytesize while parts.sum < 1_000
+      exchange.write("done")
     end
     serve_tls(handler) do |server|
       records = TLSRecords.new(server.connect).connect
-      records.write_bytes("x")
+      records.write_bytes(Heddle::TestHelpers::HTTPClient.request)
+      sleep 0.001 until sent.num_waiting == 1
       records.write_bytes("r" * 1_000)
       sent << true
 
@@ -296,14 +290,9 @@ module TLSTests
 
   def test_a_socket_that_is_taken_over_has_what_was_not_read
     taken = Thread::Queue.new
-    handler = lambda do |connection|
-      connection.readpartial(3)
-      connection.unread("\xFF\x00z".b)
-      taken << connection.detach
-    end
-    serve_tls(handler) do |server|
+    serve_tls(->(exchange) { taken << exchange.detach }) do |server|
       client = client_of(server)
-      client.write("abcdef")
+      client.write("#{Heddle::TestHelpers::HTTPClient.request}\xFF\x00zdef".b)
       socket = taken.pop
 
       assert_instance_of OpenSSL::SSL::SSLSocket, socket
@@ -351,9 +340,8 @@ module TLSTests
             end
       serve_tls(echo, tls: acceptor(TestCertificates.make("localhost", key:, ca:))) do |server|
         client = client_of(server)
-        client.write("x")
 
-        assert_equal "x", client.read(1), key.oid
+        assert_equal "x", client.ask.answer, key.oid
         client.close
       end
     end
@@ -389,10 +377,8 @@ module TLSTests
   def test_tls_survives_garbage_collection_in_every_step
     serve_tls(echo, handshake_timeout: self.class::LIMIT) do |server|
       GC.stress = true
-      client = client_of(server)
-      client.write("hello")
 
-      assert_equal "hello", client.read(5)
+      assert_equal "hello", client_of(server).ask("hello").answer
     ensure
       GC.stress = false
     end
@@ -403,11 +389,7 @@ module TLSTests
       clients = Array.new(10) { client_of(server) }
       3.times do |round|
         GC.verify_compaction_references(expand_heap: false, toward: :empty) if GC.respond_to?(:compact)
-        clients.each do |client|
-          client.write(round.to_s)
-
-          assert_equal round.to_s, client.read(1)
-        end
+        clients.each { |client| assert_equal round.to_s, client.ask(round.to_s).answer }
       end
     end
   end

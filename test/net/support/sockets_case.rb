@@ -4,20 +4,27 @@ require "test_helper"
 require "socket"
 require "tmpdir"
 require "support/scheduled"
+require "heddle/autoloads"
+require "heddle/http"
 require "heddle/net/sockets"
 require "timeout"
+require_relative "http_client"
+
+# Now, or the first requests would wait for them.
+Heddle::Autoloads.load_constants(Heddle::HTTP, Heddle::HTTP::H1)
 
 module Heddle
   module TestHelpers
-    # What tests of the server's sockets need: a server in the loop that the test's own fiber is a client of.
+    # What tests of the server's sockets need: an HTTP server in the loop that the test's own fiber is a client of.
     module SocketsCase
       include Scheduled
 
       # A server's sockets and how to connect to them.
       Server = Struct.new(:sockets, :listener, :scheduler) do
+        # @return [BasicSocket] with the methods of an HTTPClient
         def connect
           path = listener.local_address.unix? && listener.local_address.unix_path
-          path ? UNIXSocket.new(path) : TCPSocket.new(listener.local_address.ip_address, port)
+          (path ? UNIXSocket.new(path) : TCPSocket.new(listener.local_address.ip_address, port)).extend(HTTPClient)
         end
 
         def port = listener.local_address.ip_port
@@ -26,12 +33,20 @@ module Heddle
       # How events are heard of; nil in a test that runs with the default alone.
       def set = nil
 
+      # @param limits [Hash] of the HTTP configuration
+      def engine(**limits) = HTTP::Engine.new(HTTP::Limits.new(**limits))
+
+      # @param handler [#call] called with each exchange
+      def sockets_with(scheduler, handler, service: engine, **)
+        Net::Sockets.new(scheduler, set:, service:, **, &handler)
+      end
+
       # Runs the block in a loop with a server.
-      # @param handler [#call] what the sockets call with a connection
-      def serve(handler, listener: nil, **options)
+      # @param handler [#call] called with each exchange
+      def serve(handler, listener: nil, **)
         scheduled do |scheduler|
           listener ||= TCPServer.new("127.0.0.1", 0)
-          sockets = Heddle::Net::Sockets.new(scheduler, set:, **options, &handler)
+          sockets = sockets_with(scheduler, handler, **)
           sockets.listen(listener)
           yield Server.new(sockets, listener, scheduler)
         ensure
@@ -40,15 +55,34 @@ module Heddle
         end
       end
 
-      # Answers each input with itself, for as long as there is some.
-      def echo
-        lambda do |connection|
-          input = connection.readpartial(65_536)
-          next unless input
+      # Responds with the request's body, or else with its path.
+      def echo = ->(exchange) { reply(exchange, body_of(exchange) || said(exchange)) }
 
-          connection.write(input)
-          connection.idle!
+      # @return [String, nil] the request's whole body
+      def body_of(exchange)
+        body = exchange.body or return
+        bytes = "".b
+        while (piece = body.read)
+          bytes << piece
         end
+        bytes
+      end
+
+      # What the client has asked with HTTPClient#ask.
+      def said(exchange) = exchange.target.delete_prefix("/")
+
+      # Responds with a text.
+      def reply(exchange, text)
+        response = exchange.response
+        response.start(200, {}, length: text.bytesize)
+        response.write_all([text], text.bytesize)
+        response.finish
+      end
+
+      # The client's address, and the address and port that it has connected to, as the env has them.
+      def addresses_of(exchange)
+        env = Rack.env(Rack::EnvBuilder.new($stderr, nil), exchange, [])
+        env.values_at("REMOTE_ADDR", "SERVER_NAME", "SERVER_PORT")
       end
 
       # Closes so that the peer gets a reset.
@@ -57,11 +91,11 @@ module Heddle
         socket.close
       end
 
-      # A handler that gives its connections to the test, and keeps them open until the test is done with them.
+      # A handler that gives its exchanges to the test, and keeps them open until the test is done with them.
       def handing_over(to)
-        lambda do |connection|
-          to << connection
-          until_true { connection.closed? }
+        lambda do |exchange|
+          to << exchange
+          until_true { exchange.closed? }
         end
       end
 

@@ -4,21 +4,22 @@ require_relative "sockets_case"
 
 module Heddle
   module TestHelpers
-    # A server in a process of its own, which is asked about itself through its standard input.
+    # A server in a process of its own that responds with "x", which is asked about itself through its standard input.
     class SocketsProgram
       SERVER = <<~RUBY
         require "socket"
+        require "heddle/http"
         require "heddle/net/sockets"
         scheduler = Heddle::Scheduler.new
         Fiber.set_scheduler(scheduler)
         listener = TCPServer.new("127.0.0.1", 0)
         listener.listen(4096)
         set = ENV["SET"]&.to_sym
-        sockets = Heddle::Net::Sockets.new(scheduler, set:) do |connection|
-          if (input = connection.readpartial(4096))
-            connection.write(input)
-            connection.idle!
-          end
+        service = Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new(head_timeout: 600))
+        sockets = Heddle::Net::Sockets.new(scheduler, set:, service:) do |exchange|
+          exchange.response.start(200, {}, length: 1)
+          exchange.response.write_all(["x"], 1)
+          exchange.response.finish
         end
         sockets.listen(listener)
         $stdout.sync = true
@@ -66,7 +67,7 @@ module Heddle
         end
       end
 
-      def connect = TCPSocket.new("127.0.0.1", port)
+      def connect = TCPSocket.new("127.0.0.1", port).extend(HTTPClient)
 
       # Private memory in bytes, what is freed and not given back included.
       def memory = ask('GC.start; File.read("/proc/self/smaps_rollup")[/Private_Dirty:\s+(\d+)/, 1].to_i * 1024')
