@@ -15,7 +15,7 @@ module ConnectionTests
   # A request whose body the handler reads while it comes.
   BEGUN = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{LARGE}\r\n\r\n".freeze
 
-  def streaming = Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new(body_limit: LARGE), stream_bodies: true)
+  def streaming = engine(body_limit: LARGE, stream_bodies: true)
 
   def test_a_reset_raises_in_reader_and_writer
     errors = {}

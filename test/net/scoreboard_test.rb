@@ -84,7 +84,8 @@ class BoardTest < Minitest::Test
       other = sockets_with(server.scheduler, hold)
       other.listen(listener)
       [server.sockets, other].each { |sockets| sockets.join(scoreboard, slot) }
-      clients = [server, Server.new(other, listener)].map { |one| one.connect.ask }
+      clients = [server, Server.new(other, listener)].map(&:connect)
+      clients.each(&:ask)
       until_true { held.num_waiting == 2 }
 
       assert_equal 2, scoreboard.read(slot)[:in_flight]

@@ -19,7 +19,8 @@ class SocketsCollectorTest < Minitest::Test
     Fiber.set_scheduler(scheduler)
     listener = TCPServer.new("127.0.0.1", 0)
     held = []
-    sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new) do |exchange|
+    limits = Heddle::HTTP::Limits.new(head_timeout: 600, idle_timeout: 600, write_timeout: 600)
+    sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new(limits)) do |exchange|
       GC.compact if compact
       case exchange.target
       when "/echo"

@@ -38,7 +38,7 @@ module SocketsTests
   end
 
   def test_a_connection_that_the_block_leaves_as_it_is_gets_closed
-    serve(->(exchange) { exchange.target }) do |server|
+    serve(:target.to_proc) do |server|
       assert_nil server.connect.ask.read(1)
       assert_equal 0, server.sockets.connections
     end

@@ -140,16 +140,16 @@ module TLSTests
   def test_strings_of_every_size_arrive_as_they_are
     random = Random.new(1)
     strings = Array.new(400) { |i| (i % 256).chr.b * random.rand([1, 10, 1_000, 40_000].sample(random:)) }
+    expected = strings.join
     handler = lambda do |exchange|
       exchange.write(strings)
-      exchange.close
+      reply(exchange, "")
     end
     serve_tls(handler) do |server|
       client = client_of(server).ask
-      expected = strings.join
       received = +""
-      while (part = client.read(random.rand(1..50_000)))
-        received << part
+      while received.bytesize < expected.bytesize
+        received << client.read([random.rand(1..50_000), expected.bytesize - received.bytesize].min)
         sleep 0.001 if random.rand(50) == 0
       end
 
@@ -169,10 +169,10 @@ module TLSTests
       exchange.write("done")
       exchange.close
     end
-    serve_tls(handler, service: Heddle::HTTP::Engine.new(stream_bodies: true)) do |server|
+    serve_tls(handler, service: engine(stream_bodies: true)) do |server|
       client = client_of(server)
       Fiber.schedule { client.ask(body: "r" * 3_000_000) }
-      received = client.read
+      received = client.read(3_000_004)
 
       assert_equal [3_000_004, "done"], [received.bytesize, received[-4..]]
     end
@@ -203,14 +203,12 @@ module TLSTests
         client.write(bytes)
         error_of(SystemCallError) { client.read }
       end
-      %w[hello HELLO].each do |text|
-        plain = server.connect
-        plain.write(text)
-        error_of(SystemCallError) { plain.read }
-      end
+      plain = server.connect
+      plain.write("hello")
+      error_of(SystemCallError) { plain.read }
       until_true { server.sockets.connections.zero? }
 
-      assert_equal [0, 4], [server.sockets.handshakes, server.sockets.failed_handshakes]
+      assert_equal [0, 3], [server.sockets.handshakes, server.sockets.failed_handshakes]
     end
   end
 

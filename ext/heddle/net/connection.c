@@ -102,25 +102,10 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     return result;
 }
 
-char *heddle_connection_push_back(heddle_connection *connection, size_t size)
+void heddle_connection_check_thread(const heddle_connection *connection)
 {
-    if (size <= connection->input_start) {
-        connection->input_start -= (uint32_t)size;
-        return connection->input + connection->input_start;
-    }
-    size_t buffered = heddle_connection_buffered(connection);
-    if (size > UINT32_MAX - buffered)
-        rb_raise(rb_eArgError, "more than 4 GiB can't be pushed back");
-    char *input = malloc(size + buffered);
-    if (!input)
-        rb_memerror();
-    if (buffered)
-        memcpy(input + size, connection->input + connection->input_start, buffered);
-    free(connection->input);
-    connection->input = input;
-    connection->input_start = 0;
-    connection->input_end = connection->input_capacity = (uint32_t)(size + buffered);
-    return input;
+    if (connection->sockets->loop->thread != rb_thread_current())
+        rb_raise(rb_eThreadError, "this connection belongs to the loop of another thread, which alone may use it");
 }
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
@@ -175,11 +160,8 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready)
     }
 }
 
-void heddle_connection_drop_handle(heddle_connection *connection)
+void heddle_connection_drop_waits(heddle_connection *connection)
 {
-    if (connection->handle)
-        connection->handle->connection = NULL;
-    connection->handle = NULL;
     for (int direction = 0; direction < 2; direction++)
         heddle_wait_drop(&connection->waits[direction]);
 }

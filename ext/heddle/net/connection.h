@@ -14,7 +14,6 @@
 #include "scheduler/slot_wait.h"
 
 typedef struct heddle_connection heddle_connection;
-typedef struct heddle_handle heddle_handle;
 typedef struct heddle_protocol heddle_protocol;
 typedef struct heddle_sockets heddle_sockets;
 
@@ -49,7 +48,6 @@ struct heddle_connection {
     heddle_link watch_link;     /* in the list of connections with watch_events, or handed off by the watch thread */
     heddle_link unsent_link;    /* in the list of connections with unsent output */
     heddle_due due;             /* the time limit of the current step of its protocol */
-    heddle_handle *handle;      /* the Heddle::Net::Connection, if there is one */
     heddle_wait *waits[2];      /* the fibers that wait for it; the index is a heddle_direction */
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
@@ -60,14 +58,6 @@ struct heddle_connection {
     heddle_address remote, local;
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */
 };
-
-/* The C part of a Heddle::Net::Connection. */
-struct heddle_handle {
-    heddle_connection *connection; /* NULL: idle again, closed or detached */
-};
-
-/* The data type of Heddle::Net::Connection. */
-extern const rb_data_type_t heddle_handle_type;
 
 /* The address to which the client has connected. */
 const heddle_address *heddle_connection_local(heddle_connection *connection);
@@ -93,8 +83,6 @@ static inline int heddle_connection_input_piece(const heddle_connection *connect
     return 1;
 }
 
-/* Makes room in front of the unused input, which the caller fills; raises NoMemoryError. */
-char *heddle_connection_push_back(heddle_connection *connection, size_t size);
 /* Makes room for `size` bytes behind the unused input, whose address may change; NULL if out of memory. */
 char *heddle_connection_make_room(heddle_connection *connection, size_t size);
 /* Adds bytes to the unused input; false if out of memory. */
@@ -144,22 +132,11 @@ void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direc
                                      const char *timeout_message);
 /* Wakes the fibers that wait for one of these events. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
-/* Separates the connection from its Ruby object. Fibers that wait for the connection get IOError. */
-void heddle_connection_drop_handle(heddle_connection *connection);
-
-/*
- * This function and the next ones wait. `*place` is the connection, or NULL once it is gone: then they raise IOError.
- * They also raise IO::TimeoutError, and the SystemCallError of a broken connection. A `timeout` < 0 means none.
- */
-VALUE heddle_connection_readpartial(heddle_connection *const *place, long max, int64_t timeout);
-/* Returns the connection as an ordinary Ruby socket, whose first reads return the unused input. The record is freed. */
-VALUE heddle_connection_detach(heddle_connection *connection);
+/* Ends the waits of fibers for the connection: they get IOError. */
+void heddle_connection_drop_waits(heddle_connection *connection);
 
 /* The address as a String, or nil if it is unknown. Equal addresses give the same object. */
 VALUE heddle_address_string(const heddle_address *address);
 
-/* Heddle::Net::Connection. */
-void Init_heddle_connection(VALUE net);
-VALUE heddle_connection_object(heddle_connection *connection);
 /* Raises ThreadError on a thread other than the loop's. */
 void heddle_connection_check_thread(const heddle_connection *connection);

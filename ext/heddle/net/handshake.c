@@ -142,8 +142,7 @@ static first_input peek_input(const heddle_connection *connection)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? NOTHING_YET : END_OF_INPUT;
     if (result == 0)
         return END_OF_INPUT;
-    bool (*is_plaintext)(char) = connection->sockets->service->operations->is_plaintext;
-    if (is_plaintext && is_plaintext(byte))
+    if (connection->sockets->service->operations->is_plaintext(byte))
         return PLAINTEXT;
 #ifdef POLLRDHUP
     /* A client that has left after its first message can't complete a handshake: answering would waste a signature. */

@@ -14,7 +14,6 @@ void Init_heddle_net(VALUE heddle)
     VALUE net = rb_define_module_under(heddle, "Net");
     Init_heddle_fiber_reset();
     Init_heddle_runner(net);
-    Init_heddle_connection(net);
     Init_heddle_scoreboard(net);
     Init_heddle_sockets(net);
     Init_heddle_networks(net);

@@ -101,8 +101,8 @@ typedef enum {
 } heddle_handshake_error;
 
 /*
- * A service chooses the protocol of the connections of a Sockets. It is the C part of a Ruby object, and may exist
- * longer than the object.
+ * A service chooses the protocol of the connections of a Sockets. HTTP's engine is one; net/ knows it by this table
+ * alone. It is the C part of a Ruby object, and may exist longer than the object.
  */
 typedef struct heddle_service heddle_service;
 typedef struct {
@@ -118,18 +118,18 @@ typedef struct {
     HEDDLE_LAST_USE void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
     /*
      * Called when the client has not begun the expected TLS handshake. Does its first byte begin one of the service's
-     * protocols without TLS? NULL if the service recognizes none.
+     * protocols without TLS?
      */
     bool (*is_plaintext)(char first);
     /*
      * Loads the session of a connection that another process has handed off: makes the argument of resume_session from
      * the String `description`, with the GVL. May wait. Sets `*state` like rb_protect; the caller raises the exception.
-     * If it returns nil, the session ends. NULL if no session of this service can be handed off.
+     * If it returns nil, the session ends.
      */
     VALUE (*load_session)(heddle_service *service, VALUE description, int *state);
     /* Called instead of choose_protocol. */
     HEDDLE_LAST_USE void (*resume_session)(heddle_connection *connection, VALUE loaded);
-    void (*free)(heddle_service *service); /* NULL: the service is static */
+    void (*free)(heddle_service *service);
 } heddle_service_operations;
 
 struct heddle_service {
@@ -144,15 +144,12 @@ static inline void heddle_service_retain(heddle_service *service)
 
 static inline void heddle_service_release(heddle_service *service)
 {
-    if (--service->holders == 0 && service->operations->free)
+    if (--service->holders == 0)
         service->operations->free(service);
 }
 
 /* The parent data type of all services' Ruby objects. */
 extern const rb_data_type_t heddle_service_type;
-
-/* The service whose connections have no protocol: the work item is queued when the connection becomes readable. */
-extern heddle_service heddle_raw_service;
 
 /* Gives the connection a protocol and its session, which replace the earlier ones. */
 HEDDLE_LAST_USE void heddle_connection_start(heddle_connection *connection, const heddle_protocol *protocol,

@@ -164,7 +164,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     heddle_due_remove(sockets, &connection->due);
     if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise another process has the connection */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
-    heddle_connection_drop_handle(connection);
+    heddle_connection_drop_waits(connection);
     release_session(connection);
     heddle_connection_drop_input(connection);
     heddle_connection_drop_output(connection);
@@ -302,9 +302,6 @@ static void in_child(heddle_fork_guard *guard)
         if (connection->transport.fd >= 0)
             close(connection->transport.fd);
         connection->transport.fd = -1;
-        if (connection->handle)
-            connection->handle->connection = NULL;
-        connection->handle = NULL;
         connection->waits[HEDDLE_READING] = connection->waits[HEDDLE_WRITING] = NULL;
         if (connection->protocol)
             connection->protocol->abandon(connection);
@@ -403,8 +400,6 @@ void heddle_sockets_free(heddle_sockets *sockets)
         heddle_connection *connection = sockets->slots[i].connection;
         if (!connection)
             continue;
-        if (connection->handle)
-            connection->handle->connection = NULL;
         if (connection->transport.fd >= 0)
             close(connection->transport.fd);
         release_session(connection);

@@ -46,7 +46,6 @@ struct heddle_sockets {
     bool abandoned; /* this is a forked child, and the connections are its parent's */
     bool draining;  /* connections that become idle are closed */
     bool leaving;   /* the server stops soon: probes are rejected, and HTTP/1.1 responses end their connections */
-    bool at_once;   /* the block is called with a connection that has sent nothing yet */
 
     heddle_connection_slot *slots;
     uint32_t slot_count, free_slot;
@@ -80,7 +79,6 @@ struct heddle_sockets {
 
     heddle_timer_heap deadlines; /* of records with a heddle_due */
     heddle_timer deadline_timer;
-    int64_t idle_timeout; /* ns, < 0: none */
 
     heddle_runners runners;
     char *scratch; /* a buffer of HEDDLE_SCRATCH bytes, used only between two waits */

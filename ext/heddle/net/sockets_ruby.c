@@ -86,14 +86,13 @@ static const heddle_event_set_operations *set_named(const char *name)
 }
 
 /* Called by Sockets.new with checked values. */
-static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle_timeout, VALUE most, VALUE set,
-                            VALUE service_object, VALUE handshake_timeout, VALUE proxies, VALUE at_once)
+static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE most, VALUE set, VALUE service_object,
+                            VALUE handshake_timeout, VALUE proxies)
 {
     heddle_loop *loop = heddle_loop_get(scheduler);
-    heddle_service *service =
-        NIL_P(service_object) ? &heddle_raw_service : rb_check_typeddata(service_object, &heddle_service_type);
+    heddle_service *service = rb_check_typeddata(service_object, &heddle_service_type);
     const heddle_event_set_operations *operations = set_named(StringValueCStr(set));
-    int64_t timeout = heddle_parse_duration(idle_timeout), limit = heddle_parse_duration(handshake_timeout);
+    int64_t limit = heddle_parse_duration(handshake_timeout);
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
     size_t max_connections = NIL_P(most) ? 0 : NUM2SIZET(most);
@@ -108,11 +107,9 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE idle
     sockets->service_object = service_object;
     sockets->service = service;
     heddle_service_retain(service);
-    sockets->idle_timeout = timeout;
     sockets->handshake_queue.timeout = limit;
     sockets->max_connections = max_connections;
     sockets->proxies = proxies;
-    sockets->at_once = RTEST(at_once);
     sockets->set.operations = operations;
     heddle_sockets_start(sockets, self);
     DATA_PTR(self) = sockets;
@@ -327,7 +324,7 @@ void Init_heddle_sockets(VALUE net)
     VALUE class = heddle_define_class(net, "Sockets", sockets_allocate);
     METHODS(HEDDLE_REGISTER_METHOD)
     METHODS_1(HEDDLE_REGISTER_METHOD_1)
-    rb_define_private_method(class, "set_up", sockets_set_up, 9);
+    rb_define_private_method(class, "set_up", sockets_set_up, 7);
     rb_define_private_method(class, "add_listener", sockets_add_listener, 4);
     rb_define_method(class, "adopt", sockets_adopt, 1);
     rb_define_method(class, "stop_listening", sockets_stop_listening, 0);

@@ -9,11 +9,9 @@
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
                                const heddle_address *local, bool secure, const char *words, size_t size)
 {
-    const heddle_service_operations *operations = sockets->service->operations;
+    heddle_service *service = sockets->service;
     int state = 0;
-    if (!operations->load_session)
-        return -EPROTO;
-    VALUE loaded = operations->load_session(sockets->service, rb_str_new(words, (long)size), &state);
+    VALUE loaded = service->operations->load_session(service, rb_str_new(words, (long)size), &state);
     if (state) {
         close(fd);
         rb_jump_tag(state);

@@ -7,44 +7,36 @@ module Heddle
     # The sockets of a server: listeners, and connections that cost no fiber while nothing comes from them.
     #
     #   scheduler = Heddle::Scheduler.new
-    #   sockets = Heddle::Net::Sockets.new(scheduler) do |connection|
-    #     connection.write(connection.readpartial(4096).upcase)
-    #     connection.idle!
+    #   sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new) do |exchange|
+    #     Heddle::Rack.respond(exchange, [200, {}, ["hello"]], false)
     #   end
     #   sockets.listen(TCPServer.new("localhost", 0))
     #
-    # The block is called with a {Connection} whenever an idle one has something to be read, in a fiber of the loop.
-    # It ends with `idle!` (the connection waits for more), `detach` (the application has it) or a closed connection;
-    # otherwise the connection is closed. A fiber serves many connections, one after the other: its storage, locals and
+    # The service decides when the block is called, and with what: the engine of HTTP with each request's exchange. The
+    # block runs in a fiber of the loop. A fiber serves many items, one after the other: its storage, locals and
     # instance variables are removed in between. A StandardError that leaves the block is reported like any fiber's.
     #
     # Sockets don't keep the loop running: a fiber must do that, such as one that waits for a signal to stop. Everything
     # but the counters belongs to the loop's thread. In a forked child, the copies of the sockets are closed.
     class Sockets
       # @param scheduler [Scheduler]
-      # @param idle_timeout [Numeric, nil] seconds after which an idle connection is closed, up to 64 ms late;
-      #   nil: never
       # @param max_connections [Integer, nil] the maximum number at a time. While others wait in the kernel, the
       #   connections that have been idle longest are closed. One address may have a quarter of them, and at least 16
       # @param set [Symbol, nil] how events are received: `:epoll` (an epoll set of its own), `:selector` (the loop's
       #   selector); nil: the first one that the system has
-      # @param service [Object, nil] the service of the connections, such as an HTTP::Engine. It chooses the protocol of
-      #   each connection, and decides when a connection needs a fiber and what the block gets. nil: the block gets the
-      #   bytes as they come
+      # @param service [Object] the service of the connections, such as an HTTP::Engine. It chooses the protocol of each
+      #   connection, and decides when a connection needs a fiber and what the block gets
       # @param handshake_timeout [Numeric, nil] seconds that a connection may take until its protocol begins: for the
       #   header of the PROXY protocol and the TLS handshake together
       # @param proxies [Networks, nil] addresses that may have any number of connections
-      # @param at_once [Boolean] whether the block is called with a new connection before the client sends anything,
-      #   which takes a fiber. Without a service only
-      # @yieldparam connection [Connection]
-      def initialize(scheduler, idle_timeout: 75.0, max_connections: nil, set: nil, service: nil,
-                     handshake_timeout: 10.0, proxies: nil, at_once: false, &block)
-        raise ArgumentError, "Sockets.new needs a block, which it calls with each connection" unless block
+      # @yieldparam item [Object] such as an HTTP::Exchange
+      def initialize(scheduler, service:, max_connections: nil, set: nil, handshake_timeout: 10.0, proxies: nil, &block)
+        raise ArgumentError, "Sockets.new needs a block, which it calls with each item" unless block
         if max_connections && max_connections < 1
           raise ArgumentError, "max_connections must be at least 1, not #{max_connections}"
         end
 
-        set_up(scheduler, block, idle_timeout, max_connections, set.to_s, service, handshake_timeout, proxies, at_once)
+        set_up(scheduler, block, max_connections, set.to_s, service, handshake_timeout, proxies)
       end
 
       # Accepts connections from a listening socket, which the caller keeps and closes.

@@ -153,8 +153,7 @@ module Heddle
 
       def open_sockets(handler, listeners)
         @connection_limit = loop_share(ConnectionLimit.of(@configuration))
-        sockets = Net::Sockets.new(@scheduler, idle_timeout: @configuration.http.idle_timeout.to_f,
-                                               max_connections: @connection_limit,
+        sockets = Net::Sockets.new(@scheduler, max_connections: @connection_limit,
                                                handshake_timeout: @configuration.http.head_timeout.to_f,
                                                proxies: @configuration.trusted_networks,
                                                service: handler.engine, &handler)

@@ -33,8 +33,13 @@ module Heddle
       # How events are heard of; nil in a test that runs with the default alone.
       def set = nil
 
+      # Seconds that no test takes. A busy machine must not end its connections.
+      PATIENT = { head_timeout: 600, idle_timeout: 600, write_timeout: 600 }.freeze
+
       # @param limits [Hash] of the HTTP configuration
-      def engine(**limits) = HTTP::Engine.new(HTTP::Limits.new(**limits))
+      def engine(stream_bodies: false, **limits)
+        HTTP::Engine.new(HTTP::Limits.new(**PATIENT, **limits), stream_bodies:)
+      end
 
       # @param handler [#call] called with each exchange
       def sockets_with(scheduler, handler, service: engine, **)

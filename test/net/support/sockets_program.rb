@@ -10,6 +10,7 @@ module Heddle
         require "socket"
         require "heddle/http"
         require "heddle/net/sockets"
+        Heddle::HTTP::Response # now, or the first requests would wait for it
         scheduler = Heddle::Scheduler.new
         Fiber.set_scheduler(scheduler)
         listener = TCPServer.new("127.0.0.1", 0)

@@ -2,6 +2,9 @@
 #include "http/h1/server/exchange.h"
 #include "http/h1/server/states.h"
 
+#include <ruby/io.h>
+#include <sys/socket.h>
+
 static VALUE exchange_class;
 
 static heddle_h1 *h1_of(heddle_exchange_handle *handle)
@@ -131,6 +134,14 @@ static VALUE exchange_persistent_p(VALUE self)
     return heddle_h1_may_persist(heddle_exchange_open_connection(heddle_exchange_handle_of(self))) ? Qtrue : Qfalse;
 }
 
+static VALUE take_input(heddle_connection *connection, size_t size)
+{
+    size_t buffered = heddle_connection_buffered(connection);
+    VALUE result = rb_str_new(connection->input + connection->input_start, (long)(size < buffered ? size : buffered));
+    heddle_connection_use_input(connection, (size_t)RSTRING_LEN(result));
+    return result;
+}
+
 /*
  * call-seq: readpartial(max) -> String or nil
  *
@@ -140,10 +151,42 @@ static VALUE exchange_persistent_p(VALUE self)
 static VALUE exchange_readpartial(VALUE self, VALUE max)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
-    heddle_exchange_open_connection(handle);
-    VALUE bytes = heddle_connection_readpartial(&handle->exchange->work.connection, NUM2LONG(max), -1);
-    RB_GC_GUARD(self);
-    return bytes;
+    size_t size = NUM2SIZET(max) < HEDDLE_SCRATCH ? NUM2SIZET(max) : HEDDLE_SCRATCH;
+    if (heddle_exchange_open_connection(handle)->waits[HEDDLE_READING])
+        rb_raise(rb_eIOError, "another fiber is reading this connection already");
+    for (;;) {
+        heddle_connection *connection = heddle_exchange_open_connection(handle);
+        if (heddle_connection_buffered(connection))
+            return take_input(connection, size);
+        char *scratch = connection->sockets->scratch;
+        ssize_t bytes = heddle_connection_receive(connection, scratch, size);
+        if (bytes >= 0)
+            return bytes ? rb_str_new(scratch, bytes) : Qnil;
+        if (bytes != -EAGAIN)
+            rb_syserr_fail((int)-bytes, "reading from the connection");
+        heddle_connection_wait_or_raise(connection, HEDDLE_READING, -1, NULL);
+    }
+}
+
+static VALUE detach_connection(heddle_connection *connection)
+{
+    uint8_t family = connection->remote.family ? connection->remote.family : connection->local.family;
+    const char *name = family == AF_UNIX                         ? "UNIXSocket"
+                       : family == AF_INET || family == AF_INET6 ? "TCPSocket"
+                                                                 : "Socket";
+    rb_require("socket");
+    VALUE unread = heddle_connection_buffered(connection) ? take_input(connection, SIZE_MAX) : Qnil;
+    if (connection->transport.tls) {
+        VALUE arguments[] = {connection->transport.tls->socket, unread};
+        heddle_sockets_detach(connection);
+        return rb_funcallv(rb_path2class("Heddle::Net::TLS"), rb_intern("take_over"), 2, arguments);
+    }
+    VALUE socket_class = rb_path2class(name);
+    int fd = heddle_sockets_detach(connection);
+    VALUE socket = rb_funcall(socket_class, rb_intern("for_fd"), 1, INT2NUM(fd));
+    if (!NIL_P(unread))
+        rb_io_ungetbyte(socket, unread);
+    return socket;
 }
 
 /*
@@ -152,7 +195,7 @@ static VALUE exchange_readpartial(VALUE self, VALUE max)
  * Takes the connection over as a socket, whose first reads return the unused input.
  */
 HEDDLE_DEFINE_METHOD(exchange_detach_socket, "detach_socket",
-                     heddle_connection_detach(heddle_exchange_open_connection(heddle_exchange_handle_of(self))))
+                     detach_connection(heddle_exchange_open_connection(heddle_exchange_handle_of(self))))
 
 /* -- as the operations of an exchange ------------------------------------------------------------------------------ */
 

@@ -2,7 +2,7 @@
 
 #include "http/h1/server/exchange.h"
 
-#include "net/write_all.h"
+#include "net/sendfile.h"
 #include "net/sockets.h"
 
 #include <ruby/io.h>

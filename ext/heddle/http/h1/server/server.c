@@ -348,7 +348,7 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
         heddle_body_spool_uncount(h1->exchange->spool);
     heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
-    heddle_connection_drop_handle(connection);
+    heddle_connection_drop_waits(connection);
     heddle_connection_end_work(connection);
     finish_exchange(connection, reusable);
 }
@@ -360,7 +360,7 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
     heddle_engine_count_response(heddle_engine_of_connection(connection), h1->exchange, status);
     heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
-    heddle_connection_drop_handle(connection);
+    heddle_connection_drop_waits(connection);
     heddle_connection_end_work(connection);
     heddle_connection_start(connection, protocol, session);
 }

@@ -1,7 +1,6 @@
-#include "net/write_all.h"
+#include "net/sendfile.h"
 
 #include "net/sockets.h"
-#include "net/string_list.h"
 
 #include <ruby/io.h>
 #include <sys/stat.h>
@@ -14,7 +13,7 @@
 static heddle_connection *find_open_connection(heddle_connection *const *place)
 {
     if (!*place)
-        rb_raise(rb_eIOError, "this connection is closed, or `idle!` has released it");
+        rb_raise(rb_eIOError, "this connection is closed");
     return *place;
 }
 
@@ -48,34 +47,6 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
     /* If another fiber waited before, it may have got the event already. */
     if (!heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         wait_to_write(connection, timeout);
-}
-
-/* -- strings ----------------------------------------------------------------------------------------------------- */
-
-size_t heddle_write_all(heddle_connection *const *place, VALUE data, int64_t timeout)
-{
-    find_writable_connection(place);
-    heddle_string_list list = heddle_string_list_of(data);
-    struct iovec pieces[HEDDLE_PIECES];
-    size_t bytes = 0;
-    for (;;) {
-        heddle_connection *connection = find_open_connection(place);
-        heddle_transport *transport = &connection->transport;
-        int count = heddle_string_list_gather(&list, pieces);
-        if (count == 0)
-            return bytes;
-        /* before the call, so that events noted during it are kept */
-        heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
-        ssize_t sent = check_result(connection, transport->operations->send(transport, pieces, count));
-        if (sent > 0) {
-            connection->output.sent += (uint64_t)sent;
-            list.sent += (size_t)sent;
-            bytes += (size_t)sent;
-        } else {
-            heddle_string_list_copy(&list);
-            wait_for_room(place, timeout);
-        }
-    }
 }
 
 /* -- files ------------------------------------------------------------------------------------------------------- */
@@ -144,7 +115,7 @@ void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offs
         if (sent > 0) {
             connection->output.sent += (uint64_t)sent;
             output.left -= (size_t)sent;
-            if (output.left && connection->protocol->take_turn) {
+            if (output.left) {
                 heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM);
                 heddle_turns_wait(connection, HEDDLE_TURN_SENDS);
                 wait_to_write(connection, timeout);
