@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # Ends a server of one process whose requests don't end: a cancellation reaches a fiber only at a wait, so requests
-    # may compute forever. A worker's master does the same with the worker ({Cluster::HealthCheck}).
+    # may compute forever. A worker's master does the same with the worker ({Cluster::OverdueWorkers}).
     class ForcedExit
       # Seconds that cancelled requests may take to end.
       GRACE = 5

@@ -163,7 +163,7 @@ module Heddle
         end
 
         def open_checks
-          @health_check = HealthCheck.new(fleet, @log, method(:now))
+          @overdue_workers = OverdueWorkers.new(fleet, @log, method(:now))
           @memory = MemoryGuard.new(fleet, @log, method(:now), budget: -> { configuration.memory_budget },
                                                                others: method(:other_processes)) do |bytes|
             resources.scoreboard.memory = bytes
@@ -220,7 +220,7 @@ module Heddle
             @boot_details.add(worker, message)
             fleet.mark_ready(worker)
           when "failed" then worker.error = message.fetch("message", String)
-          when "running_requests" then @health_check.handle_report(worker, message.values["running"])
+          when "running_requests" then @overdue_workers.handle_report(worker, message.values["running"])
           when "stopped_accepting" then worker.accepting = false
           when "stop_request"
             # A signal has ended only this process. Unless the master stops, too, the others continue.
@@ -274,7 +274,7 @@ module Heddle
 
         def run_periodic_checks
           @checked_at = now
-          @health_check.check_workers
+          @overdue_workers.check
           memory.check unless @stopping
           @worker_lifetime.check unless @stopping || @restart.running?
           resources.renew_ticket_keys

@@ -6,7 +6,7 @@ require "io/nonblock"
 require "timeout"
 
 # Which workers are checked, without processes.
-class ClusterHealthCheckTest < Minitest::Test
+class ClusterOverdueWorkersTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
   # Serves, and remembers what is done to it.
@@ -43,12 +43,12 @@ class ClusterHealthCheckTest < Minitest::Test
   def watch(**options)
     configuration = Heddle::Server::Configuration.new(**options)
     @fleet = Fleet.new(Array.new(2) { |index| FakeWorker.new(index, configuration) })
-    Cluster::HealthCheck.new(@fleet, self, -> { @now })
+    Cluster::OverdueWorkers.new(@fleet, self, -> { @now })
   end
 
   def look(watched, at)
     @now = at
-    watched.check_workers
+    watched.check
   end
 
   def test_workers_are_pinged

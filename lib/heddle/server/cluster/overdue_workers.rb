@@ -3,8 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # Checks the workers once a second: for a missing heartbeat, a crash whose report hangs, and an overdue end.
-      class HealthCheck
+      # Kills workers that are overdue: without a heartbeat, with a crash whose report hangs, or too long in stopping.
+      # Looks once a second.
+      class OverdueWorkers
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5
         # Minimum seconds that a worker may take to become ready.
@@ -27,7 +28,7 @@ module Heddle
         end
 
         # @return [void]
-        def check_workers
+        def check
           now = @clock.call
           @fleet.workers.each { |worker| check_worker(worker, now) }
           ping_workers(now)
