@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The clock for time limits, which can't be set.
+  # A clock that can't be set, for time limits.
   # @api private
   module MonotonicClock
     module_function

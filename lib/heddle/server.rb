@@ -20,13 +20,13 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that no request needs: they are for starting a server, for a single mode, or for the application.
+    # Constants that no request needs: they are for starting a server, for one mode only, or for the application.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING
 
-    # Loads now what workers and requests need later. By then no descriptor may be left, a deployment may have removed
-    # the files, and workers would not share the memory.
+    # Loads now what workers and requests need later. Later there might be no descriptor left to open the files, a
+    # deployment might have removed them, and workers would not share the memory.
     # @return [void]
     def self.load_everything
       Protection.names.each { |name| Protection.fetch(name) }
@@ -44,8 +44,8 @@ module Heddle
     # @param listeners [Listeners] {#open} opens them if there are none
     # @param scoreboard_slot [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
     # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is not a reserve
-    # @param protect [Boolean, String, nil] true: every protection that is available here; a String: none, for this
-    #   reason; nil: as the option `protect` says
+    # @param protect [Boolean, String, nil] true: the protections that `heddle protect on` switches on; a String: none,
+    #   for this reason; nil: as the option `protect` says
     # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
     #   where it receives theirs
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
@@ -87,11 +87,12 @@ module Heddle
     # @return [Array<Net::TLS::Certificates>] of its addresses
     def certificates = @listeners.filter_map { |listener| listener.tls&.certificates }.uniq
 
-    # @return [String, nil] why it has no protections; nil: it has all that are available here
+    # @return [String, nil] why it has no protections; nil: it has those of the option `protect` that the mode supports
     attr_reader :unprotected
 
     # Switches the protections for calls that come from now on. From any thread.
-    # @param reason [String, nil] why the server has no protections from now on; nil: it has all available ones
+    # @param reason [String, nil] why the server has no protections from now on; nil: it has those that
+    #   `heddle protect on` switches on
     # @return [void]
     def protect(reason = nil)
       @unprotected = reason
@@ -107,11 +108,11 @@ module Heddle
       end
     end
 
-    # Serves until {#stop}, or a signal where `signals` says so, and until the requests that run then are answered.
+    # Serves until {#stop} or, with `signals`, a signal; then until the running requests are answered.
     #
     # @param app [#call] a Rack 3 application
     # @param signals [Boolean] whether INT and TERM stop the server: the first gracefully, a second INT at once
-    # @yield once, when requests are accepted; in a loop
+    # @yield once, when requests are accepted; the block runs inside an event loop
     # @return [Boolean] whether every request was answered
     # @raise [BootError]
     def run(app, signals: false, &ready)
@@ -138,8 +139,8 @@ module Heddle
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
     # @param handoff_sender [BasicSocket, false, nil] where idle connections are handed off to other workers; false: the
-    #   other workers can't receive any; nil: there are no other workers. Without a socket, clients in the kernel's
-    #   queue are served first
+    #   other workers can't receive any; nil: there are no other workers. Without a socket, the clients in the
+    #   kernel's queue are accepted and served before the server stops
     # @return [void]
     def stop(now: false, handoff_sender: nil)
       @stopping = now || @stopping == :now ? :now : :drain

@@ -160,7 +160,7 @@ class DoctorTest < Minitest::Test
     )
   end
 
-  # Each request has its own copy of these, unless the option isolate leaves them out.
+  # Each request has its own values of these, unless the option isolate leaves them out.
   def test_a_gem_whose_thread_variable_is_not_isolated_is_a_problem
     assert_equal [:ok], found(spec("i18n", "1.14.8"), spec("sentry-ruby", "5.20.0")).map(&:level)
     output, status = doctor_without_isolation("gem 'i18n', '1.14.8'\nrequire 'i18n'")
@@ -208,7 +208,7 @@ class DoctorTest < Minitest::Test
     assert_predicate status, :success?, output
     assert_match(/^ok +Ruby: #{Regexp.escape(RUBY_VERSION)} /, output)
     assert_match(/selector: \w+/, output)
-    assert_match(/application: there is no config\.ru here\n +run it in the application's folder/, output)
+    assert_match(/application: there is no config\.ru here\n +run heddle doctor in the application's folder/, output)
   end
 
   def test_the_memory_is_that_of_the_configuration

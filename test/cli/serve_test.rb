@@ -126,7 +126,7 @@ class ServeTest < Minitest::Test
       serve("serve")
       socket = waiting_request
       Process.kill(signal, @served.pid)
-      wait_until { @served.output.include?("stopping when running requests are answered") }
+      wait_until { @served.output.include?("when running requests are answered") }
       File.write(file("go"), "")
 
       assert_match(/connection: close.*hello/m, socket.read)
@@ -174,11 +174,11 @@ class ServeTest < Minitest::Test
     serve("serve", "--stop-timeout", "1")
     waiting_request("/for/ever")
     Process.kill("TERM", @served.pid)
-    wait_until { @served.output.include?("stopping when") }
+    wait_until { @served.output.include?("when running requests") }
     Process.kill("TERM", @served.pid)
 
     assert_equal 1, @served.stop.exitstatus
-    assert_equal 1, @served.output.scan("stopping when running requests are answered").size
+    assert_equal 1, @served.output.scan("when running requests are answered").size
     assert_match(/not ended within 6 s of/, @served.output)
     @served = nil
   end

@@ -13,14 +13,14 @@ class RailsConnectionBudgetTest < Minitest::Test
   end
 
   def test_the_notice_states_the_connections_used_at_most_and_the_databases_limit
-    assert_equal "pool 5, workers 2 → at most 10 connections; the database server's limit is 100, and each further " \
-                 "machine opens as many",
+    assert_equal "pool 5, workers 2 → at most 10 connections; the database server's limit is 100. Each further " \
+                 "machine opens as many connections",
                  text
   end
 
   def test_the_notice_states_the_connections_of_old_and_new_workers_during_a_reload
     assert_equal "pool 5, workers 2, reserves 1 → at most 15 connections, 30 during a reload; the database server's " \
-                 "limit is 100, and each further machine opens as many", text(reserves: 1, reloads: true)
+                 "limit is 100. Each further machine opens as many connections", text(reserves: 1, reloads: true)
   end
 
   def test_max_total_bounds_the_connections_now_and_during_a_reload
@@ -31,9 +31,9 @@ class RailsConnectionBudgetTest < Minitest::Test
 
   def test_the_notice_warns_above_four_fifths_of_the_databases_connections
     refute_match(/more than/, text(pool: 20, reloads: true))
-    assert_equal "pool 21, workers 2 → at most 42 connections, 84 during a reload. The largest of these is more than " \
-                 "80 % of the database server's limit of 100, and each further machine opens as many. Make the pool " \
-                 "smaller, or see docs/databases.md for PgBouncer", text(pool: 21, reloads: true)
+    assert_equal "pool 21, workers 2 → at most 42 connections, 84 during a reload. Heddle may thus open more than " \
+                 "80 % of the 100 connections that the database server allows, and each further machine opens as " \
+                 "many. Make the pool smaller, or see docs/databases.md for PgBouncer", text(pool: 21, reloads: true)
   end
 
   def test_a_database_that_could_not_be_asked_is_left_out
@@ -42,7 +42,7 @@ class RailsConnectionBudgetTest < Minitest::Test
   end
 
   def test_the_notice_names_each_of_several_databases
-    assert_match(/\Aqueue: pool 5, workers 1 → at most 5 connections; the database server's limit is 100,/,
+    assert_match(/\Aqueue: pool 5, workers 1 → at most 5 connections; the database server's limit is 100\./,
                  text(name: "queue", workers: 1))
   end
 end

@@ -122,7 +122,9 @@ NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALU
         rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, said);
     case HEDDLE_BAD_CODING:
         rb_raise(invalid_response,
-                 "the transfer-encoding is %+" PRIsVALUE ": the server frames responses itself", said);
+                 "the transfer-encoding is %+" PRIsVALUE ", but may only be identity, or chunked once: the server "
+                 "encodes the body itself",
+                 said);
     default:
         rb_raise(invalid_response, "the header name %+" PRIsVALUE " has characters that are not allowed", name);
     }
@@ -275,7 +277,7 @@ static VALUE strings_of(VALUE value)
     return strings;
 }
 
-/* Returns an Array of names, Arrays of Strings and original values. */
+/* Returns a flat Array with three elements for each header: its name, an Array of Strings, and the original value. */
 static VALUE prepare_headers(heddle_head_writer *head, VALUE headers)
 {
     VALUE pairs = rb_ary_new();

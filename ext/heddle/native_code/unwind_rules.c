@@ -69,7 +69,10 @@ static uintptr_t read_pointer(heddle_unwind_reader *from, uint8_t encoding)
 
 /* -- finding a function's entry ------------------------------------------------------------------------------------ */
 
-/* The table of .eh_frame_hdr in the form that every linker writes: sorted pairs of 32 bits, relative to itself. */
+/*
+ * Searches .eh_frame_hdr, if it has the form that every linker writes: sorted pairs of 32-bit numbers, relative to the
+ * header's start.
+ */
 static const uint8_t *find_record(const uint8_t *header, uintptr_t pc)
 {
     if (!header || header[0] != 1 || header[2] != 0x03 || header[3] != 0x3b)

@@ -183,7 +183,7 @@ bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, cons
         uint32_t load = heddle_scoreboard_load(slot);
         least = load < least ? load : least;
     }
-    /* A small difference is ignored: otherwise the workers would take turns at each connection. */
+    /* A small difference is ignored: otherwise each new connection would change which worker has less load. */
     return least != UINT32_MAX && heddle_scoreboard_load(mine) > least + 1 + least / 8;
 }
 

@@ -357,7 +357,7 @@ static void raise_left(const heddle_job *job)
 {
     if (job->exception)
         rb_exc_raise((VALUE)job->exception);
-    rb_raise(rb_eThreadError, "the thread that ran a native call was killed in its callback");
+    rb_raise(rb_eThreadError, "the offload thread was killed while a native call ran a callback in it");
 }
 
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind)

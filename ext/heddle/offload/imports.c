@@ -206,7 +206,7 @@ static bool intercept_object(heddle_object *object, void *data)
     const heddle_import interrupts[] = {
         {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)heddle_replaced_check_ints},
     };
-    /* The dlopen calls of libruby, fiddle and ffi; other libraries' calls are left alone. */
+    /* The dlopen calls of fiddle and ffi (Ruby's own: core_functions); other libraries' calls are left alone. */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
     /*

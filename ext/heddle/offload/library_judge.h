@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Judges a loaded library by its mapped ELF file: may any thread call its functions, or could a function depend on the
- * thread that has called another one? Thread-local storage, locks with an owner, system calls about the calling thread
+ * Judges a loaded library by its mapped ELF file: may each call run on any thread, or must a function run on the thread
+ * on which an earlier function ran? Thread-local storage, locks with an owner, system calls about the calling thread
  * and callbacks into Ruby are examples of such dependences.
  *
  * Only the imports of a library are known, not how it uses them. So a library is safe only if every import of it, and
@@ -39,6 +39,9 @@ bool heddle_library_is_libc(const char *path);
 
 /* Is the function of libc, or of Ruby's C API, independent of the thread that calls it? */
 bool heddle_libc_function_neutral(const char *name);
-/* Can this function of libc wait, and may a program call it directly with any arguments? */
+/*
+ * Can this function of libc wait, and does it do the same on any thread, whatever its arguments? (Programs call libc
+ * directly with Fiddle.)
+ */
 bool heddle_libc_function_waits(const char *name);
 bool heddle_ruby_function_neutral(const char *name);

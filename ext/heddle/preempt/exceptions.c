@@ -81,8 +81,9 @@ typedef struct {
 } probe;
 
 /*
- * Sets the flag that Thread#raise sets, and clears it again. Ruby takes interrupts when a method ends, so it raises a
- * pending exception, unless Thread.handle_interrupt delays that.
+ * Sets the flag that Thread#raise sets, and tests whether Ruby sees it here. Then calls a method (alive?), because Ruby
+ * takes interrupts at its end: that clears the flag and raises a pending exception, unless Thread.handle_interrupt
+ * delays it.
  */
 static VALUE take_interrupts(VALUE data)
 {

@@ -118,7 +118,9 @@ static void check_topic(VALUE topic)
 static void check_result(int64_t result, long data_size)
 {
     if (result == -EMSGSIZE)
-        rb_raise(rb_eArgError, "the message has %ld bytes, the limit with its topic is %zu: see pubsub_memory",
+        rb_raise(rb_eArgError,
+                 "the message is too large: its data has %ld bytes, and data and topic together may have %zu (see "
+                 "pubsub_memory)",
                  data_size, heddle_history_largest_message(heddle_process_history()));
     if (result < 0)
         rb_syserr_fail((int)-result, "using the pub/sub history");

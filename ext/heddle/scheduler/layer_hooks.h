@@ -19,7 +19,7 @@ typedef struct {
     void (*rouse_watch)(void);
     /* Calls Ruby to report the stalls that were noted. */
     void (*announce_stalls)(heddle_loop *loop);
-    /* Called before the current fiber waits in place in a callback of this library. */
+    /* Called before the current fiber waits in place in a callback from `library` (a path, or ""). */
     void (*begin_wait_in_place)(heddle_loop *loop, const char *library);
     void (*prolong_wait_in_place)(heddle_loop *loop);
     /* Called before a switch from the calling fiber while callbacks are reported. Never raises. */
@@ -30,16 +30,25 @@ typedef struct {
     void (*prepare_preemption)(void);
     /* Starts or stops following the switches of this loop's fibers. */
     void (*follow_switches)(heddle_loop *loop, bool follow);
-    /* Raises the exception of a preemption that Thread.handle_interrupt has delayed in the calling fiber. */
+    /*
+     * `delivered_error` is an exception that came for a fiber during a preemption, and that Thread.handle_interrupt
+     * delays. Raises it in the calling fiber.
+     */
     void (*raise_delivered_error)(heddle_fiber *fiber);
     /*
-     * Takes that exception back from the thread: before a switch, or when the fiber or the time limit's block ends. The
-     * exception stays due.
+     * Called before a switch, and when the fiber, or the block of a time limit, ends. Removes that exception from the
+     * thread's queue, so that no other fiber raises it, and keeps it for the fiber.
      */
     void (*take_back_error)(heddle_fiber *fiber);
-    /* Raises a kill of the loop's thread in the loop's fiber, where no other code can raise it. */
+    /*
+     * The loop's thread was killed while C code caught exceptions (`preempt.killed`). Raises Heddle::Cancelled for
+     * that, in the loop's fiber.
+     */
     void (*raise_kill)(heddle_loop *loop);
-    /* Called before a preempted fiber continues; when the program ends, no such fiber continues. */
+    /*
+     * Called before a preempted fiber continues. When the program has ended, abandons all preempted fibers, because one
+     * that computes endlessly would block the end.
+     */
     void (*end_preempted)(heddle_loop *loop);
 
     /* -- offload -- */

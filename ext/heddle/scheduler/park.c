@@ -268,8 +268,8 @@ static void switch_away(heddle_park *park)
     heddle_loop *loop = park->loop;
     if (!heddle_park_entered(park))
         rb_raise(rb_eRuntimeError,
-                 "nothing runs this fiber any more: its scheduler is closed, or belongs to the process that "
-                 "forked this one");
+                 "nothing runs this fiber any more: its scheduler is closed, or was left behind in the parent "
+                 "process by a fork");
     heddle_fiber_keep_error(park->owner);
     heddle_park *next = heddle_fiber_take_parent_park(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {

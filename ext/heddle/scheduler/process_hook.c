@@ -1,4 +1,7 @@
-/* The hook process_wait. Waits for the end of a single child by its pidfd; all other waits are made in a thread. */
+/*
+ * The hook process_wait. Waits for the end of a single child by its pidfd; all other waits are made in a thread. In
+ * native callbacks, every wait is made in place.
+ */
 
 #include "scheduler/ruby_hooks.h"
 #include "scheduler/wait_in_place.h"

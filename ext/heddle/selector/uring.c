@@ -176,7 +176,10 @@ static void request_cancel(uring_selector *self, uint32_t index)
 {
     if (self->slots[index].outstanding > 1)
         return; /* a cancellation was submitted already */
-    /* Counted first, because making room may take the operation's own completion, which must not free the slot. */
+    /*
+     * The cancellation's completion is counted before next_submission, which may harvest the operation's own
+     * completion: that must not free the slot.
+     */
     self->slots[index].outstanding++;
     struct io_uring_sqe *sqe = next_submission(self);
     operation_slot *slot = &self->slots[index];
@@ -216,8 +219,8 @@ static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const 
     sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
     sqe->off = (uint64_t)operation->offset;
     /*
-     * Submits at once, because at the end of the tick the descriptor's number may belong to another file. A failed
-     * call is repeated at the end of the tick.
+     * Submits at once, because at the end of the tick the descriptor's number may belong to another file. Only if that
+     * fails is the entry submitted at the end of the tick, in spite of this.
      */
     heddle_ring_enter(&self->ring, 0, 0);
     return 0;
@@ -321,7 +324,9 @@ static void uring_wake(heddle_selector *selector)
 
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
-/* The poll is multishot and reports each write, so the eventfd never has to be read. */
+/*
+ * The poll is multishot and reports each write, so the eventfd is read only when the poll has ended and is armed again.
+ */
 static void note_wakeup(heddle_waiter *waiter, int result, uint32_t flags)
 {
     uring_selector *self = (uring_selector *)((char *)waiter - offsetof(uring_selector, wakeup_waiter));

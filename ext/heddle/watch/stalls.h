@@ -1,6 +1,6 @@
 #pragma once
 
-/* Stalls: heartbeats that took too long. The last ones are kept until Ruby takes them. */
+/* Stalls: ticks that ran too long. The last ones are kept until Ruby takes them. */
 
 #include "scheduler/loop.h"
 

@@ -2,18 +2,19 @@
 
 module Heddle
   module Adaptations
-    # Gives each request its own copy of chosen thread variables. Gems that keep a request's state by
-    # `Thread#thread_variable_set` rely on one request for each thread; here many requests run in fibers of one thread.
-    # A request's values are kept in the storage of its fiber. The fibers that it starts see the values, other threads
-    # don't, and the values end with the request.
+    # Gives each request its own values of chosen thread variables, which are nil at first. Gems that keep a request's
+    # state by `Thread#thread_variable_set` rely on one request for each thread; here many requests run in fibers of one
+    # thread. The values are kept in the storage of the request's fiber, from the first access to one of them to the end
+    # of the request. Fibers that the request starts after that access share them; fibers that it has started before,
+    # and other threads, don't.
     #
     # Other variables, variables of other threads, and all variables outside of a loop stay as they are.
     module Isolation
-      # Where a request's copies are kept, in the storage of its fiber.
+      # Where a request's values are kept, in the storage of its fiber.
       STORE = :heddle_thread_variables
       private_constant :STORE
 
-      # The copies of one request, and the thread that they belong to, because threads inherit storage, too.
+      # The values of one request, and the thread that they belong to, because threads inherit storage, too.
       Copies = Struct.new(:thread, :values)
       private_constant :Copies
 

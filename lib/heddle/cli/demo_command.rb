@@ -26,11 +26,11 @@ module Heddle
 
       def load = Demo.app(server: @server, urls: -> { @master.resources.urls })
 
-      # Requests are logged only on demand: the page's crowd sends a hundred thousand. The page's panels show the
-      # numbers of the process that serves the page.
+      # No access log: the page's button "Send a crowd" makes a hundred thousand requests. One process, because the
+      # page's panels show only the numbers of the process that serves them.
       def defaults = { access_log: false, workers: 0, slow_request: 0 }
 
-      # The folder where a user tries the demo may be an application's.
+      # The folder where a user tries the demo may be an application's, whose configuration must not apply to the demo.
       def configuration_file = nil
     end
   end

@@ -44,8 +44,8 @@ module Heddle
       def load(path)
         if path.nil? && !File.exist?(DEFAULT)
           return Doctor::Finding.new(level: :note, subject: "application", text: "there is no #{DEFAULT} here",
-                                     advice: "run it in the application's folder, or name the file: heddle doctor " \
-                                             "path/to/config.ru")
+                                     advice: "run heddle doctor in the application's folder, or name the file: " \
+                                             "heddle doctor path/to/config.ru")
         end
 
         @configuration.export_environment

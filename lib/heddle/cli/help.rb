@@ -62,7 +62,9 @@ module Heddle
           flag = "#{option.flag} #{option.argument}"
           flag = "--[no-]#{option.flag.delete_prefix("--")}" if option.unit == :switch
           notes = []
-          notes << "any of #{option.choices.join(", ")}" if option.unit == :list && option.choices
+          if option.unit == :list && option.choices
+            notes << "#{"#{option.none}, or " if option.none}any of #{option.choices.join(", ")}"
+          end
           notes << "default: #{option.default_text}" unless option.default_text.empty?
           row_of("  #{option.short ? "#{option.short}, " : "    "}#{flag}",
                  notes.empty? ? option.text : "#{option.text} (#{notes.join("; ")})", COLUMN)

@@ -4,7 +4,7 @@ require "fileutils"
 
 module Heddle
   module CLI
-    # `heddle init`: writes a configuration file to begin with, or one made of Puma's.
+    # `heddle init`: writes a first configuration file, or translates Puma's.
     class InitCommand < Command
       Autoloads.add(self, "heddle/cli/init")
 
@@ -12,7 +12,8 @@ module Heddle
       DEFAULT = "config/heddle.rb"
       NOTES = <<~TEXT
 
-        Puma's file runs with the current environment variables, without Puma and without the application.
+        The file of --from is evaluated with the current environment variables, but without loading Puma or the
+        application.
         If it calls the application's code (workers 3 if Shop.large?), load that code's file with --require.
       TEXT
       APPLIED = <<~TEXT
@@ -108,8 +109,8 @@ module Heddle
         raise UsageError, "#{file} can't be required: #{message}"
       end
 
-      # Conditions of Puma's file stay conditions, and need the same libraries. The magic comment stays first, because
-      # Ruby reads it only before any code.
+      # The new file has the conditions of Puma's file as code, so it needs the files of --require, too. The magic
+      # comment stays first, because Ruby reads it only before any code.
       def add_requires(text)
         lines = @required.map { |file| "require #{required_path(file).dump}\n" }
         lines.empty? ? text : text.sub("\n\n") { "\n\n#{lines.join}\n" }

@@ -14,7 +14,7 @@ module Heddle
         @word = rest.first
         return if rest.one? && WORDS.include?(@word)
 
-        raise UsageError, "heddle protect takes on or off#{", but got #{rest.join(" ")}" if rest.any?}"
+        raise UsageError, "heddle protect needs the word on or off#{", but got #{rest.join(" ")}" if rest.any?}"
       end
 
       def order = "protect-#{@word}"

@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # Represents a fiber that was not started as a task (`Fiber.schedule`, a server's runner) while it has a scope or a
-    # time limit open, so that these work there, too.
+    # Stands for a fiber that is not a task (one of `Fiber.schedule`, or a runner of the server) as long as it has a
+    # scope or a time limit open, so that scopes and time limits work in such fibers, too.
     class ImplicitTask < TaskFrame
       def initialize(context, scheduler, fiber)
         super(nil, scheduler, nil, nil)

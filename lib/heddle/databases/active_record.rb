@@ -208,7 +208,8 @@ module Heddle
         ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql(self) }
       end
 
-      # Closes idle connections that were opened before, because their numbers are unknown.
+      # Closes idle connections that were opened before {.install}: Heddle has not asked for their CONNECTION_ID(), and
+      # could not kill their queries.
       #
       # @param adapter [Class]
       # @return [void]

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "English"
-require "heddle/databases/checkouts" # not by autoload: that would wait for files with the lock of Sequel's pool
+require "heddle/databases/checkouts" # not by autoload, which would read files while the lock of Sequel's pool is held
 
 module Heddle
   module Databases
@@ -28,8 +28,8 @@ module Heddle
           Sequel.interrupted(sql, connection) unless ended
         end
 
-        # At the end of its block a transaction sees no error when Fiber#kill ends it, and would commit half of what the
-        # block was to do.
+        # When Fiber#kill ends a transaction's block, Sequel gets here without an exception, and would commit the half
+        # that the block has done.
         #
         # @see ::Sequel::Database#commit_or_rollback_transaction
         def commit_or_rollback_transaction(exception, connection, options)
@@ -51,17 +51,18 @@ module Heddle
         private
 
         # With MySQL and MariaDB the first transactions ask the server for its version, to know about savepoints. Here
-        # they do so before anything is recorded. Otherwise an interrupted transaction would ask again over a closed
-        # connection, or look for a missing record (NoMethodError).
+        # the question is sent before Sequel enters the transaction into its list. Otherwise an interrupted transaction
+        # would ask again over a closed connection, or not find its entry (NoMethodError).
         def _transaction(...)
           supports_savepoints?
           super
         end
       end
 
-      # Prepended to Sequel's own method: its one mutex guards the list of open transactions, among others. The fiber
-      # does not switch while it holds the mutex. If it were interrupted there, its connection would return to the pool
-      # with the transaction still in the list. The next transaction with that connection would send no BEGIN.
+      # Prepended to the singleton class of Sequel, for Sequel.synchronize: its mutex, the only one, guards the list of
+      # open transactions and other data. The fiber does not switch while it holds the mutex. If it were interrupted
+      # there, its connection would return to the pool with the transaction still in the list. The next transaction with
+      # that connection would send no BEGIN.
       module DataMutex
         def synchronize(&) = Fiber.blocking { super }
       end
@@ -88,7 +89,8 @@ module Heddle
           ::Sequel.synchronize { ::Sequel::DATABASES.dup }.each { |database| prepare(database) }
         end
 
-        # Idle connections of MySQL and MariaDB that were opened before are closed: their numbers are unknown.
+        # Closes idle connections of MySQL and MariaDB that were opened before {.install}: Heddle has not asked for
+        # their CONNECTION_ID(), and could not kill their queries.
         #
         # @param database [::Sequel::Database]
         # @return [void]
@@ -113,7 +115,7 @@ module Heddle
           connection.busy_handler_timeout = options.fetch(:timeout, 5_000).to_i
         end
 
-        # Changes its class, because the pool itself may be frozen.
+        # Prepends to the pool's class, because the pool itself may be frozen.
         #
         # @param pool [::Sequel::ConnectionPool]
         # @return [void]
@@ -146,7 +148,7 @@ module Heddle
         end
 
         # @param connection [Object]
-        # @return [Boolean] does a fiber cancel its query, because the fiber that used it was killed?
+        # @return [Boolean] is the connection's query being cancelled, because the fiber that sent it was killed?
         def settling?(connection) = postgresql?(connection) && Postgresql.settling?(connection)
 
         # @param connection [Object]

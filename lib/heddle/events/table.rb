@@ -60,9 +60,9 @@ module Heddle
                                "(max_connections); new ones wait in the system's queue until an open one ends or has " \
                                "been idle for half a second",
         control_socket_missing: "no control socket: {reason}",
-        database_connections_exceeded: "{budget}. The largest of these is more than 80 % of the database server's " \
-                                       "limit of {limit}, and each further machine opens as many. Make the pool " \
-                                       "smaller, or see docs/databases.md for PgBouncer",
+        database_connections_exceeded: "{budget}. Heddle may thus open more than 80 % of the {limit} connections " \
+                                       "that the database server allows, and each further machine opens as many. " \
+                                       "Make the pool smaller, or see docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} raised {error} in a thread whose loop serves requests. It was dropped: all " \
                            "requests of that loop share the thread, and any of them may be running. To end one " \
@@ -89,8 +89,8 @@ module Heddle
         pool_connection_held: "{pool}: a fiber has held a connection for {duration} s while it waits for something " \
                               "else. It checked the connection out at {checked_out}, and waits at {place}. {advice}",
         pool_nested_checkout: "{pool}: a task waits for a connection at {place}, but the task or its parent already " \
-                              "holds one, checked out at {checked_out}. When such tasks hold all connections of the " \
-                              "pool, they wait forever",
+                              "holds one, checked out at {checked_out}. If all connections of the pool are held by " \
+                              "such tasks, they wait forever",
         proxies_trusted_by_default: "clients in private networks that reach {address} can set their address and " \
                                     "scheme with X-Forwarded-*: trusted_proxies trusts private networks by default. " \
                                     "Set trusted_proxies to the addresses of the proxies. To keep this default " \
@@ -112,7 +112,7 @@ module Heddle
         selector_fallback: "using {selector}, because {best} can't run here: {reason}",
         signal_ignored: "ignoring {signal}: a server with one process can't {command}; start it with --workers 2",
         slow_readers_cut: "busy: {clients:client was|clients were} cut off, because they read too slowly, or were " \
-                          "the slowest while more than {responses:MiB} of output was pending",
+                          "the slowest while all clients together had more than {responses:MiB} of pending output",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
@@ -126,8 +126,8 @@ module Heddle
         trace_not_written: "can't write {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
-                                "is in a transaction. Its connection does not see the uncommitted changes of that " \
-                                "transaction, and its own changes are not rolled back with them",
+                                "is in a transaction. The task does not see the uncommitted changes of that " \
+                                "transaction, and a rollback of the transaction does not undo the task's changes",
         worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
                       "starting another {delay:delay}",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
@@ -140,8 +140,8 @@ module Heddle
       },
       info: {
         certificates_reloaded: "reloaded the certificates: {certificates}",
-        database_connections: "{budget}<; the database server's limit is {limit}, and each further machine opens as " \
-                              "many>",
+        database_connections: "{budget}<; the database server's limit is {limit}. Each further machine opens as many " \
+                              "connections>",
         protections_switched: "protections switched {state} (heddle protect {state})",
         pubsub_recovered: "pub/sub reads {backend} again",
         reforked: "reforked: {workers:worker serves|workers serve} and share the memory of a warm worker",
@@ -153,7 +153,7 @@ module Heddle
         restarted: "the new master (pid {pid}) serves; this one ends",
         server_started: "Heddle {version} (Ruby {ruby}, {selector}) serves {application} on {urls}\nMode {mode}: " \
                         "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
-        stop_requested: "stopping when running requests are answered ({source})" \
+        stop_requested: "stopping ({source}) when running requests are answered" \
                         "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
         trace_written: "{reason} of {duration:s}<, {request}>: {cause}<, at {place}>< (of {culprit})>; the " \
                        "trace is in {file}",

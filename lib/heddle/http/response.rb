@@ -197,7 +197,8 @@ module Heddle
         buffer = @rest ? @rest << data.b : data.b
         position = @precoded.decode(buffer, 0, output)
         if @precoded.rejection
-          raise InvalidResponseError, "transfer-encoding is chunked, but not the content: #{@precoded.rejection.reason}"
+          raise InvalidResponseError, "the response has transfer-encoding: chunked, but its body is not in valid " \
+                                      "chunks: #{@precoded.rejection.reason}"
         end
 
         @rest = buffer.byteslice(position, buffer.bytesize)

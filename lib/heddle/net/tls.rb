@@ -28,7 +28,7 @@ module Heddle
       # @raise [Error] when Ruby's openssl is not built in the usual way
       def initialize(certificates, on_failure: nil)
         missing = self.class.send(:load, OBJECT)
-        raise Error, "TLS can't be served: the library of Ruby's openssl has no #{missing}" if missing
+        raise Error, "TLS can't be served: the TLS library that Ruby's openssl uses has no #{missing}" if missing
 
         @certificates = certificates
         @on_failure = on_failure

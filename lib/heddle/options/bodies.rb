@@ -7,7 +7,7 @@ module Heddle
       Option.new(name: :stream_bodies, unit: :list, argument: "PATHS", none: "off", default: [],
                  example: 'stream_bodies "/uploads", "/grpc.Service"',
                  text: "paths whose request bodies the application reads during the upload: all, off, or a list of " \
-                       "paths, which includes all paths below them",
+                       "paths (each with all paths below it)",
                  reason: "Set it when responses begin before the request has ended (gRPC), or uploads are rejected " \
                          "early",
                  details: "For other requests the application is called when the body is complete, and reading it " \

@@ -11,7 +11,7 @@ module Heddle
       # The default has the variables of well-known gems: I18n before 1.15, and Sentry.
       Option.new(name: :isolate, unit: :list, default: %w[i18n_config sentry_hub], none: "off", argument: "NAMES",
                  advanced: true, example: "isolate :i18n_config, :sentry_hub, :tenant",
-                 text: "thread variables (Thread#thread_variable_get) of which each request has its own copy",
+                 text: "thread variables (Thread#thread_variable_get) of which each request has its own values",
                  reason: "Set it when a gem keeps a request's state in thread variables"),
       Option.new(name: :adapt, unit: :list, choices: ADAPTED, default: ADAPTED, default_words: "all", none: "off",
                  argument: "NAMES", advanced: true, example: "adapt except: :rack_timeout",

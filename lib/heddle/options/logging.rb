@@ -24,12 +24,11 @@ module Heddle
                           "error."),
       Option.new(name: :account, unit: :list, argument: "PATHS", none: "off", default: %w[on],
                  example: 'account "/checkout", "/admin"',
-                 text: "measure how requests spend their time: off, on, or paths (like on, and their responses " \
-                       "report it in the header Server-Timing)",
+                 text: "measure how requests spend their time: off, on, or paths (all requests are " \
+                       "measured, and responses of these paths report the times in the header Server-Timing)",
                  reason: "Set a path to see in the browser why its requests are slow",
-                 details: "All requests are measured, also with paths. A path includes all paths below it; / stands " \
-                          "for all requests. The header reveals details of the server to clients. See " \
-                          "[Why is it slow](observability.md#why-is-it-slow)."),
+                 details: "A path includes all paths below it; / stands for all requests. The header reveals details " \
+                          "of the server to clients. See [Why is it slow](observability.md#why-is-it-slow)."),
       Option.new(name: :slow_request, unit: :seconds, range: 0..86_400, example: "slow_request 1",
                  default: ->(values) { values[:environment] == "development" ? 0.5 : 0 },
                  default_words: "0.5 in development, else 0",

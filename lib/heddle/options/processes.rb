@@ -20,7 +20,8 @@ module Heddle
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; 1 in development and test",
                  variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
-                 text: "number of worker processes; auto starts one per processor and at least 2, if memory allows",
+                 text: "number of worker processes; auto starts one per processor and at least 2, or fewer if memory " \
+                       "is short",
                  reason: "Lower it when memory is short; set 0 to serve without forking, for example under a debugger",
                  details: "See [Number of workers](processes.md#number-of-workers). With 0, and with 1 in " \
                           "development and test, the server does not fork. Such a server is unavailable while it " \
@@ -44,8 +45,8 @@ module Heddle
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1; 5 in mode thread",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of threads in each process, or of Ractors in mode ractor; each thread runs an event " \
-                       "loop, or in mode thread one request at a time",
+                 text: "number of threads in each process, or of Ractors in mode ractor; each runs an event loop; in " \
+                       "mode thread, each runs one request at a time",
                  reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                  example: 'pidfile "tmp/pids/server.pid"',
@@ -74,8 +75,8 @@ module Heddle
                  details: "Docker, Kubernetes and Kamal kill a server after 10 or 30 s unless they are configured " \
                           "otherwise."),
       Option.new(name: :worker_timeout, unit: :seconds, default: 60, range: 0..86_400,
-                 text: "kill and replace a worker whose loop was blocked for this long; requests that wait don't " \
-                       "block it; 0 for never",
+                 text: "kill and replace a worker whose loop was blocked for this long; a request that waits for I/O " \
+                       "does not block the loop; 0 for never",
                  reason: "Raise it when one call may block the loop for longer; lower it to recover sooner",
                  details: "The worker's loop sends a heartbeat; it can't while a call blocks it."),
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),

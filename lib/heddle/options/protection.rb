@@ -7,7 +7,7 @@ module Heddle
       Option.new(name: :protect, unit: :list, default: %i[offload preempt stall_report handoff],
                  choices: %i[offload preempt stall_report handoff callback_report],
                  none: "off", example: "protect :off",
-                 text: "protections against calls that block the loop; off for none",
+                 text: "protections against calls that block the loop",
                  reason: "Leave one out when you suspect it of a fault",
                  details: "offload: native calls that release Ruby's lock run on other threads. preempt: a request " \
                           "that computes in Ruby lets the others run. stall_report: remaining stalls are logged and " \

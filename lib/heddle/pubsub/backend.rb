@@ -107,8 +107,8 @@ module Heddle
         size = topic.bytesize + data.bytesize
         raise ArgumentError, "the topic has #{topic.bytesize} bytes, the limit is 1024" if topic.bytesize > 1024
         if size > History.largest
-          raise ArgumentError, "the message has #{data.bytesize} bytes, the limit with its topic is " \
-                               "#{History.largest}: see pubsub_memory"
+          raise ArgumentError, "the message is too large: its data has #{data.bytesize} bytes, and data and topic " \
+                               "together may have #{History.largest} (see pubsub_memory)"
         end
 
         publisher.publish(topic, data)

@@ -26,7 +26,7 @@ module Heddle
       end
 
       # @param handler [Object] what `trap` has returned
-      # @return [Boolean] whether it is the default handler, or the guard of another loop in its place
+      # @return [Boolean] whether it is the handler of a guard, which stands in for the default one
       def self.stands_in?(handler) = handler.is_a?(Proc) && handler.source_location&.first == __FILE__
 
       def initialize(scheduler)

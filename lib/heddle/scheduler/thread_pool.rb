@@ -29,8 +29,9 @@ module Heddle
       # Runs the block on another thread; the calling fiber waits. Where Ruby starts no thread, as while the process
       # ends, the block runs in place.
       #
-      # An exception in the fiber meanwhile (a timeout, a cancellation) is raised in the block, too, where it waits in a
-      # system call. This method raises it only when the block has ended, because the block may use the fiber's stack.
+      # When an exception (a timeout, a cancellation) is raised in the fiber meanwhile, the block is interrupted where
+      # it waits in a system call. This method raises the exception only when the block has ended, because the block may
+      # use the fiber's stack.
       #
       # @return [Object] the block's value
       # @raise what the block raises, or what was raised in the fiber
@@ -54,7 +55,7 @@ module Heddle
         @lock.synchronize { @idle }
       end
 
-      # Lets work under way end, then all threads.
+      # Accepts no more work, and waits until running and queued work, and then all threads, have ended.
       def close
         threads = @lock.synchronize do
           @queue.close

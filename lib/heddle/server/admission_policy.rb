@@ -3,10 +3,10 @@
 module Heddle
   class Server
     # Limits the number of requests that run, by samples of memory and pools. At first there is no limit: only the gate
-    # (ext/heddle/net/request_gate.h) decides when the next request begins. While memory is short, the limit is
-    # repeatedly set to a share of the running requests. When memory is sufficient again and requests wait, it grows;
-    # when no request has waited for a while, it is lifted. When most requests wait for a pool, more running requests
-    # would not help. Then the limit is twice the number of the requests that don't wait for it.
+    # (ext/heddle/net/request_gate.h) decides when the next request begins. While memory is short and grows, the limit
+    # is repeatedly set to a share of the running requests. When memory is sufficient again and requests wait, it
+    # grows; when no request has waited for a while, it is lifted. When most requests wait for a pool, more running
+    # requests would not help. Then the limit is twice the number of the requests that don't wait for it.
     #
     # It uses neither a clock nor sockets.
     class AdmissionPolicy
@@ -19,7 +19,7 @@ module Heddle
       # @!attribute waiting [Integer] requests that wait for their turn
       Sample = Data.define(:elapsed, :memory, :pool_waiting, :busy, :waiting)
 
-      # Pools never bring the limit below this number: some requests need none.
+      # Pools never bring the limit below this number: some requests use no pool.
       POOL_FLOOR = 16
       # The factor by which the limit shrinks.
       CUT = 0.8
@@ -27,7 +27,8 @@ module Heddle
       CUT_INTERVAL = 0.5
       # The share by which the limit grows with each sample.
       GROWTH = 0.1
-      # When the memory has fallen below this share of its limit, the limit of requests may be cut again.
+      # Below this share of the memory's limit, the high-water mark is forgotten: then any excess over the limit counts,
+      # not only growth.
       WELL = 0.75
       # Seconds without a waiting request after which the limit is lifted.
       CALM = 10

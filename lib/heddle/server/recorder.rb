@@ -27,7 +27,7 @@ module Heddle
         # @raise [Control::RejectedError]
         def record(seconds, configuration, asker = nil)
           if configuration.account.empty? || configuration.mode == :ractor
-            raise Control::RejectedError, "nothing can be recorded: the option account is off, or the mode is ractor"
+            raise Control::RejectedError, "nothing can be recorded: account is off, or the mode is ractor"
           end
 
           snapshot = Recording.take(seconds, asker) or raise Control::RejectedError, "another recording is under way"

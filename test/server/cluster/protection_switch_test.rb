@@ -285,7 +285,8 @@ class ProtectionSwitchedAloneTest < Minitest::Test
 
     assert_equal 2, Heddle::CLI.run(%w[protect maybe], errors:)
     assert_equal 2, Heddle::CLI.run(%w[protect], errors:)
-    assert_equal "heddle: heddle protect takes on or off, but got maybe\nheddle: heddle protect takes on or off\n",
+    assert_equal "heddle: heddle protect needs the word on or off, but got maybe\n" \
+                 "heddle: heddle protect needs the word on or off\n",
                  errors.string
   end
 end

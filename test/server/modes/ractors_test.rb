@@ -207,7 +207,7 @@ class RactorsTest < Minitest::Test
 
       assert_equal "HTTP/1.1 100 Continue\r\n\r\n", client.gets + client.gets
       Process.kill("TERM", served.pid)
-      until_ok { served.output.include?("stopping when running requests are answered") }
+      until_ok { served.output.include?("when running requests are answered") }
       client.write("abc")
 
       assert_equal "ABC", client.read[-3..]

@@ -11,7 +11,7 @@ enum {
 };
 
 /*
- * Browsers and proxies stay far below these limits, whatever the application does. So of HTTP/2's own limits only
+ * Browsers and proxies stay within these limits, whatever the application does. So of HTTP/2's own limits only
  * max_streams is an option. A burst is a number of tokens; a third of it is refilled each second.
  */
 heddle_h2_limits heddle_h2_default_limits(void)
@@ -143,8 +143,7 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
 }
 
 /*
- * Was less output sent in the last write_timeout than write_rate demands? Begins a new span of time when the last one
- * has ended.
+ * Was less output sent in the last span of write_timeout than write_rate demands? Begins a new span when it has ended.
  */
 static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
 {

@@ -5,13 +5,13 @@
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
 
-/* Bytes. Longer texts are cut. */
+/* Bytes. What is longer than the first four is cut. */
 enum {
-    HEDDLE_LOG_TARGET = 4096, /* bytes of a target, in formats for programs */
-    HEDDLE_LOG_VALUE = 1024,  /* bytes of a field's value */
+    HEDDLE_LOG_TARGET = 4096, /* in json, clf and combined; text has its own limit */
+    HEDDLE_LOG_VALUE = 1024,  /* of a field */
     HEDDLE_LOG_METHOD = 32,
     HEDDLE_LOG_REQUEST_ID = 256,
-    HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line */
+    HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line, which are never longer */
 };
 
 /* A request and its response: the values that a line may show. */

@@ -13,7 +13,7 @@ enum {
     BETWEEN_BLOCKS = 128,
 };
 
-/* The end of each compressed message, which is not sent (RFC 7692, section 7.2.1). */
+/* These bytes end each compressed message, and are not sent (RFC 7692, section 7.2.1). */
 static const unsigned char TAIL[] = {0x00, 0x00, 0xff, 0xff};
 
 struct heddle_deflater {
@@ -44,7 +44,7 @@ void heddle_deflater_free(heddle_deflater *deflater)
     free(deflater);
 }
 
-/* Resets the state for another message. Returns NULL without memory. */
+/* Resets the state for another message. Returns NULL if there is no memory. */
 static z_stream *reset_inflate(heddle_deflater **shared)
 {
     if (!*shared && !(*shared = calloc(1, sizeof(**shared))))
@@ -76,7 +76,7 @@ static unsigned step_of(size_t size)
     return size < MAX_SIZE ? (unsigned)size : MAX_SIZE;
 }
 
-/* Makes room for one byte more than the limit, so that a longer message is noticed. */
+/* Doubles the room, up to one byte more than the limit, so that a longer message is noticed. */
 static bool make_room(inflated *to)
 {
     uint64_t room = to->room ? to->room * 2 : FIRST_ROOM;
@@ -125,7 +125,7 @@ static int inflate_bytes(z_stream *stream, inflated *to, const char *bytes, size
     }
 }
 
-/* A compressed message must end with a block (RFC 7692, section 7.2.1). */
+/* A compressed message must end where a block ends (RFC 7692, section 7.2.1). */
 static int inflate_message(z_stream *stream, inflated *to, const heddle_websocket_message *from)
 {
     int result = inflate_bytes(stream, to, from->bytes, from->size);

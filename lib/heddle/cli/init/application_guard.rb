@@ -6,7 +6,8 @@ module Heddle
       # Prevents Puma's file from loading the application, directly or through a file that it requires. The application
       # would connect to databases, and its initializers may do anything.
       module ApplicationGuard
-        # Raised instead of running the application's code. Puma's file may rescue a StandardError or LoadError.
+        # Raised instead of running the application's code. An Exception, because Puma's file may rescue
+        # StandardError and LoadError.
         class Refused < Exception
         end
 

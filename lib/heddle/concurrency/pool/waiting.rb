@@ -56,8 +56,8 @@ module Heddle
       raise ClosedQueueError, "#{name} was closed while a task waited" if @closed
 
       @statistics.timeouts += 1
-      raise TimeoutError, "no resource became free in time: #{busy} of the pool's #{size} resources are in use (its " \
-                          "limit is #{limit}), and #{waiting} more tasks wait (#{name})"
+      raise TimeoutError, "no resource became free in time: #{busy} of #{size} resources are in use, the pool may " \
+                          "have #{limit}, and #{waiting} more tasks wait (#{name})"
     end
 
     # Passes on an item that was given to a task which was cancelled meanwhile.

@@ -160,7 +160,7 @@ module Heddle
 
           kind.new(*value)
         rescue ArgumentError
-          raise ArgumentError, "#{value.inspect} is not data for a record of type #{type}: it has " \
+          raise ArgumentError, "#{value.inspect} is not data for a record of type #{type}, which consists of " \
                                "#{kind.members.join(", ")}"
         end
 

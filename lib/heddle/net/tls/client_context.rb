@@ -66,7 +66,7 @@ module Heddle
         # @raise [Error] when Ruby's openssl is not built in the usual way
         def initialize(ca: nil, cert: nil, key: nil, protocols: ["http/1.1"], verify: true, minimum: "1.2")
           missing = Native.load_client_tls(OBJECT)
-          raise Error, "TLS can't be used: the library of Ruby's openssl has no #{missing}" if missing
+          raise Error, "TLS can't be used: the TLS library that Ruby's openssl uses has no #{missing}" if missing
 
           @options = { ca:, cert:, key:, verify:, minimum: }.compact
           @verify = verify

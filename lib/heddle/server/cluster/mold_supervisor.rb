@@ -161,7 +161,8 @@ module Heddle
           handle_closed_channel(mold) unless open
         end
 
-        # A worker that was to become a mold has no process to wait for: its closed channel is all that the master sees.
+        # The handle of a worker that is to become a mold has no pid until the mold is ready. If its channel closes
+        # before that, the worker has not become a mold.
         def handle_closed_channel(mold)
           mold.channel.close
           return if mold.pid

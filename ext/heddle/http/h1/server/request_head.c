@@ -75,8 +75,8 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
 }
 
 /*
- * Rejects a line that exceeds the limit. A method that is longer than any known one gets 501, and a target that is too
- * long gets 414 (RFC 9112, 3).
+ * Rejects a line that exceeds the limit. If the method alone fills the limit, it gets 501; otherwise the target is
+ * taken as too long, and gets 414 (RFC 9112, 3).
  */
 static int reject_long_line(heddle_rejection *rejection, const char *line, size_t limit)
 {
@@ -166,7 +166,7 @@ static heddle_field_lines start_lines(const heddle_request_head *head, const cha
 
 /*
  * Reads the head from left to right. The first error decides, so the result does not depend on how the bytes were
- * split. Rules for several fields are checked at the end.
+ * split. Rules that concern several fields at once are checked at the end.
  */
 static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
                      const heddle_http_limits *limits, heddle_rejection *rejection)
