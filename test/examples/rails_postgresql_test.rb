@@ -22,7 +22,7 @@ class RailsPostgresqlTest < Minitest::Test
   end
 
   def test_at_boot_it_says_how_many_connections_there_may_be
-    await_output(@served, /pool 5, workers 1, reserves 1 → at most 10 connections, 20 during a reload; .* is 100,/)
+    await_output(@served, /pool 5, workers 1, reserves 1 → at most 10 connections, 20 during a reload; .* is 100\./)
   end
 
   def test_two_workers_count_their_connections_once_and_answer
