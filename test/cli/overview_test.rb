@@ -38,6 +38,19 @@ class OverviewTest < Minitest::Test
     assert_match(/^ +0 +4000 .* 30\.0 s$/, draw(worker(started: Time.now.to_f + 3_600)))
   end
 
+  # Of four requests in one bucket.
+  def test_percentiles_lie_within_their_bucket
+    bounds = Heddle::HTTP::Engine::LATENCY_BOUNDS
+    bucket = bounds.index { |bound| bound > 0.302 }
+    text = draw(worker(latencies: LATENCIES.dup.tap { |counts| counts[bucket] = 4 }))
+    middle = (bounds[bucket - 1] + bounds[bucket]) / 2
+
+    assert_includes text, "p50 #{(middle * 1_000).round(1)} ms  p95 "
+    beyond = draw(worker(latencies: LATENCIES.dup.tap { |counts| counts[-1] = 1 }))
+
+    assert_includes beyond, "p50 #{(bounds[-2] / 60).floor} min"
+  end
+
   def test_the_overview_describes_the_protections
     text = draw(worker, worker(1, offload: nil))
 

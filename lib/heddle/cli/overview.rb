@@ -147,10 +147,14 @@ module Heddle
         lists.empty? ? [] : lists.transpose.map(&:sum)
       end
 
-      # The upper bound of the percentile's bucket.
+      # Between the bounds of the percentile's bucket, as if its requests were spread evenly.
       def percentile(counts, percent)
         rank = counts.sum * percent / 100.0
-        counts.each_with_index { |count, i| return LATENCY_BOUNDS[i] if (rank -= count) <= 0 }
+        LATENCY_BOUNDS[..-2].zip([0, *LATENCY_BOUNDS], counts) do |upper, lower, count|
+          return lower + ((upper - lower) * rank / count) if count.positive? && rank <= count
+
+          rank -= count
+        end
         LATENCY_BOUNDS[-2]
       end
 
