@@ -87,7 +87,7 @@ module Heddle
     # @return [Array<Net::TLS::Certificates>] of its addresses
     def certificates = @listeners.filter_map { |listener| listener.tls&.certificates }.uniq
 
-    # @return [String, nil] why it has no protections; nil: it has those of the option `protect` that the mode supports
+    # @return [String, nil] why it has no protections; nil: it has the protections of the option `protect`
     attr_reader :unprotected
 
     # Switches the protections for calls that come from now on. From any thread.

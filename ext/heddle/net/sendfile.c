@@ -52,7 +52,6 @@ static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 /* -- files ------------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    heddle_connection *const *place;
     int fd;
     off_t offset;
     size_t left;
@@ -96,7 +95,7 @@ static ssize_t send_piece(heddle_connection *connection, file_output *output)
 
 void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout)
 {
-    file_output output = {.place = place, .fd = rb_io_descriptor(file), .offset = offset, .left = length};
+    file_output output = {.fd = rb_io_descriptor(file), .offset = offset, .left = length};
     struct stat status;
     find_writable_connection(place);
     if (fstat(output.fd, &status) != 0)
@@ -110,8 +109,7 @@ void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offs
         heddle_transport_forget(&connection->transport, HEDDLE_HAS_ROOM);
         ssize_t sent = send_piece(connection, &output);
         if (sent == 0)
-            rb_raise(rb_eEOFError, "the file ended early: %zu bytes are missing",
-                     output.left);
+            rb_raise(rb_eEOFError, "the file ended early: %zu bytes are missing", output.left);
         if (sent > 0) {
             connection->output.sent += (uint64_t)sent;
             output.left -= (size_t)sent;

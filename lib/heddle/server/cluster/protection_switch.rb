@@ -36,7 +36,7 @@ module Heddle
           @order
         end
 
-        # An operator's switch, for all workers but those of canary_unprotected.
+        # An operator's switch, for all workers except those that canary_unprotected leaves unprotected.
         # @param on [Boolean]
         # @param workers [Array<WorkerHandle>]
         # @return [void]
