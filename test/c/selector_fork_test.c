@@ -20,20 +20,6 @@ static void use_a_selector_in_the_child(void)
     close_selector();
 }
 
-static void in_a_child(void (*action)(void))
-{
-    int status;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(CHECK_SECONDS_A_TEST);
-        action();
-        _exit(0);
-    }
-    CHECK_EQUAL(child, waitpid(child, &status, 0));
-    CHECK_EQUAL(0, status);
-}
-
 static void check_that_the_parent_works(noting_waiter *one_shot, noting_waiter *persistent, const int fds[2],
                                         const int pair[2])
 {
@@ -61,9 +47,9 @@ static void parent_continues_after_a_child_has_abandoned_the_selector(void)
     noting_waiter persistent = persistent_waiter_for(pair[0], HEDDLE_READABLE);
     arm(&one_shot);
     arm(&persistent);
-    in_a_child(use_a_selector_in_the_child); /* the parent's selector knows of them only in its own memory */
+    run_in_a_child(use_a_selector_in_the_child); /* the parent's selector knows of them only in its own memory */
     settle();
-    in_a_child(use_a_selector_in_the_child); /* and now the kernel knows too */
+    run_in_a_child(use_a_selector_in_the_child); /* and now the kernel knows too */
     check_that_the_parent_works(&one_shot, &persistent, fds, pair);
     disarm(&persistent);
     close_both(fds);
@@ -75,7 +61,7 @@ static void pending_wake_up_stays_with_the_parent(void)
 {
     open_selector();
     operations->wake(selector);
-    in_a_child(use_a_selector_in_the_child);
+    run_in_a_child(use_a_selector_in_the_child);
     turn(-1);
     close_selector();
 }
@@ -90,7 +76,7 @@ static void abandon_only(void)
 static void abandon_closes_the_descriptors_of_the_child(void)
 {
     open_selector();
-    in_a_child(abandon_only);
+    run_in_a_child(abandon_only);
     operations->wake(selector);
     turn(-1);
     close_selector();
@@ -113,9 +99,9 @@ static void completion_stays_with_the_parent(void)
     noting_waiter waiter = {.base.fn = note};
     heddle_operation operation = {false, child_fds[0], child_buffer, 8, -1};
     CHECK_EQUAL(0, operations->submit(selector, &waiter.base, &operation));
-    in_a_child(abandon_with_a_read_under_way);
+    run_in_a_child(abandon_with_a_read_under_way);
     settle();
-    in_a_child(abandon_with_a_read_under_way);
+    run_in_a_child(abandon_with_a_read_under_way);
     settle();
     CHECK_EQUAL(0, waiter.calls);
     put_byte(child_fds[1]);

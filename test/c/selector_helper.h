@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 enum { SECOND = 1000000000, MILLISECOND = 1000000 };
 
@@ -198,5 +199,20 @@ static inline int run_behaviours(int argc, char **argv, const behaviour *table, 
 }
 
 #define RUN_BEHAVIOURS(table) run_behaviours(argc, argv, table, sizeof(table) / sizeof((table)[0]))
+
+/* The child of a fork runs the action, and must end well. */
+static inline void run_in_a_child(void (*action)(void))
+{
+    int status;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(CHECK_SECONDS_A_TEST);
+        action();
+        _exit(0);
+    }
+    CHECK_EQUAL(child, waitpid(child, &status, 0));
+    CHECK_EQUAL(0, status);
+}
 
 #endif

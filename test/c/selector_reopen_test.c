@@ -1,8 +1,6 @@
 /* sources: selector/{selector,fd_table,wakeup,uring,uring_ring,epoll,kqueue,select}.c */
 #include "selector_helper.h"
 
-#include <sys/wait.h>
-
 /* A thread that opens one selector after the other has nothing of the earlier ones. */
 
 /* It wakes, hears of what is readable, and does not hear of what its last owner has waited for. */
@@ -80,18 +78,9 @@ static void use_one_and_exit(void)
 #ifndef HEDDLE_LIBKQUEUE /* in a child its kqueue() fails with ESRCH now and then */
 static void forked_child_opens_its_own(void)
 {
-    int status;
     open_selector();
     close_selector();
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        alarm(CHECK_SECONDS_A_TEST);
-        use_one_and_exit();
-        _exit(0);
-    }
-    CHECK_EQUAL(child, waitpid(child, &status, 0));
-    CHECK_EQUAL(0, status);
+    run_in_a_child(use_one_and_exit);
     use_one_and_exit();
 }
 #endif
