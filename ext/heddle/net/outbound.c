@@ -1,7 +1,6 @@
 #include "net/outbound.h"
 
 #include "net/io_await.h"
-#include "net/string_list.h"
 #include "selector/retry.h"
 
 #include <ruby/io.h>
@@ -96,14 +95,76 @@ void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *time
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
+enum { PIECES = 256 };
+
+/* The data to send: a String or an Array of Strings. */
+typedef struct {
+    VALUE data;
+    long first;  /* index of the first String that is not sent completely */
+    size_t sent; /* bytes of that String and the following ones that were sent */
+    bool copied;
+} string_list;
+
+static long count_strings(const string_list *list)
+{
+    return RB_TYPE_P(list->data, T_ARRAY) ? RARRAY_LEN(list->data) : 1;
+}
+
+static VALUE string_at(const string_list *list, long i)
+{
+    return RB_TYPE_P(list->data, T_ARRAY) ? RARRAY_AREF(list->data, i) : list->data;
+}
+
+/* Raises TypeError for other data than a String or an Array of Strings. */
+static string_list list_strings(VALUE data)
+{
+    string_list list = {.data = data};
+    for (long i = 0; i < count_strings(&list); i++)
+        Check_Type(string_at(&list, i), T_STRING);
+    return list;
+}
+
+/*
+ * Sets the pieces to the unsent rest, or to its beginning if they are too few. Returns the number of pieces; 0 when
+ * everything was sent.
+ */
+static int gather_strings(string_list *list, struct iovec pieces[PIECES])
+{
+    int used = 0;
+    for (long i = list->first; i < count_strings(list) && used < PIECES; i++) {
+        VALUE string = string_at(list, i);
+        size_t size = (size_t)RSTRING_LEN(string), skipped = used ? 0 : list->sent;
+        if (skipped < size) {
+            pieces[used++] = (struct iovec){RSTRING_PTR(string) + skipped, size - skipped};
+        } else if (!used) {
+            list->first = i + 1;
+            list->sent -= size;
+        }
+    }
+    return used;
+}
+
+/* Replaces the strings by frozen copies: while the caller waits, other fibers could change them. */
+static void copy_strings(string_list *list)
+{
+    if (list->copied)
+        return;
+    VALUE copy = rb_ary_new();
+    for (long i = list->first; i < count_strings(list); i++)
+        rb_ary_push(copy, rb_str_new_frozen(string_at(list, i)));
+    list->data = copy;
+    list->first = 0;
+    list->copied = true;
+}
+
 size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool stop_at_input)
 {
-    heddle_string_list list = heddle_string_list_of(data);
-    struct iovec pieces[HEDDLE_PIECES];
+    string_list list = list_strings(data);
+    struct iovec pieces[PIECES];
     size_t sent = 0;
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self);
-        int count = heddle_string_list_gather(&list, pieces);
+        int count = gather_strings(&list, pieces);
         if (count == 0)
             return sent;
         ssize_t result = connection->transport.operations->send(&connection->transport, pieces, count);
@@ -118,7 +179,7 @@ size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool st
         }
         if (result < 0 && result != -EAGAIN)
             heddle_outbound_fail(connection, result, "writing to the connection");
-        heddle_string_list_copy(&list);
+        copy_strings(&list);
         bool wants_input = connection->transport.tls && connection->transport.tls->write_wants_input;
         int events = wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE | (stop_at_input ? HEDDLE_READABLE : 0);
         int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
