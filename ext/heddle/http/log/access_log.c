@@ -111,6 +111,8 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
         entry.proxy = entry.remote;
         entry.remote = heddle_address_text(&client, client_address);
     }
+    entry.method = entry.exchange->head.method;
+    entry.target = entry.exchange->head.target;
     entry.now = heddle_clock_now();
     entry.seconds = (double)(entry.now - entry.exchange->arrived) / 1e9;
     if (!NIL_P(remark))

@@ -36,7 +36,7 @@ static void put_clf_field(heddle_log_line *line, const heddle_exchange *exchange
 VALUE heddle_log_make_clf(const heddle_log_entry *entry, bool combined)
 {
     const heddle_exchange *exchange = entry->exchange;
-    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    heddle_slice method = entry->method, target = entry->target;
     size_t wild = HEDDLE_LOG_METHOD + heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER);

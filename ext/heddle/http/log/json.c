@@ -107,7 +107,7 @@ static void put_account(heddle_log_line *line, const heddle_log_entry *entry)
 VALUE heddle_log_make_json(const heddle_log_entry *entry)
 {
     const heddle_exchange *exchange = entry->exchange;
-    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    heddle_slice method = entry->method, target = entry->target;
     size_t wild = HEDDLE_LOG_METHOD + heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_HOST) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +

@@ -61,7 +61,7 @@ static void put_visible(heddle_log_line *line, const char *bytes, size_t size)
 VALUE heddle_log_make_text(const heddle_log_entry *entry)
 {
     const heddle_exchange *exchange = entry->exchange;
-    heddle_slice method = exchange->head.method, target = exchange->head.target;
+    heddle_slice method = entry->method, target = entry->target;
     const char *shown = exchange->bytes + target.start;
     uint32_t shown_size = heddle_log_cut_size(target.size, TEXT_TARGET);
     bool plain = is_ascii(shown, shown_size);
