@@ -13,7 +13,7 @@
 #include "http/body/spool.h"
 #include "http/exchange_states.h"
 #include "http/message.h"
-#include "http/rejection_reason.h"
+#include "http/rejection.h"
 #include "http/response_head_writer.h"
 #include "net/fate.h"
 #include "net/work_item.h"

@@ -100,24 +100,8 @@ static bool is_abandoned(heddle_work *work, int64_t now)
 static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
-    const heddle_admission *admission = &work->connection->sockets->admission;
     heddle_rejection rejection;
-    switch (why) {
-    case HEDDLE_QUEUE_FULL:
-        heddle_reject(&rejection, 503, "the server is busy, and too many requests wait already");
-        break;
-    case HEDDLE_QUEUED_TOO_LONG:
-        heddle_reject(&rejection, 503, "the server is busy, and the request waited for %g s",
-                      (double)admission->queue_timeout / 1e9);
-        break;
-    case HEDDLE_CLIENT_LEFT:
-        heddle_reject(&rejection, 503, "the server is busy, and the client has ended its side of the connection");
-        break;
-    case HEDDLE_QUEUE_ENDS:
-        heddle_reject(&rejection, 503, "the server stops");
-        break;
-    }
-    rejection.by_admission = true;
+    heddle_reject_overload(&rejection, why, work->connection->sockets->admission.queue_timeout);
     rejection.unlogged = work->probe;
     exchange->operations->reject(exchange, &rejection, HEDDLE_RETRY_AFTER);
 }

@@ -2,7 +2,7 @@
 
 /* Heads of HTTP/1 messages (RFC 9112), as slices of the bytes from which they were parsed. Uses no Ruby. */
 
-#include "http/rejection_reason.h"
+#include "http/rejection.h"
 
 typedef struct {
     uint32_t start, size; /* offsets in the bytes that were parsed */

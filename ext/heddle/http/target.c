@@ -3,8 +3,6 @@
 #include "http/authority.h"
 #include "http/text.h"
 
-enum { BAD_REQUEST = 400 };
-
 static heddle_slice make_slice(uint32_t start, uint32_t end)
 {
     return (heddle_slice){start, end - start};
@@ -40,7 +38,7 @@ static int split_path_and_query(heddle_request_head *head, const char *bytes, ui
 static int split_authority_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     if (!heddle_target_authority(head, bytes, head->target) || head->host.size == 0 || head->port.size == 0)
-        return heddle_reject(rejection, BAD_REQUEST, "the target of CONNECT is not host:port");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the target of CONNECT is not host:port");
     head->path = head->target;
     head->query = make_slice(head->target.start + head->target.size, head->target.start + head->target.size);
     return 0;
@@ -61,12 +59,12 @@ static int split_absolute_form(heddle_request_head *head, const char *bytes, hed
     uint32_t start = head->target.start, end = start + head->target.size;
     uint32_t scheme = measure_scheme(bytes + start, head->target.size);
     if (scheme == 0)
-        return heddle_reject(rejection, BAD_REQUEST, "the request target is neither a path nor an http URL");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request target is neither a path nor an http URL");
 
     uint32_t host = start + scheme;
     uint32_t mark = find_character(bytes, host, end, '?'), slash = find_character(bytes, host, mark, '/');
     if (!heddle_target_authority(head, bytes, make_slice(host, slash)) || head->host.size == 0)
-        return heddle_reject(rejection, BAD_REQUEST, "the request target's host is not host[:port]");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request target's host is not host[:port]");
     split_path_and_query(head, bytes, slash, end);
     /* A URL without a path means `/`. For OPTIONS it means the whole server. */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
@@ -83,7 +81,7 @@ int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rej
         return split_path_and_query(head, bytes, start, start + size);
     if (size == 1 && bytes[start] == '*') {
         if (head->method_id != HEDDLE_OPTIONS)
-            return heddle_reject(rejection, BAD_REQUEST, "the request target * is allowed only with OPTIONS");
+            return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request target * is allowed only with OPTIONS");
         return split_path_and_query(head, bytes, start, start + size);
     }
     return split_absolute_form(head, bytes, rejection);

@@ -22,8 +22,8 @@ module Heddle
         @ahead = raw ? nil : exchange.take_body
         @position = 0
         @answered = false
-        # Seconds for which the server still waits for the client, as heddle_body_next_deadline (body_rules.c) counts
-        # them.
+        # Seconds for which the server still waits for the client, as heddle_body_next_deadline
+        # (ext/heddle/http/body_deadline.c) counts them.
         @allowance = @limits.body_grace
       end
 

@@ -5,9 +5,6 @@
 #include "http/text.h"
 
 enum {
-    BAD_REQUEST = 400,
-    CONTENT_TOO_LARGE = 413,
-    HEADER_TOO_LARGE = 431,
     MOST_DIGITS = 16, /* hexadecimal digits of a chunk's size: 64 bits */
     LINE_END = 2,
 };
@@ -36,7 +33,7 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
 
 static int reject_size(heddle_rejection *rejection)
 {
-    return heddle_reject(rejection, BAD_REQUEST, "a chunk's size is malformed");
+    return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "a chunk's size is malformed");
 }
 
 static int parse_digit(char digit)
@@ -90,14 +87,12 @@ static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits
         chunked->state = FIRST_TRAILER;
         return 0;
     }
-    if (chunked->remaining > limits->body || chunked->data > limits->body - chunked->remaining) {
-        return heddle_reject(rejection, CONTENT_TOO_LARGE, "the body is larger than %llu bytes",
-                             (unsigned long long)limits->body);
-    }
+    if (chunked->remaining > limits->body || chunked->data > limits->body - chunked->remaining)
+        return heddle_reject_large_body(rejection, limits->body);
     chunked->data += chunked->remaining;
     chunked->framing += LINE_END; /* the line end after the data */
     if (chunked->framing > chunked->data && chunked->framing - chunked->data > limits->chunk_overhead)
-        return heddle_reject(rejection, BAD_REQUEST, "the body has too much chunk framing for its data");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the body has too much chunk framing for its data");
     chunked->state = DATA;
     return 0;
 }
@@ -123,14 +118,14 @@ static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_
     }
     if (result == 0 && (chunked->state == SPACE || chunked->state == EXTENSION) &&
         ++chunked->extensions > limits->chunk_extension)
-        return heddle_reject(rejection, BAD_REQUEST, "the chunk extensions of the body are too long");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the chunk extensions of the body are too long");
     return result;
 }
 
 static int take_data_end(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (byte != (chunked->state == DATA_CR ? '\r' : '\n'))
-        return heddle_reject(rejection, BAD_REQUEST, "a chunk does not end where its size says");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "a chunk does not end where its size says");
     chunked->state = chunked->state == DATA_CR ? DATA_LF : SIZE;
     return 0;
 }
@@ -142,7 +137,7 @@ static int start_trailer(heddle_chunked *chunked, char byte, heddle_rejection *r
     else if (heddle_is(byte, HEDDLE_TOKEN))
         chunked->state = TRAILER_NAME;
     else
-        return heddle_reject_field(rejection, BAD_REQUEST, &byte, &byte + 1);
+        return heddle_reject_field(rejection, HEDDLE_BAD_REQUEST, &byte, &byte + 1);
     return 0;
 }
 
@@ -151,11 +146,11 @@ static int take_trailer_name(heddle_chunked *chunked, char byte, heddle_rejectio
     if (byte == ':')
         chunked->state = TRAILER_VALUE;
     else if (heddle_is_space(byte))
-        return heddle_reject(rejection, BAD_REQUEST, "white space stands before the colon of a header line");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "white space stands before the colon of a header line");
     else if (byte == '\r')
-        return heddle_reject(rejection, BAD_REQUEST, "a header line has no colon");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "a header line has no colon");
     else if (!heddle_is(byte, HEDDLE_TOKEN))
-        return heddle_reject_field(rejection, BAD_REQUEST, &byte, &byte + 1);
+        return heddle_reject_field(rejection, HEDDLE_BAD_REQUEST, &byte, &byte + 1);
     return 0;
 }
 
@@ -163,9 +158,9 @@ static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_lim
                        heddle_rejection *rejection)
 {
     if (byte != '\n')
-        return heddle_reject_control(rejection, BAD_REQUEST, '\r');
+        return heddle_reject_control(rejection, HEDDLE_BAD_REQUEST, '\r');
     if (++chunked->header_lines > limits->header_count) {
-        return heddle_reject(rejection, HEADER_TOO_LARGE, "there are more than %u header and trailer lines",
+        return heddle_reject(rejection, HEDDLE_HEAD_TOO_LARGE, "there are more than %u header and trailer lines",
                              limits->header_count);
     }
     chunked->state = NEXT_TRAILER;
@@ -187,7 +182,7 @@ static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_l
     if (chunked->state != LAST_LF)
         chunked->header_bytes += chunked->state == NEXT_TRAILER && byte == '\r' ? LINE_END : 1;
     if (chunked->header_bytes > limits->header && chunked->state != LAST_LF) {
-        return heddle_reject(rejection, HEADER_TOO_LARGE,
+        return heddle_reject(rejection, HEDDLE_HEAD_TOO_LARGE,
                              "the header and trailer lines are longer than %zu bytes together", limits->header);
     }
     switch ((chunked_state)chunked->state) {
@@ -200,13 +195,13 @@ static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_l
         if (byte == '\r')
             chunked->state = TRAILER_LF;
         else if (heddle_is_control(byte))
-            return heddle_reject_control(rejection, BAD_REQUEST, byte);
+            return heddle_reject_control(rejection, HEDDLE_BAD_REQUEST, byte);
         return 0;
     case TRAILER_LF:
         return end_trailer(chunked, byte, limits, rejection);
     default:
         if (byte != '\n')
-            return heddle_reject_control(rejection, BAD_REQUEST, '\r');
+            return heddle_reject_control(rejection, HEDDLE_BAD_REQUEST, '\r');
         chunked->state = DONE;
         chunked->done = true;
         return 0;

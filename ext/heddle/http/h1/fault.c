@@ -2,10 +2,7 @@
 
 #include "http/text.h"
 
-enum {
-    BAD_REQUEST = 400,
-    VERSION_NOT_SUPPORTED = 505,
-};
+enum { VERSION_NOT_SUPPORTED = 505 };
 
 /* Returns the end of the line, at its CR LF. The bytes after it must not influence the message. */
 static const char *find_line_end(const char *line, const char *end)
@@ -33,7 +30,7 @@ int heddle_reject_control(heddle_rejection *rejection, int status, char characte
     if (character == '\r')
         return heddle_reject(rejection, status, "a CR stands without its LF");
     return heddle_reject(rejection, status, "the %s head has control characters",
-                         status == BAD_REQUEST ? "request" : "response");
+                         status == HEDDLE_BAD_REQUEST ? "request" : "response");
 }
 
 int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end)
@@ -60,10 +57,11 @@ int heddle_reject_field(heddle_rejection *rejection, int status, const char *lin
 static int reject_target(heddle_rejection *rejection, const char *target, const char *end)
 {
     if (memchr(target, '#', (size_t)(end - target))) {
-        return heddle_reject(rejection, BAD_REQUEST,
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST,
                              "the request target has a fragment (#), which clients must not send");
     }
-    return heddle_reject(rejection, BAD_REQUEST, "the request target has characters that must be percent-encoded");
+    return heddle_reject(rejection, HEDDLE_BAD_REQUEST,
+                         "the request target has characters that must be percent-encoded");
 }
 
 static bool is_version(const char *text, size_t size)
@@ -78,12 +76,12 @@ static int reject_version(heddle_rejection *rejection, const char *version, cons
         return heddle_reject(rejection, VERSION_NOT_SUPPORTED,
                              "this server speaks HTTP/1.1 and HTTP/1.0, and not %.8s", version);
     }
-    return heddle_reject(rejection, BAD_REQUEST, "the HTTP version is malformed: expected HTTP/1.1");
+    return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the HTTP version is malformed: expected HTTP/1.1");
 }
 
 static int reject_shape(heddle_rejection *rejection)
 {
-    return heddle_reject(rejection, BAD_REQUEST, "the request line is not `method target HTTP/1.1`");
+    return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request line is not `method target HTTP/1.1`");
 }
 
 int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end)
@@ -92,7 +90,7 @@ int heddle_reject_request_line(heddle_rejection *rejection, const char *line, co
     bool whole = stop < end;
     const char *control = heddle_find_control(line, stop);
     if (control < stop)
-        return heddle_reject_control(rejection, BAD_REQUEST, *control);
+        return heddle_reject_control(rejection, HEDDLE_BAD_REQUEST, *control);
 
     const char *spaces[3] = {NULL, NULL, NULL};
     const char *at = line;
@@ -105,7 +103,7 @@ int heddle_reject_request_line(heddle_rejection *rejection, const char *line, co
 
     const char *method_end = spaces[0] ? spaces[0] : stop;
     if (method_end == line || heddle_find_token_end(line, method_end) < method_end) {
-        return heddle_reject(rejection, BAD_REQUEST,
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST,
                              whole ? "the method is not a token"
                                    : "this is not an HTTP request: the method is not a token");
     }

@@ -2,7 +2,7 @@
 
 /* Writes the error message for a line that a parser has rejected. All functions return -1. */
 
-#include "http/rejection_reason.h"
+#include "http/rejection.h"
 
 /* Rejects a field line. `end` is the end of the received bytes: it may be within the line, or far after it. */
 int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end);

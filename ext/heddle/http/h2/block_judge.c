@@ -6,12 +6,6 @@
 
 /* The rules for the fields of a request together (RFC 9113, 8.1.1, 8.2.3, 8.3.1 and 8.5; RFC 8441). */
 
-enum {
-    CONTENT_TOO_LARGE = 413,
-    EXPECTATION_FAILED = 417,
-    HEADER_TOO_LARGE = 431,
-};
-
 static const char *text_of(const heddle_h2_block *block, heddle_slice slice)
 {
     return block->bytes->bytes + slice.start;
@@ -143,12 +137,6 @@ static void join_crumbs(heddle_h2_block *block)
     block->field_count = kept;
 }
 
-static heddle_h2_block_result reject_block(heddle_rejection *rejection, int status, const char *reason)
-{
-    heddle_reject(rejection, status, "%s", reason);
-    return HEDDLE_H2_REJECTED;
-}
-
 heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
                                              heddle_rejection *rejection)
 {
@@ -158,8 +146,10 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
         head->method = block->pseudo[HEDDLE_H2_METHOD];
         head->method_id = heddle_method_find(text_of(block, head->method), head->method.size);
     }
-    if (block->too_large)
-        return reject_block(rejection, HEADER_TOO_LARGE, "the header fields are too many or too large");
+    if (block->too_large) {
+        heddle_reject(rejection, HEDDLE_HEAD_TOO_LARGE, "the header fields are too many or too large");
+        return HEDDLE_H2_REJECTED;
+    }
     if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
         return HEDDLE_H2_MALFORMED;
     const char *method = text_of(block, head->method), *method_end = method + head->method.size;
@@ -170,11 +160,9 @@ heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended,
         !judge_authority(block, head) || !judge_target(block, head) || !judge_length(block, ended, head))
         return HEDDLE_H2_MALFORMED;
     join_crumbs(block);
-    if (head->content_length >= 0 && (uint64_t)head->content_length > block->limits->body_limit)
-        return reject_block(rejection, CONTENT_TOO_LARGE, "the body is larger than this server allows");
-    if (block->controls.more_expected)
-        return reject_block(rejection, EXPECTATION_FAILED,
-                            "the only expectation that this server meets is 100-continue");
+    if (heddle_judge_request(head->content_length, block->limits->body_limit, block->controls.more_expected,
+                             rejection) < 0)
+        return HEDDLE_H2_REJECTED;
 
     head->minor = 1;
     head->keep_alive = true;

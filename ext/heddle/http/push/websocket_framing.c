@@ -1,6 +1,6 @@
 /* The framing of WebSockets: reads the client's frames, and writes the server's (RFC 6455). */
 
-#include "http/body_rules.h"
+#include "http/body_deadline.h"
 #include "http/push/session.h"
 #include "net/majority_address.h"
 

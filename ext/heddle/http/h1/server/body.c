@@ -3,7 +3,8 @@
  * file, before the application is called. So reading it never waits and never switches fibers.
  */
 
-#include "http/body_rules.h"
+#include "http/body_deadline.h"
+#include "http/body_storage.h"
 #include "http/h1/server/states.h"
 
 /* -- time limits -------------------------------------------------------------------------------------------------- */

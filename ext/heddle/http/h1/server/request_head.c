@@ -8,11 +8,7 @@
 #include "http/text.h"
 
 enum {
-    BAD_REQUEST = 400,
-    CONTENT_TOO_LARGE = 413,
     URI_TOO_LONG = 414,
-    EXPECTATION_FAILED = 417,
-    HEADER_TOO_LARGE = 431,
     NOT_IMPLEMENTED = 501,
 };
 
@@ -89,14 +85,14 @@ static int reject_long_line(heddle_rejection *rejection, const char *line, size_
 
 static int reject_host(heddle_rejection *rejection)
 {
-    return heddle_reject(rejection, BAD_REQUEST, "the Host header is not host[:port]");
+    return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the Host header is not host[:port]");
 }
 
 static int judge_host(heddle_request_head *head, const char *bytes, const heddle_control_fields *controls,
                       heddle_rejection *rejection)
 {
     if (!controls->has_host)
-        return head->minor == 0 ? 0 : heddle_reject(rejection, BAD_REQUEST, "the request has no Host header");
+        return head->minor == 0 ? 0 : heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has no Host header");
     if (!head->has_host) { /* an http URI has a host (RFC 9110, 4.2.1) */
         bool valid = heddle_target_authority(head, bytes, controls->host) && (head->host.size > 0 || head->minor == 0);
         return valid ? 0 : reject_host(rejection);
@@ -108,26 +104,22 @@ static int judge_host(heddle_request_head *head, const char *bytes, const heddle
 }
 
 static int judge_body(heddle_request_head *head, const char *bytes, const heddle_control_fields *controls,
-                      uint64_t limit, heddle_rejection *rejection)
+                      heddle_rejection *rejection)
 {
     head->content_length = HEDDLE_NO_BODY;
     if (controls->transfer_encoding.present) {
         if (head->minor == 0)
-            return heddle_reject(rejection, BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
-        if (heddle_transfer_encoding_check(&controls->transfer_encoding, BAD_REQUEST, NOT_IMPLEMENTED, rejection) < 0)
+            return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
+        if (heddle_transfer_encoding_check(&controls->transfer_encoding, HEDDLE_BAD_REQUEST, NOT_IMPLEMENTED,
+                                           rejection) < 0)
             return -1;
-        if (controls->content_length.present) {
-            return heddle_reject(rejection, BAD_REQUEST, "the request has Content-Length and Transfer-Encoding");
-        }
+        if (controls->content_length.present)
+            return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has Content-Length and Transfer-Encoding");
         head->content_length = HEDDLE_CHUNKED_BODY;
     } else if (controls->content_length.present) {
         int64_t length = heddle_content_length_read(&controls->content_length, bytes);
         if (length < 0)
-            return heddle_reject(rejection, BAD_REQUEST, "the Content-Length is not a number");
-        if ((uint64_t)length > limit || length == INT64_MAX) {
-            return heddle_reject(rejection, CONTENT_TOO_LARGE, "the body is larger than %llu bytes",
-                                 (unsigned long long)limit);
-        }
+            return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the Content-Length is not a number");
         head->content_length = length;
     }
     return 0;
@@ -137,16 +129,13 @@ static int judge_head(heddle_request_head *head, const char *bytes, const heddle
                  const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (controls->second_host)
-        return heddle_reject(rejection, BAD_REQUEST, "the request has two Host headers");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has two Host headers");
     if (controls->content_length.differs)
-        return heddle_reject(rejection, BAD_REQUEST, "the request has two different Content-Lengths");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has two different Content-Lengths");
     if (judge_host(head, bytes, controls, rejection) < 0 ||
-        judge_body(head, bytes, controls, limits->body, rejection) < 0)
+        judge_body(head, bytes, controls, rejection) < 0 ||
+        heddle_judge_request(head->content_length, limits->body, controls->more_expected, rejection) < 0)
         return -1;
-    if (controls->more_expected) {
-        return heddle_reject(rejection, EXPECTATION_FAILED,
-                             "the only expectation that this server meets is 100-continue");
-    }
     head->expects_continue = controls->continue_expected && head->minor > 0;
     head->keep_alive = heddle_control_fields_keep_alive(controls, head->minor);
     head->upgrade = controls->upgrade_offered && controls->upgrade_named && head->minor > 0;
@@ -155,7 +144,7 @@ static int judge_head(heddle_request_head *head, const char *bytes, const heddle
 
 /* -- the head ----------------------------------------------------------------------------------------------------- */
 
-static const heddle_head_statuses statuses = {BAD_REQUEST, HEADER_TOO_LARGE, "request"};
+static const heddle_head_statuses statuses = {HEDDLE_BAD_REQUEST, HEDDLE_HEAD_TOO_LARGE, "request"};
 
 static heddle_field_lines start_lines(const heddle_request_head *head, const char *bytes,
                                     const heddle_http_limits *limits)

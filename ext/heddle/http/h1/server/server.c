@@ -2,7 +2,7 @@
 
 #include "http/h1/server/states.h"
 
-#include "http/body_rules.h"
+#include "http/body_deadline.h"
 #include "http/exchange_ruby.h"
 #include "http/request_label.h"
 

@@ -5,7 +5,8 @@
  * window bounds them.
  */
 
-#include "http/body_rules.h"
+#include "http/body_deadline.h"
+#include "http/body_storage.h"
 #include "http/h2/server/server.h"
 
 static void handle_written(void *owner, int error);
@@ -31,8 +32,7 @@ static void reject_too_large(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
     heddle_rejection rejection;
-    heddle_reject(&rejection, 413, "the body is larger than %llu bytes",
-                  (unsigned long long)engine_of(carrier)->limits.body);
+    heddle_reject_large_body(&rejection, engine_of(carrier)->limits.body);
     if (heddle_exchange_is_running(exchange))
         heddle_h2_reset_exchange(carrier);
     else

@@ -1,25 +1,4 @@
-#include "http/body_rules.h"
-
-int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since)
-{
-    return heddle_add_duration(since, engine->body_rate ? engine->body_grace : engine->body_timeout);
-}
-
-int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes)
-{
-    static const uint64_t SECOND = 1000000000, MOST = UINT64_C(1) << 32; /* the product fits into 64 bits */
-    int64_t latest = heddle_add_duration(heddle_clock_coarse(), engine->body_timeout);
-    if (engine->body_rate == 0 || bytes > MOST)
-        return latest;
-    deadline = heddle_add_duration(deadline, (int64_t)(bytes * SECOND / engine->body_rate));
-    return deadline < latest ? deadline : latest;
-}
-
-void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection)
-{
-    heddle_reject(rejection, 408, "the body came slower than %llu bytes a second, or paused for %g s",
-                  (unsigned long long)engine->body_rate, (double)engine->body_timeout / 1e9);
-}
+#include "http/body_storage.h"
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 

@@ -1,18 +1,9 @@
 #pragma once
 
-/* Decides where the body of a request is kept until it is complete, in every version of HTTP. */
+/* Decides where the body of a request is kept until it is complete: in memory, or in a file. */
 
 #include "http/engine.h"
 
-/*
- * The deadline of a body's next bytes. At first it is body_grace after the beginning. Each received byte moves it by
- * the time that one byte takes at body_rate. It is never later than body_timeout from now: a client that begins fast
- * must not pause for long.
- */
-int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since);
-int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes);
-/* Makes the response to a request whose body missed its deadline. */
-void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection);
 /* Reserves memory for a body of this length, in bytes. Returns false if the body may not stay in memory. */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
 /* Does the same for the received part of a body of unknown length. */

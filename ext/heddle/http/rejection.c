@@ -1,0 +1,53 @@
+#include "http/rejection.h"
+
+#include <stdarg.h>
+
+int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    rejection->status = status;
+    rejection->by_admission = rejection->unlogged = false;
+    vsnprintf(rejection->reason, sizeof(rejection->reason), format, arguments);
+    va_end(arguments);
+    return -1;
+}
+
+int heddle_reject_large_body(heddle_rejection *rejection, uint64_t limit)
+{
+    return heddle_reject(rejection, 413, "the body is larger than %llu bytes", (unsigned long long)limit);
+}
+
+int heddle_judge_request(int64_t content_length, uint64_t body_limit, bool more_expected, heddle_rejection *rejection)
+{
+    if (content_length == INT64_MAX || (content_length > 0 && (uint64_t)content_length > body_limit))
+        return heddle_reject_large_body(rejection, body_limit);
+    if (more_expected)
+        return heddle_reject(rejection, 417, "the only expectation that this server meets is 100-continue");
+    return 0;
+}
+
+void heddle_reject_connect(heddle_rejection *rejection)
+{
+    heddle_reject(rejection, 501, "this server opens no tunnels to other hosts");
+}
+
+void heddle_reject_overload(heddle_rejection *rejection, heddle_overload why, int64_t queue_timeout)
+{
+    switch (why) {
+    case HEDDLE_QUEUE_FULL:
+        heddle_reject(rejection, 503, "the server is busy, and too many requests wait already");
+        break;
+    case HEDDLE_QUEUED_TOO_LONG:
+        heddle_reject(rejection, 503, "the server is busy, and the request waited for %g s",
+                      (double)queue_timeout / 1e9);
+        break;
+    case HEDDLE_CLIENT_LEFT:
+        heddle_reject(rejection, 503, "the server is busy, and the client has ended its side of the connection");
+        break;
+    case HEDDLE_QUEUE_ENDS:
+        heddle_reject(rejection, 503, "the server stops");
+        break;
+    }
+    rejection->by_admission = true;
+}
