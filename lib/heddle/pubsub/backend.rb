@@ -37,21 +37,9 @@ module Heddle
       NAMED = /(?<before>[?&])name=(?<name>[^&]*)(?:&|\z)/
       # Letters of an epoch.
       LETTERS = [*"a".."z", *"2".."7"].freeze
-      # Upper limit of the pause before the second attempt to connect, in seconds.
-      FIRST_PAUSE = 0.05
-      private_constant :SCHEMES, :NAME, :NAMED, :LETTERS, :FIRST_PAUSE
+      private_constant :SCHEMES, :NAME, :NAMED, :LETTERS
       # The form of all epochs.
       EPOCH = /\A[a-z2-7]{12}\z/
-
-      # Waits before the next attempt to connect, for a random time: otherwise all processes that have lost the same
-      # backend would reconnect at the same moment.
-      # @param seconds [Numeric] upper limit of this pause; the lower limit is half of it
-      # @param longest [Numeric] upper limit of each pause, in seconds
-      # @return [Numeric] upper limit of the next pause: twice `seconds`, but not above `longest`
-      def self.pause_before_reconnect(seconds, longest = seconds)
-        sleep(seconds * rand(0.5..1.0))
-        [seconds * 2, longest].min
-      end
 
       # @return [String] an epoch that no server has used
       def self.new_epoch = Array.new(12) { LETTERS[SecureRandom.random_number(LETTERS.size)] }.join

@@ -55,7 +55,7 @@ class PubSubFollowerTest < Minitest::Test
   def test_pauses_before_the_next_attempt_double_up_to_ten_seconds_and_differ
     Heddle::PubSub::History.open(16 << 20, 100, 300)
     slept = []
-    Backend.stub(:sleep, ->(seconds) { slept << seconds }) do
+    Backend::ReconnectPause.stub(:sleep, ->(seconds) { slept << seconds }) do
       assert Backend::Follower.new(StartingBackend.new(1, 10), ->(*, **) {}).wait(60)
     end
 

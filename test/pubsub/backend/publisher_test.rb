@@ -66,7 +66,7 @@ class PubSubPublisherTest < Minitest::Test
   def test_pauses_before_the_next_attempt_are_short_and_differ
     publisher = Backend::Publisher.new(StartingBackend.new("one"))
     slept = []
-    Backend.stub(:sleep, ->(seconds) { slept << seconds }) do
+    Backend::ReconnectPause.stub(:sleep, ->(seconds) { slept << seconds }) do
       assert_equal "one:1", publisher.publish("topic", "data")
     end
 

@@ -20,9 +20,7 @@ module Heddle
         WAIT = 5
         # Seconds that a read waits if the backend has counted messages that the last read did not return.
         MOMENT = 0.01
-        # Seconds between attempts to connect, at most.
-        LONGEST_PAUSE = 10
-        private_constant :MOST, :BYTES, :RECENT, :WAIT, :MOMENT, :LONGEST_PAUSE
+        private_constant :MOST, :BYTES, :RECENT, :WAIT, :MOMENT
 
         # @return [Integer] of the process that it belongs to
         attr_reader :pid
@@ -32,7 +30,7 @@ module Heddle
         def initialize(backend, report)
           @backend = backend
           @report = report
-          @pause = FIRST_PAUSE
+          @pause = ReconnectPause::FIRST
           @most = 1
           @pid = Process.pid
           @began = now
@@ -62,7 +60,7 @@ module Heddle
             # Reconnects after any error.
             @report.call(:pubsub_unreachable, backend: @backend, reason: e.message.strip) unless @reported
             @reported = true
-            @pause = Backend.pause_before_reconnect(@pause, LONGEST_PAUSE)
+            @pause = ReconnectPause.wait(@pause)
           end
         end
 
@@ -71,7 +69,7 @@ module Heddle
           begin_at(connection.open)
           @report.call(:pubsub_recovered, backend: @backend) if @reported
           @reported = false
-          @pause = FIRST_PAUSE
+          @pause = ReconnectPause::FIRST
           loop { read(connection) }
         ensure
           connection&.close

@@ -116,7 +116,7 @@ module Heddle
           close
           raise if now >= batch.last.due
 
-          Backend.pause_before_reconnect(FIRST_PAUSE) # not longer each time: callers wait
+          ReconnectPause.wait(ReconnectPause::FIRST) # not longer each time: callers wait
           retry
         end
 
