@@ -18,6 +18,9 @@ module Heddle
       # Raised when a certificate or a key can't be used. The message names the file, and what to do.
       class Error < OwnError; end
 
+      # The minimum versions that a listener or a client may demand.
+      VERSIONS = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
+
       # Several OpenSSL libraries may be installed: the functions must come from the library that openssl.so is linked
       # with.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last

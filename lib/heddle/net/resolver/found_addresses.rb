@@ -3,7 +3,7 @@
 module Heddle
   module Net
     class Resolver
-      # A DNS answer about the addresses of a name. Frozen.
+      # What DNS says about the addresses of a name. Frozen.
       #
       # - addresses [Array<String>] empty when there are none
       # - ttl [Integer] seconds for which it may be kept
@@ -11,10 +11,10 @@ module Heddle
       # - target [String, nil] name to ask for next, because the message ended within a chain of aliases
       #
       # @api private
-      Answer = Data.define(:addresses, :ttl, :absent, :target) do
+      FoundAddresses = Data.define(:addresses, :ttl, :absent, :target) do
         def initialize(addresses: [].freeze, ttl: 0, absent: false, target: nil) = super
 
-        # @return [Answer] this one for an alias of its name
+        # @return [FoundAddresses] this one for an alias of its name
         def through(first) = with(ttl: [ttl, first.ttl].min)
       end
     end

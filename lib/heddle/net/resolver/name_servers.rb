@@ -20,7 +20,7 @@ module Heddle
         end
 
         # @param name [String] a full name
-        # @return [Answer] addresses of all types together
+        # @return [FoundAddresses] addresses of all types together
         # @raise [ResolutionError] when no server answered
         def addresses(name)
           types = @configuration.types
@@ -86,7 +86,7 @@ module Heddle
 
             answer = ask(answer.target, [type]).fetch(type).through(answer)
           end
-          Answer.new
+          FoundAddresses.new
         end
 
         def combine(answers, wanted)
@@ -97,7 +97,7 @@ module Heddle
           # An empty answer without a SOA may not be kept, but the addresses may.
           ttls = found.map(&:ttl) + empty.map(&:ttl).reject { |ttl| ttl.zero? && found.any? }
           ttls << PARTIAL_TTL if answers.size < wanted && found.any?
-          Answer.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0)
+          FoundAddresses.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0)
         end
 
         def failure(name, troubles)

@@ -64,7 +64,7 @@ module Heddle
           end
         end
 
-        # @return [Answer, nil] the addresses; nil when the server failed or the message was cut off
+        # @return [FoundAddresses, nil] the addresses; nil when the server failed or the message was cut off
         def answer
           return if truncated? || failed?
 
@@ -72,7 +72,7 @@ module Heddle
           name = aliases.empty? ? @question.name : aliases.last.data.name
           found = @message.records(name, @question.type)
           ttl = [*aliases, *found].map(&:ttl).push(MAX_TTL).min
-          found.empty? ? nothing(name, ttl) : Answer.new(addresses: addresses(found), ttl:)
+          found.empty? ? nothing(name, ttl) : FoundAddresses.new(addresses: addresses(found), ttl:)
         end
 
         private
@@ -82,9 +82,9 @@ module Heddle
         def nothing(name, ttl)
           absent = @message.rcode == :NXDOMAIN
           negative = DNS::Cache.negative_ttl(@message)
-          return Answer.new(ttl:, target: name) unless absent || negative || name.casecmp?(@question.name)
+          return FoundAddresses.new(ttl:, target: name) unless absent || negative || name.casecmp?(@question.name)
 
-          Answer.new(ttl: [ttl, negative || 0].min, absent:)
+          FoundAddresses.new(ttl: [ttl, negative || 0].min, absent:)
         end
       end
     end

@@ -19,13 +19,12 @@ module Heddle
         EXPIRY_NOTICE = 14 * DAY
         # Bytes of all certificates and keys that processes share; unused ones take no memory.
         SHARED_LIMIT = 8 << 20
-        MINIMA = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
         # The protocols for ALPN, best first (RFC 7301).
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
         # Seconds after which session tickets get another key. A ticket is valid for two hours; the two previous keys
         # still decrypt it.
         TICKET_KEY_LIFE = 3_600
-        private_constant :LOOK_EVERY, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT, :MINIMA
+        private_constant :LOOK_EVERY, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT
 
         # The result of {#load}, and the stamps of the files.
         Loaded = Data.define(:credentials, :contexts, :stamp) do
@@ -41,7 +40,7 @@ module Heddle
         attr_reader :sources
 
         # @param sources [Array<KeyFiles, SelfSigned>] at least one
-        # @param minimum [String] the minimum version of TLS, "1.2" or "1.3"
+        # @param minimum [String] the minimum version of TLS, a key of {VERSIONS}
         # @param protocols [Array<String>] by their registered names
         # @param clients [ClientCheck] the check of clients' certificates
         # @param on_event [#call, nil] called with an event: the certificates were read again, or why not
@@ -49,7 +48,7 @@ module Heddle
         def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_event: nil)
           @sources = sources
           @clients = clients
-          @settings = { minimum: MINIMA.fetch(minimum), protocols:, clients: }
+          @settings = { minimum: VERSIONS.fetch(minimum), protocols:, clients: }
           @on_event = on_event
           @looked = now
           @reported = -Float::INFINITY

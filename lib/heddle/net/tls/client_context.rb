@@ -118,10 +118,8 @@ module Heddle
 
         # Raises for any other spelling, so that it is not taken for an older version.
         def version(text)
-          case text&.to_s
-          when nil, "1.2" then OpenSSL::SSL::TLS1_2_VERSION
-          when "1.3" then OpenSSL::SSL::TLS1_3_VERSION
-          else raise ArgumentError, "tls minimum: is #{text.inspect}, and must be \"1.2\" or \"1.3\""
+          VERSIONS.fetch(text.nil? ? "1.2" : text.to_s) do
+            raise ArgumentError, "tls minimum: is #{text.inspect}, and must be \"1.2\" or \"1.3\""
           end
         end
 
