@@ -19,7 +19,7 @@ module Heddle
         # @return [MoldHandle, nil] the mold that forks new workers
         attr_accessor :mold
         # @return [Integer] workers that have ended unexpectedly
-        attr_reader :unexpected_exits
+        attr_reader :restarts
         # @return [String, nil] why no worker could begin to serve
         attr_reader :failure
 
@@ -39,7 +39,7 @@ module Heddle
           @backoffs = Hash.new { |all, index| all[index] = Backoff.new }
           @unknown_exits = {}
           @any_served = false
-          @boot_failures = @unexpected_exits = 0
+          @boot_failures = @restarts = 0
           @unclean = false
         end
 
@@ -199,7 +199,7 @@ module Heddle
           remove(worker)
           return if worker.ending?
 
-          @unexpected_exits += 1
+          @restarts += 1
 
           return report_boot_failure(worker, how) unless served || @any_served || worker.reserve?
           return report_failed_replacement(worker, how) if worker.replaces

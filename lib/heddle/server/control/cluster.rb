@@ -33,7 +33,7 @@ module Heddle
 
         # @return [Hash{Symbol => Object}]
         def report
-          { master: { pid: Process.pid, restarts: @master.fleet&.unexpected_exits, wanted: @master.fleet&.size,
+          { master: { pid: Process.pid, restarts: @master.fleet&.restarts, wanted: @master.fleet&.size,
                       pubsub_published: PubSub::History.published, protection: @master.protection.to_h,
                       memory: @master.memory&.used, memory_limit: @master.memory&.budget,
                       events: @log.counts },
