@@ -30,8 +30,8 @@ module Heddle
     # @return [void]
     def self.load_everything
       Protection.names.each { |name| Protection.fetch(name) }
-      Autoloads.load_constants(HTTP, HTTP::H1, HTTP::H2, Rack, Server, Modes, Control, Log, Metrics, Recorder,
-                               ThreadGuard, Net, Offload, Protection, PubSub, WebSocket, except: NOT_SERVING)
+      Autoloads.load_constants(HTTP, HTTP::H1, HTTP::H2, Rack, Server, SingleProcess, Modes, Control, Log, Metrics,
+                               Recorder, ThreadGuard, Net, Offload, Protection, PubSub, WebSocket, except: NOT_SERVING)
       %i[ClientGoneError EventStream Rails].each { |name| Heddle.const_get(name) }
       Adaptations.const_get(:Isolation)
     end
@@ -59,7 +59,7 @@ module Heddle
       @protections = Protection::Wanted.new(names_of_protections(all: protect == true))
       @handoff_sockets = handoff_sockets
       @stopping = false
-      @forced_exit = ForcedExit.new(log)
+      @forced_exit = SingleProcess::ForcedExit.new(log)
       @mode = nil
     end
 
@@ -236,7 +236,7 @@ module Heddle
     # Runs the services that each process has once. Called in the first loop.
     def attended(signals, &)
       @log.start
-      watch = Signals.new(self, @log, @forced_exit).watch if signals
+      watch = SingleProcess::Signals.new(self, @log, @forced_exit).watch if signals
       ThreadGuard.new(@log) { stop }.during(&)
     ensure
       watch&.cancel

@@ -65,7 +65,7 @@ module Heddle
         end
 
         def interrupt
-          return terminate("INT", Server::Signals::HINT) unless @master.stopping? && @interrupted
+          return terminate("INT", SingleProcess::Signals::HINT) unless @master.stopping? && @interrupted
 
           @log.event(:stop_now_requested, source: "SIGINT")
           @master.stop(now: true)

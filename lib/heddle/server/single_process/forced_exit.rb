@@ -2,34 +2,36 @@
 
 module Heddle
   class Server
-    # Ends a server of one process whose requests don't end: a cancellation reaches a fiber only at a wait, so requests
-    # may compute forever. A worker's master does the same with the worker ({Cluster::OverdueWorkers}).
-    class ForcedExit
-      # Seconds that cancelled requests may take to end.
-      GRACE = 5
+    module SingleProcess
+      # Ends a server of one process whose requests don't end: a cancellation reaches a fiber only at a wait, so
+      # requests may compute forever. A worker's master does the same with the worker ({Cluster::OverdueWorkers}).
+      class ForcedExit
+        # Seconds that cancelled requests may take to end.
+        GRACE = 5
 
-      # @param log [Log]
-      def initialize(log)
-        @log = log
-        @thread = nil
-      end
-
-      # Kills the process after `seconds` and {GRACE}, unless {#cancel} is called before. A thread waits, because the
-      # loop may be blocked.
-      # @param seconds [Numeric]
-      # @return [void]
-      def within(seconds)
-        cancel
-        @thread = Thread.new do
-          sleep(seconds + GRACE)
-          @log.event(:stop_timed_out, timeout: seconds + GRACE)
-          Process.exit!
+        # @param log [Log]
+        def initialize(log)
+          @log = log
+          @thread = nil
         end
-        @thread.name = "forced exit"
-      end
 
-      # @return [void]
-      def cancel = @thread&.kill
+        # Kills the process after `seconds` and {GRACE}, unless {#cancel} is called before. A thread waits, because the
+        # loop may be blocked.
+        # @param seconds [Numeric]
+        # @return [void]
+        def within(seconds)
+          cancel
+          @thread = Thread.new do
+            sleep(seconds + GRACE)
+            @log.event(:stop_timed_out, timeout: seconds + GRACE)
+            Process.exit!
+          end
+          @thread.name = "forced exit"
+        end
+
+        # @return [void]
+        def cancel = @thread&.kill
+      end
     end
   end
 end

@@ -2,85 +2,87 @@
 
 module Heddle
   class Server
-    # Stops a server of one process on INT, TERM, QUIT and HUP. It also handles the signals for a master, whose default
-    # effect would end the server amid its requests. A trap is allowed very little, so it only writes to a pipe, which a
-    # task reads.
-    class Signals
-      # Signals whose command only a master can follow.
-      MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
-                  "TTOU" => "stop a worker" }.freeze
-      STOPPING = %w[INT TERM QUIT].freeze
-      # Signals whose existing handler is kept: it is the application's own, or nohup(1) has set it.
-      YIELDING = ["HUP", *MASTERS.keys].freeze
-      private_constant :MASTERS, :STOPPING, :YIELDING
+    module SingleProcess
+      # Stops a server of one process on INT, TERM, QUIT and HUP. It also handles the signals for a master, whose
+      # default effect would end the server amid its requests. A trap is allowed very little, so it only writes to a
+      # pipe, which a task reads.
+      class Signals
+        # Signals whose command only a master can follow.
+        MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
+                    "TTOU" => "stop a worker" }.freeze
+        STOPPING = %w[INT TERM QUIT].freeze
+        # Signals whose existing handler is kept: it is the application's own, or nohup(1) has set it.
+        YIELDING = ["HUP", *MASTERS.keys].freeze
+        private_constant :MASTERS, :STOPPING, :YIELDING
 
-      # A hint for a user who has pressed Ctrl-C.
-      HINT = "Ctrl-C again stops at once"
+        # A hint for a user who has pressed Ctrl-C.
+        HINT = "Ctrl-C again stops at once"
 
-      # @param server [Server]
-      # @param log [Log]
-      # @param forced_exit [ForcedExit] set at the first signal that stops
-      def initialize(server, log, forced_exit)
-        @server = server
-        @log = log
-        @forced_exit = forced_exit
-      end
-
-      # Starts watching. The traps are as before when the task has ended.
-      # @return [Task] to be cancelled when the server has stopped
-      def watch
-        reader, writer = IO.pipe
-        before = take(writer)
-        Heddle.async(name: "signals", background: true) do
-          follow(reader)
-        ensure
-          before.each { |name, handler| trap(name, handler || "DEFAULT") }
-          reader.close
-          writer.close
+        # @param server [Server]
+        # @param log [Log]
+        # @param forced_exit [ForcedExit] set at the first signal that stops
+        def initialize(server, log, forced_exit)
+          @server = server
+          @log = log
+          @forced_exit = forced_exit
         end
-      end
 
-      private
-
-      # @return [Hash{String => Object}] the former handlers of the signals that were taken
-      def take(writer)
-        before = [*STOPPING, *YIELDING].to_h do |name|
-          [name, OwnTrap.set(name) { writer.write_nonblock("#{name}\n", exception: false) }]
+        # Starts watching. The traps are as before when the task has ended.
+        # @return [Task] to be cancelled when the server has stopped
+        def watch
+          reader, writer = IO.pipe
+          before = take(writer)
+          Heddle.async(name: "signals", background: true) do
+            follow(reader)
+          ensure
+            before.each { |name, handler| trap(name, handler || "DEFAULT") }
+            reader.close
+            writer.close
+          end
         end
-        claimed = before.select { |name, handler| YIELDING.include?(name) && !free?(handler) }
-        claimed.each { |name, handler| trap(name, handler) }
-        before.except(*claimed.keys)
-      end
 
-      def free?(handler) = OwnTrap::FREE.include?(handler) || Scheduler::SignalGuard.stands_in?(handler)
+        private
 
-      def follow(reader)
-        heard = 0
-        stopping = false
-        while (name = reader.gets(chomp: true))
-          next refuse(name) if MASTERS.key?(name)
-
-          heard += 1 if name == "INT"
-          again = heard > 1
-          next if stopping && !again # otherwise each signal would postpone the forced exit
-
-          stopping = true
-          report_stop(name, again)
-          @server.stop(now: again)
-          configuration = @server.configuration
-          @forced_exit.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
+        # @return [Hash{String => Object}] the former handlers of the signals that were taken
+        def take(writer)
+          before = [*STOPPING, *YIELDING].to_h do |name|
+            [name, OwnTrap.set(name) { writer.write_nonblock("#{name}\n", exception: false) }]
+          end
+          claimed = before.select { |name, handler| YIELDING.include?(name) && !free?(handler) }
+          claimed.each { |name, handler| trap(name, handler) }
+          before.except(*claimed.keys)
         end
-      end
 
-      def refuse(name)
-        @log.event(:signal_ignored, signal: name, command: MASTERS.fetch(name))
-      end
+        def free?(handler) = OwnTrap::FREE.include?(handler) || Scheduler::SignalGuard.stands_in?(handler)
 
-      def report_stop(name, again)
-        return @log.event(:stop_now_requested, source: "SIG#{name}") if again
+        def follow(reader)
+          heard = 0
+          stopping = false
+          while (name = reader.gets(chomp: true))
+            next refuse(name) if MASTERS.key?(name)
 
-        @log.event(:stop_requested, source: "SIG#{name}", hint: (HINT if name == "INT"),
-                                    drain_delay: @server.configuration.drain_time)
+            heard += 1 if name == "INT"
+            again = heard > 1
+            next if stopping && !again # otherwise each signal would postpone the forced exit
+
+            stopping = true
+            report_stop(name, again)
+            @server.stop(now: again)
+            configuration = @server.configuration
+            @forced_exit.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
+          end
+        end
+
+        def refuse(name)
+          @log.event(:signal_ignored, signal: name, command: MASTERS.fetch(name))
+        end
+
+        def report_stop(name, again)
+          return @log.event(:stop_now_requested, source: "SIG#{name}") if again
+
+          @log.event(:stop_requested, source: "SIG#{name}", hint: (HINT if name == "INT"),
+                                      drain_delay: @server.configuration.drain_time)
+        end
       end
     end
   end
