@@ -27,6 +27,21 @@ module SocketsListeningTests
     end
   end
 
+  def test_many_clients_of_a_listener_do_not_delay_those_of_another
+    2.times do |other|
+      listeners = Array.new(2) { TCPServer.new("127.0.0.1", 0) }
+      clients = Array.new(200) { client_of(listeners[1 - other]).ask("crowd") }
+      clients << client_of(listeners[other]).ask("other")
+      seen = []
+      serve(->(exchange) { seen << reply(exchange, said(exchange)) }, listener: listeners.first) do |server|
+        server.sockets.listen(listeners.last)
+        assert_equal "other", clients.last.answer
+      end
+
+      assert_operator seen.size, :<, 150
+    end
+  end
+
   # The first connection is used later than the second one.
   def test_longest_idle_connection_is_closed_for_a_new_one_at_the_limit
     serve(echo, max_connections: 2) do |server|

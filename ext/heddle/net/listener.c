@@ -337,11 +337,25 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
     return 0;
 }
 
+/* The next listener comes first in the next turn: so the clients of one can't keep those of another waiting. */
+static void rotate_listeners(heddle_sockets *sockets)
+{
+    heddle_listener *first = sockets->listeners, **end = &sockets->listeners;
+    if (!first)
+        return;
+    *end = first->next;
+    while (*end)
+        end = &(*end)->next;
+    *end = first;
+    first->next = NULL;
+}
+
 bool heddle_listeners_accept(heddle_sockets *sockets)
 {
     int left = HEDDLE_ACCEPTS_A_TURN;
     if (sockets->paused)
         return false;
+    rotate_listeners(sockets);
     for (heddle_listener **link = &sockets->listeners; *link;) {
         heddle_listener *listener = *link;
         int result = is_closed(listener) ? -EBADF : accept_from(sockets, listener, &left);
