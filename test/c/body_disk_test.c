@@ -140,6 +140,22 @@ static void address_may_use_half_of_the_limit(void)
     CHECK_EQUAL(0, heddle_body_disk_used());
 }
 
+static void further_addresses_leave_as_much_as_they_have(void)
+{
+    heddle_body_disk_count first[3], bodies[3];
+    for (uint16_t i = 0; i < 3; i++) {
+        uint64_t share = LIMIT >> (i + 1);
+        first[i] = bodies[i] = (heddle_body_disk_count){.address = i + 1};
+        CHECK(grow(&first[i], 1));
+        CHECK(!grow(&bodies[i], share));
+        CHECK(grow(&bodies[i], share - 1));
+    }
+    for (int i = 0; i < 3; i++) {
+        heddle_body_disk_release(first[i]);
+        heddle_body_disk_release(bodies[i]);
+    }
+}
+
 static void only_body_of_an_address_may_use_the_whole_limit(void)
 {
     heddle_body_disk_count one = {.address = 7}, other = {.address = 7};
@@ -157,13 +173,13 @@ static void address_has_a_share_in_each_process_beyond_half_of_the_limit(void)
     heddle_body_disk_count one = {.address = 7}, other = {.address = 7}, without = {0};
     take_in_slot(&slots[1], LIMIT / 2);
     CHECK(grow(&one, 100));
-    CHECK(!grow(&other, LIMIT / 2 / 3 - 99));
-    CHECK(grow(&other, LIMIT / 2 / 3 - 100));
+    CHECK(!grow(&other, LIMIT / 8 - 99)); /* a third of what is left then */
+    CHECK(grow(&other, LIMIT / 8 - 100));
     CHECK(!grow(&one, 101));
-    CHECK(grow(&without, LIMIT / 2 - LIMIT / 2 / 3));
+    CHECK(grow(&without, LIMIT / 2 - LIMIT / 8));
     heddle_body_disk_release(without);
     heddle_scoreboard_release(&scoreboard, 2);
-    CHECK(grow(&one, LIMIT / 2 / 2 - other.bytes));
+    CHECK(grow(&one, LIMIT / 6 - other.bytes));
     CHECK(!grow(&one, one.bytes + 1));
     leave_scoreboard();
     one.bytes = 0;
@@ -180,6 +196,8 @@ int main(int argc, char **argv)
     check_run("body disk", "scoreboard shows the bytes of this process", scoreboard_shows_the_bytes_of_this_process);
     check_run("body disk", "bytes of an ended worker do not count", bytes_of_an_ended_worker_do_not_count);
     check_run("body disk", "address may use half of the limit", address_may_use_half_of_the_limit);
+    check_run("body disk", "further addresses leave as much as they have",
+              further_addresses_leave_as_much_as_they_have);
     check_run("body disk", "only body of an address may use the whole limit",
               only_body_of_an_address_may_use_the_whole_limit);
     check_run("body disk", "address has a share in each process beyond half of the limit",

@@ -148,13 +148,17 @@ class AdmissionTest < Minitest::Test
     assert_operator served.first(240).count("/few"), :>, 60
   end
 
-  def test_an_address_with_half_of_the_queue_is_refused_and_others_are_not
-    serving(held, max_requests: 1, queue_limit: 5, trusted_proxies: []) do
-      *, refused = asking("/running", "/1", "/2", "/3", "/4", from: "127.0.0.66")
+  def test_each_further_address_leaves_as_much_of_the_queue_as_it_has
+    serving(held, max_requests: 1, queue_limit: 8, trusted_proxies: []) do
+      *, refused = asking("/running", *Array.new(5, "/1"), from: "127.0.0.66")
+      asking(*Array.new(3, "/2"), from: "127.0.0.67")
+      asking(*Array.new(2, "/3"), from: "127.0.0.68")
 
       assert_match(/\AHTTP.1.1 503 /, read_answer(refused))
-      asking("/5", "/6")
-      assert_equal [1, 5, 1], server.statistics.values_at(:running, :waiting, :rejected_full)
+      assert_equal [1, 7, 3], server.statistics.values_at(:running, :waiting, :rejected_full)
+      asking("/4", from: "127.0.0.69")
+
+      assert_equal [1, 8, 3], server.statistics.values_at(:running, :waiting, :rejected_full)
     end
   end
 

@@ -173,6 +173,18 @@ class BodyDiskTest < Minitest::Test
     end
   end
 
+  def test_the_next_address_leaves_half_of_the_rest_to_others
+    serving_a_large_body(LIMIT / 2) do
+      second = connect_from("127.0.0.2")
+      second.write(post(UPLOAD.bytesize + 1), UPLOAD)
+      wait_until { disk_used > (LIMIT / 2) + UPLOAD.bytesize - LARGE_BUFFER }
+
+      assert_equal 503, upload(connect_from("127.0.0.2"))
+      assert_equal 200, upload(connect_from("127.0.0.3"))
+      second.close
+    end
+  end
+
   # With 256 descriptors the server has 64 files for bodies.
   def test_one_address_leaves_half_of_the_files_to_others
     descriptors, most = Process.getrlimit(:NOFILE)

@@ -20,7 +20,8 @@ bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, si
 {
     size_t limit = sockets->admission.queue_limit;
     const heddle_address_share *share = heddle_address_share_of(work->connection);
-    if (waiting < limit && !(share && share->waiting >= limit - limit / 2))
+    /* An address leaves as many places as it has: one has half of the queue, the next a quarter, and so on. */
+    if (waiting < limit && !(share && share->waiting >= limit - waiting))
         return false;
     sockets->admission.rejected_full++;
     work->operations->reject(work, HEDDLE_QUEUE_FULL);

@@ -270,8 +270,8 @@ void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work);
 /* Queues the item. Rejects it instead if the queue is full, or if it is a health check and the server stops. */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /*
- * Rejects the item if the queue, which has `waiting` items, is full, or if its address has half of the queue. Returns
- * true if the item was rejected.
+ * Rejects the item if the queue, which has `waiting` items, is full, or if its address has as many as there are free
+ * places. Returns true if the item was rejected.
  */
 HEDDLE_MUST_CHECK bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting);
 /* Rejects an item that has waited for too long. */

@@ -28,7 +28,7 @@ static bool fits_address(uint64_t limit, const heddle_body_disk_count *body, uin
         return true;
     uint64_t held = by_address[body->address - 1];
     uint32_t others = disk.slot ? heddle_scoreboard_count_others(disk.scoreboard, disk.slot) : 0;
-    return held == body->bytes || held + bytes <= limit / 2 / (others + 1);
+    return held == body->bytes || held + bytes <= (limit - all - bytes) / (others + 1);
 }
 
 static bool fits(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes, uint64_t all)

@@ -19,8 +19,8 @@ typedef struct {
  *
  * - all processes together would have more than `limit`;
  * - all processes together would have more than half of `limit`, and the body's address more than its share in this
- *   process. A share is half of `limit`, divided by the number of processes. An address with a single body may exceed
- *   it.
+ *   process. A share is what is left of `limit` for other bodies, divided by the number of processes: so one address
+ *   has half of `limit`, the next a quarter, and so on. An address with a single body may exceed it.
  */
 bool heddle_body_disk_take(heddle_body_disk_count *body, uint64_t bytes, uint64_t limit);
 /* Would heddle_body_disk_take return true now? */
