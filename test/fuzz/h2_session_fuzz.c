@@ -1,4 +1,4 @@
-/* sources: http/h2/headers_writer.c http/h2/block_fields.c http/h2/block_judge.c http/h2/session_client.c
+/* sources: http/h2/headers_writer.c http/h2/block_fields.c http/h2/request_head.c http/h2/session_client.c
    http/h2/drain.c http/h2/flow_control.c http/h2/frame.c http/h2/limits.c http/h2/hpack_decoder.c
    http/h2/hpack_encoder.c http/h2/hpack_table.c http/h2/huffman.c http/h2/output.c http/h2/priority.c
    http/h2/header_blocks.c http/h2/session.c http/h2/settings.c http/h2/streams.c http/h2/tables.c http/text.c

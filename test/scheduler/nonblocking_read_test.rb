@@ -8,7 +8,7 @@ require "socket"
 require "timeout"
 
 # What asks whether there is something to read must not wait for it. Ruby's hook is the same for both; see
-# is_caller_waiting in ext/heddle/scheduler/transfer_hooks.c.
+# is_caller_waiting in ext/heddle/scheduler/io_read_write_hooks.c.
 class NonblockingReadTest < Minitest::Test
   include Scheduled
 

@@ -19,16 +19,16 @@ module Heddle
       def act
         if @tasks then say(client.tasks)
         elsif @json then @output.puts(PrintableText.json(JSON.pretty_generate(client.status)))
-        else @output.puts(overview)
+        else @output.puts(status_text)
         end
         DONE
       end
 
       # As wide as the terminal.
-      def overview
+      def status_text
         columns = @output.winsize.last if terminal?
         screen = Screen.new(colour: Screen.coloured?(@output))
-        Overview.new(client.status, columns:).lines.map { |line| screen.render(line) }
+        StatusText.new(client.status, columns:).lines.map { |line| screen.render(line) }
       end
     end
   end

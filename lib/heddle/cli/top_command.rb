@@ -75,7 +75,7 @@ module Heddle
 
       def draw(report, before, elapsed)
         rows, columns = size
-        lines = Overview.new(report, before, elapsed, rows: rows - 1, columns:).lines
+        lines = StatusText.new(report, before, elapsed, rows: rows - 1, columns:).lines
         screen = Screen.new(columns:, colour: @screen_colour)
         lines = [*lines.first(rows - 1), [["q quits", :quiet]]]
         @output.write(HOME, lines.map { |line| screen.render(line) }.join("#{CLEAR_LINE}\r\n"), CLEAR_LINE, CLEAR_REST)

@@ -1,6 +1,6 @@
 /* The chunked transfer coding (RFC 9112, section 7.1), decoded in place. */
 
-#include "http/h1/fault.h"
+#include "http/h1/malformed_lines.h"
 #include "http/message.h"
 #include "http/text.h"
 

@@ -1,6 +1,6 @@
 #include "http/h1/head.h"
 
-#include "http/h1/fault.h"
+#include "http/h1/malformed_lines.h"
 
 enum {
     /* When new bytes come, the start of their line is searched this far back. */

@@ -40,5 +40,5 @@ typedef enum {
 } heddle_h2_block_result;
 
 /* Makes a request from the fields. `ended`: no body follows. */
-heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
-                                             heddle_rejection *rejection);
+heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
+                                               heddle_rejection *rejection);

@@ -73,7 +73,7 @@ static void take_request(heddle_h2_session *session, uint32_t id, heddle_h2_bloc
     bool ended = session->block_ends_stream;
     heddle_h2_request request;
     heddle_rejection rejection;
-    heddle_h2_block_result result = heddle_h2_block_judge(block, ended, &request, &rejection);
+    heddle_h2_block_result result = heddle_h2_request_judge(block, ended, &request, &rejection);
     if (block->no_memory) {
         heddle_h2_fail_without_memory(session);
         return;

@@ -5,8 +5,8 @@ require "heddle/server"
 module Heddle
   module CLI
     # Formats a server's status as lines of text, alone or compared with an earlier status.
-    class Overview
-      Autoloads.add(self, "heddle/cli/overview")
+    class StatusText
+      Autoloads.add(self, "heddle/cli/status_text")
 
       LATENCY_BOUNDS = HTTP::Engine::LATENCY_BOUNDS
       # Columns of a terminal that does not report its width.

@@ -6,8 +6,8 @@ require "test_helper"
 require "heddle/cli"
 
 # What `heddle top` draws from a server's status.
-class OverviewTest < Minitest::Test
-  Overview = Heddle::CLI::Overview
+class StatusTextTest < Minitest::Test
+  StatusText = Heddle::CLI::StatusText
   Screen = Heddle::CLI::Screen
 
   LATENCIES = [0] * Heddle::HTTP::Engine::LATENCY_BOUNDS.size
@@ -30,7 +30,7 @@ class OverviewTest < Minitest::Test
   def slow(index) = { request: "GET /slow/#{index}", seconds: index / 10.0, ago: 3.0, status: 200 }
 
   def draw(*workers, **options)
-    @lines = Overview.new({ workers: }, **options).lines.map { |line| Screen.new.render(line) }
+    @lines = StatusText.new({ workers: }, **options).lines.map { |line| Screen.new.render(line) }
     @lines.join("\n")
   end
 
@@ -146,7 +146,7 @@ class OverviewTest < Minitest::Test
     end
     [[24, 80], [23, 80], [40, 100], [60, 200]].each do |rows, columns|
       screen = Screen.new(columns:)
-      lines = Overview.new({ workers: }, rows: rows - 1, columns:).lines.map { |line| screen.render(line) }
+      lines = StatusText.new({ workers: }, rows: rows - 1, columns:).lines.map { |line| screen.render(line) }
       text = lines.join("\n")
 
       assert_operator lines.size, :<=, rows - 1
@@ -159,7 +159,7 @@ class OverviewTest < Minitest::Test
 
   def test_many_workers_leave_room_for_their_requests
     workers = Array.new(32) { |i| worker(i, requests: [request(i)]) }
-    lines = Overview.new({ workers: }, rows: 23, columns: 80).lines
+    lines = StatusText.new({ workers: }, rows: 23, columns: 80).lines
 
     assert_operator lines.size, :<=, 23
     assert_includes lines, "        … and 28 more"

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    class Overview
+    class StatusText
       # Formats values for people.
       module Format
         class << self

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    class Overview
+    class StatusText
       # The workers, one a line.
       class Table
         # Header, and for each worker its cell.

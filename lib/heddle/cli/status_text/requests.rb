@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    class Overview
+    class StatusText
       # Lists with headings: the running requests, the slowest ones, and those that blocked a loop.
       class Requests
         # A heading, and the lines below it.

@@ -487,7 +487,7 @@ static void make_first_buffer(void)
     rb_funcall(warning, rb_intern("[]="), 2, category, before);
 }
 
-void heddle_define_transfer_hooks(VALUE scheduler_class)
+void heddle_define_io_read_write_hooks(VALUE scheduler_class)
 {
     contract = find_contract();
     make_first_buffer();

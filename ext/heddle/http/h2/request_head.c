@@ -137,8 +137,8 @@ static void join_crumbs(heddle_h2_block *block)
     block->field_count = kept;
 }
 
-heddle_h2_block_result heddle_h2_block_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
-                                             heddle_rejection *rejection)
+heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ended, heddle_h2_request *request,
+                                               heddle_rejection *rejection)
 {
     *request = (heddle_h2_request){.ended = ended};
     heddle_request_head *head = &request->head;
