@@ -6,27 +6,11 @@
 #include "http/request_label.h"
 #include "net/networks.h"
 
-/* ns. If the time between the proxy and the server is longer than this, a clock must be wrong. */
-static const int64_t PROXY_LIMIT = INT64_C(600) * 1000 * 1000 * 1000;
-
 /*
  * ns. A client that has ended its side of the connection may still read, so it gets its response. But if it has also
  * waited for this long, it has nearly always closed its socket. Then it gets 503, and the application is not called.
  */
 static const int64_t GIVES_UP = INT64_C(1000) * 1000 * 1000;
-
-/*
- * The time from the proxy's X-Request-Start to the first byte. If the clocks of the two machines differ, the difference
- * may be negative: then this is 0.
- */
-static int64_t time_before_server(const heddle_exchange *exchange, int64_t began)
-{
-    int64_t start = heddle_forwarded_start(&exchange->head, exchange->bytes);
-    if (!start || !heddle_networks_trust(exchange->engine->proxies, &exchange->work.connection->remote))
-        return 0;
-    int64_t spent = heddle_clock_read(CLOCK_REALTIME) - start - (heddle_clock_now() - began);
-    return spent > 0 && spent < PROXY_LIMIT ? spent : 0;
-}
 
 static void begin_account(heddle_exchange *exchange)
 {
@@ -36,7 +20,9 @@ static void begin_account(heddle_exchange *exchange)
     int64_t began = exchange->began ? exchange->began : exchange->arrived;
     exchange->account = fiber->spender.account;
     heddle_account_arrived(exchange->account, began, exchange->queued);
-    exchange->account->parts[HEDDLE_SPENT_PROXY] = time_before_server(exchange, began);
+    int64_t delay = heddle_forwarded_delay(&exchange->head, exchange->bytes, began);
+    bool trusted = delay && heddle_networks_trust(exchange->engine->proxies, &exchange->work.connection->remote);
+    exchange->account->parts[HEDDLE_SPENT_PROXY] = trusted ? delay : 0;
 }
 
 static void count_endpoint(heddle_exchange *exchange, const int64_t parts[HEDDLE_SPENT_PARTS], int64_t other)

@@ -1,6 +1,10 @@
 #include "http/forwarded.h"
 
 #include "http/text.h"
+#include "selector/clock.h"
+
+/* ns. If the time between the proxy and the server is longer than this, a clock must be wrong. */
+static const int64_t MOST_DELAY = INT64_C(600) * 1000 * 1000 * 1000;
 
 static heddle_scheme scheme_of(const char *bytes, size_t size)
 {
@@ -255,4 +259,13 @@ int64_t heddle_forwarded_start(const heddle_request_head *head, const char *byte
             first = start;
     }
     return first;
+}
+
+int64_t heddle_forwarded_delay(const heddle_request_head *head, const char *bytes, int64_t began)
+{
+    int64_t start = heddle_forwarded_start(head, bytes);
+    if (!start)
+        return 0;
+    int64_t spent = heddle_clock_read(CLOCK_REALTIME) - start - (heddle_clock_now() - began);
+    return spent > 0 && spent < MOST_DELAY ? spent : 0;
 }

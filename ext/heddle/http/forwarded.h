@@ -48,3 +48,8 @@ int64_t heddle_forwarded_start(const heddle_request_head *head, const char *byte
 
 /* Does the head have a field that a proxy sets: Via, X-Forwarded-* or one of HEDDLE_FORWARDED_FIELDS? */
 bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes);
+/*
+ * The time in ns from X-Request-Start until the request's first byte, which came at `began` (CLOCK_MONOTONIC). 0 if the
+ * field is missing, or if the clocks of the two machines differ.
+ */
+int64_t heddle_forwarded_delay(const heddle_request_head *head, const char *bytes, int64_t began);
