@@ -92,6 +92,11 @@ static VALUE make_formatted_line(int format, const heddle_log_entry *entry)
     }
 }
 
+static heddle_slice cut(heddle_slice slice, uint32_t most)
+{
+    return (heddle_slice){slice.start, heddle_log_cut_size(slice.size, most)};
+}
+
 static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int status, uint64_t sent, VALUE remark)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
@@ -111,8 +116,8 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
         entry.proxy = entry.remote;
         entry.remote = heddle_address_text(&client, client_address);
     }
-    entry.method = entry.exchange->head.method;
-    entry.target = entry.exchange->head.target;
+    entry.method = cut(entry.exchange->head.method, HEDDLE_LOG_METHOD);
+    entry.target = cut(entry.exchange->head.target, HEDDLE_LOG_TARGET);
     entry.now = heddle_clock_now();
     entry.seconds = (double)(entry.now - entry.exchange->arrived) / 1e9;
     if (!NIL_P(remark))

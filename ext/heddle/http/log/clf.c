@@ -37,14 +37,13 @@ VALUE heddle_log_make_clf(const heddle_log_entry *entry, bool combined)
 {
     const heddle_exchange *exchange = entry->exchange;
     heddle_slice method = entry->method, target = entry->target;
-    size_t wild = HEDDLE_LOG_METHOD + heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET) +
-                  heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
+    size_t wild = method.size + target.size + heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER);
     heddle_log_line line = heddle_log_start_line(wild * CLF_GROWTH + HEDDLE_LOG_FIXED);
     heddle_log_put_text(&line, "%s - - [%.40s] \"", entry->remote ? entry->remote : "-", entry->time);
-    put_clf(&line, exchange->bytes + method.start, heddle_log_cut_size(method.size, HEDDLE_LOG_METHOD));
+    put_clf(&line, exchange->bytes + method.start, method.size);
     heddle_log_put_text(&line, " ");
-    put_clf(&line, exchange->bytes + target.start, heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET));
+    put_clf(&line, exchange->bytes + target.start, target.size);
     heddle_log_put_text(&line, " %s\" ", heddle_log_protocol(exchange));
     if (entry->status)
         heddle_log_put_text(&line, "%d ", entry->status);

@@ -108,8 +108,7 @@ VALUE heddle_log_make_json(const heddle_log_entry *entry)
 {
     const heddle_exchange *exchange = entry->exchange;
     heddle_slice method = entry->method, target = entry->target;
-    size_t wild = HEDDLE_LOG_METHOD + heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET) +
-                  heddle_log_field_size(exchange, HEDDLE_FIELD_HOST) +
+    size_t wild = method.size + target.size + heddle_log_field_size(exchange, HEDDLE_FIELD_HOST) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
                   heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER) +
                   (NIL_P(entry->id) ? 0 : HEDDLE_LOG_REQUEST_ID);
@@ -118,9 +117,9 @@ VALUE heddle_log_make_json(const heddle_log_entry *entry)
     heddle_log_put_text(&line, "{\"time\":\"");
     put_now(&line);
     heddle_log_put_text(&line, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");
-    put_json(&line, exchange->bytes + method.start, heddle_log_cut_size(method.size, HEDDLE_LOG_METHOD));
+    put_json(&line, exchange->bytes + method.start, method.size);
     heddle_log_put_text(&line, ",\"target\":");
-    put_json(&line, exchange->bytes + target.start, heddle_log_cut_size(target.size, HEDDLE_LOG_TARGET));
+    put_json(&line, exchange->bytes + target.start, target.size);
     if (entry->status)
         heddle_log_put_text(&line, ",\"status\":%d", entry->status);
     else

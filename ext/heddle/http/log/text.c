@@ -71,7 +71,7 @@ VALUE heddle_log_make_text(const heddle_log_entry *entry)
     if (entry->status)
         snprintf(code, sizeof(code), "%d", entry->status);
     heddle_log_put_text(&line, "%.32s %s ", entry->time, code);
-    heddle_log_put_bytes(&line, exchange->bytes + method.start, heddle_log_cut_size(method.size, HEDDLE_LOG_METHOD));
+    heddle_log_put_bytes(&line, exchange->bytes + method.start, method.size);
     heddle_log_put_text(&line, " ");
     if (plain)
         heddle_log_put_bytes(&line, shown, shown_size);
