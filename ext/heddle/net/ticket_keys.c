@@ -48,6 +48,7 @@ static bool load_functions(void)
 /* -- the ring ---------------------------------------------------------------------------------------------------- */
 
 enum {
+    KEY_LIFE = 3600, /* seconds until another key is made */
     SLOTS = 4,
     VALID = SLOTS - 1, /* the slot that is written next is never read, so readers need no lock */
     NAME = 16,
@@ -193,18 +194,20 @@ static VALUE keys_use(VALUE self, VALUE context)
 }
 
 /*
- * call-seq: TicketKeys.renew(age) -> true or false
+ * call-seq: TicketKeys.renew(age = 3600) -> true or false
  *
- * Makes another key if the newest one is +age+ seconds old. The two keys before it still decrypt their tickets. Works
- * only in the process that has made or adopted the keys. Returns whether a key was made.
+ * Makes another key if the newest one is +age+ seconds old. A ticket is valid for two hours: the two keys before it
+ * still decrypt their tickets. Works only in the process that has made or adopted the keys. Returns whether a key was
+ * made.
  */
-static VALUE keys_renew(VALUE self, VALUE age)
+static VALUE keys_renew(int argc, VALUE *argv, VALUE self)
 {
+    int64_t age = rb_check_arity(argc, 0, 1) ? NUM2LL(argv[0]) : KEY_LIFE;
     if (!ring || owner != getpid())
         return Qfalse;
     int64_t renewed = atomic_load(&ring->renewed), now = heddle_clock_now() / HEDDLE_SECOND;
     /* Two masters use the ring while one takes over from the other, so this is a compare-and-swap. */
-    if (now - renewed < NUM2LL(age) || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
+    if (now - renewed < age || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
         return Qfalse;
     if (make_key() == 0)
         return Qtrue;
@@ -248,7 +251,7 @@ void Init_heddle_ticket_keys(VALUE tls)
 {
     VALUE keys = rb_define_module_under(tls, "TicketKeys");
     rb_define_singleton_method(keys, "use", keys_use, 1);
-    rb_define_singleton_method(keys, "renew", keys_renew, 1);
+    rb_define_singleton_method(keys, "renew", keys_renew, -1);
     rb_define_singleton_method(keys, "descriptor", keys_descriptor, 0);
     rb_define_singleton_method(keys, "adopt", keys_adopt, 1);
 }

@@ -21,9 +21,6 @@ module Heddle
         SHARED_LIMIT = 8 << 20
         # The protocols for ALPN, best first (RFC 7301).
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
-        # Seconds after which session tickets get another key. A ticket is valid for two hours; the two previous keys
-        # still decrypt it.
-        TICKET_KEY_LIFE = 3_600
         private_constant :LOOK_EVERY, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT
 
         # The result of {#load}, and the stamps of the files.
@@ -31,10 +28,6 @@ module Heddle
           def same?(other) = credentials.dump == other.credentials.dump
         end
         private_constant :Loaded
-
-        # Called now and then, instead of {#context}, by the process that has made the keys.
-        # @return [void]
-        def self.renew_ticket_keys = TicketKeys.renew(TICKET_KEY_LIFE)
 
         # @return [Array<#load, #stamp>] their sources
         attr_reader :sources
@@ -58,7 +51,7 @@ module Heddle
 
         # @return [OpenSSL::SSL::SSLContext] for a new connection
         def context
-          self.class.renew_ticket_keys
+          TicketKeys.renew
           if now - @looked >= LOOK_EVERY
             @looked = now
             @shared ? follow : refresh_files

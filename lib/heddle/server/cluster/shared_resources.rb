@@ -106,7 +106,7 @@ module Heddle
         # Called every second or so.
         # @return [void]
         def renew_ticket_keys
-          Net::TLS::Certificates.renew_ticket_keys if tls?
+          Net::TLS::TicketKeys.renew if tls?
         end
 
         # Closes the sockets of this process. Workers may accept for a while, so the files of unix sockets stay until
