@@ -12,6 +12,8 @@ class LinksTest < Minitest::Test
   ELSEWHERE = /\A[a-z]+:/
   # Tests that a page names as what tries its words. (A page also speaks of files of the user's.)
   TEST = %r{`(test/[\w/.-]+)`}
+  # Files and folders of the extension and of the library, with their folders, that the pages of the design name.
+  SOURCE = %r{`([a-z]\w*/(?:\w+/)*(?:\w+\.(?:c|h|rb))?|\w+\.rb)`}
 
   def text(page) = File.read(File.join(ROOT, page)).gsub(/^```.*?^```$/m, "")
 
@@ -43,5 +45,14 @@ class LinksTest < Minitest::Test
 
     assert_operator named.size, :>, 10
     assert_empty(named.reject { |_, path| File.exist?(File.join(ROOT, path)) })
+  end
+
+  def test_sources_that_the_pages_of_the_design_name_exist
+    pages = PAGES.grep(%r{\Adocs/design})
+    named = pages.flat_map { |page| text(page).scan(SOURCE).map { |path,| [page, path] } }
+
+    assert_operator named.size, :>, 100
+    roots = [ROOT, "#{ROOT}/ext/heddle", "#{ROOT}/lib/heddle"]
+    assert_empty(named.reject { |_, path| roots.any? { |root| File.exist?(File.join(root, path)) } })
   end
 end
