@@ -15,8 +15,10 @@ int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline,
     return deadline < latest ? deadline : latest;
 }
 
-void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection)
+void heddle_body_reject_slow(heddle_exchange *exchange)
 {
-    heddle_reject(rejection, 408, "the body came slower than %llu bytes a second, or paused for %g s",
-                  (unsigned long long)engine->body_rate, (double)engine->body_timeout / 1e9);
+    heddle_rejection rejection;
+    heddle_reject(&rejection, 408, "the body came slower than %llu bytes a second, or paused for %g s",
+                  (unsigned long long)exchange->engine->body_rate, (double)exchange->engine->body_timeout / 1e9);
+    exchange->operations->reject(exchange, &rejection, NULL);
 }

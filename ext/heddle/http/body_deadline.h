@@ -11,5 +11,5 @@
  */
 int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since);
 int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes);
-/* Makes the response to a request whose body missed its deadline. */
-void heddle_body_reject_slow(const heddle_engine *engine, heddle_rejection *rejection);
+/* Rejects a request whose body missed its deadline. */
+HEDDLE_LAST_USE void heddle_body_reject_slow(heddle_exchange *exchange);

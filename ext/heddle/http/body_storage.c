@@ -61,24 +61,22 @@ int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exch
 
 /* -- refused bodies ------------------------------------------------------------------------------------------------ */
 
-const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
-                                  heddle_rejection *rejection)
+void heddle_body_reject(heddle_exchange *exchange, int error)
 {
     const heddle_body_spool *spool = exchange->spool;
+    uint64_t limit = exchange->engine->body_disk_limit;
     int64_t length = exchange->head.content_length;
-    if ((length > 0 && (uint64_t)length > engine->body_disk_limit) ||
-        (spool && spool->size + spool->used > engine->body_disk_limit)) {
-        heddle_reject(rejection, 413, "the body is larger than the %llu bytes of disk for all request bodies",
-                      (unsigned long long)engine->body_disk_limit);
-        return NULL;
-    }
-    if (error == ENOBUFS)
-        heddle_reject(rejection, 503,
-                      "the %llu bytes of disk for all request bodies have no room for this one now",
-                      (unsigned long long)engine->body_disk_limit);
+    bool never_fits = (length > 0 && (uint64_t)length > limit) || (spool && spool->size + spool->used > limit);
+    heddle_rejection rejection;
+    if (never_fits)
+        heddle_reject(&rejection, 413, "the body is larger than the %llu bytes of disk for all request bodies",
+                      (unsigned long long)limit);
+    else if (error == ENOBUFS)
+        heddle_reject(&rejection, 503, "the %llu bytes of disk for all request bodies have no room for this one now",
+                      (unsigned long long)limit);
     else if (error == EMFILE)
-        heddle_reject(rejection, 503, "all files for request bodies are in use");
+        heddle_reject(&rejection, 503, "all files for request bodies are in use");
     else
-        heddle_reject(rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
-    return HEDDLE_RETRY_AFTER;
+        heddle_reject(&rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
+    exchange->operations->reject(exchange, &rejection, never_fits ? NULL : HEDDLE_RETRY_AFTER);
 }

@@ -10,13 +10,12 @@ bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *excha
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
  * Gives the exchange a spool, unless the body has a known length for which the disk has no room now. `others`: how many
- * spools its connection already has. Returns 0, or -errno; heddle_body_make_rejection takes that errno.
+ * spools its connection already has. Returns 0, or -errno; heddle_body_reject takes that errno.
  */
 int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exchange, void *owner,
                             void (*written)(void *owner, int error), unsigned others);
 /*
- * Makes the response to a body that can't be kept, and returns its additional field lines or NULL. `error` is an errno:
- * ENOBUFS is Heddle's limit of bytes, and EMFILE its limit of files.
+ * Rejects a request whose body can't be kept. `error` is an errno: ENOBUFS is Heddle's limit of bytes, and EMFILE its
+ * limit of files.
  */
-const char *heddle_body_make_rejection(const heddle_engine *engine, const heddle_exchange *exchange, int error,
-                                  heddle_rejection *rejection);
+HEDDLE_LAST_USE void heddle_body_reject(heddle_exchange *exchange, int error);

@@ -34,20 +34,15 @@ void heddle_reject_connect(heddle_rejection *rejection)
 
 void heddle_reject_overload(heddle_rejection *rejection, heddle_overload why, int64_t queue_timeout)
 {
-    switch (why) {
-    case HEDDLE_QUEUE_FULL:
-        heddle_reject(rejection, 503, "the server is busy, and too many requests wait already");
-        break;
-    case HEDDLE_QUEUED_TOO_LONG:
+    static const char *const reasons[] = {
+        [HEDDLE_QUEUE_FULL] = "the server is busy, and too many requests wait already",
+        [HEDDLE_CLIENT_LEFT] = "the server is busy, and the client has ended its side of the connection",
+        [HEDDLE_QUEUE_ENDS] = "the server stops",
+    };
+    if (why == HEDDLE_QUEUED_TOO_LONG)
         heddle_reject(rejection, 503, "the server is busy, and the request waited for %g s",
                       (double)queue_timeout / 1e9);
-        break;
-    case HEDDLE_CLIENT_LEFT:
-        heddle_reject(rejection, 503, "the server is busy, and the client has ended its side of the connection");
-        break;
-    case HEDDLE_QUEUE_ENDS:
-        heddle_reject(rejection, 503, "the server stops");
-        break;
-    }
+    else
+        heddle_reject(rejection, 503, "%s", reasons[why]);
     rejection->by_admission = true;
 }

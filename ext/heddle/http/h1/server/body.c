@@ -29,10 +29,7 @@ void heddle_h1_await_body(heddle_connection *connection)
 /* `error`: an errno; ENOBUFS is Heddle's own limit. */
 static heddle_h1_progress reject_unwritten(heddle_connection *connection, int error)
 {
-    const heddle_exchange *exchange = heddle_h1_of(connection)->exchange;
-    heddle_rejection rejection;
-    const char *retry_after = heddle_body_make_rejection(exchange->engine, exchange, error, &rejection);
-    heddle_h1_reject(connection, &rejection, retry_after);
+    heddle_body_reject(heddle_h1_of(connection)->exchange, error);
     return HEDDLE_H1_ENDED;
 }
 

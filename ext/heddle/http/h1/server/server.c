@@ -31,13 +31,6 @@ static void reject_late_head(heddle_connection *connection)
     heddle_h1_reject(connection, &rejection, NULL);
 }
 
-static void reject_slow_body(heddle_connection *connection)
-{
-    heddle_rejection rejection;
-    heddle_body_reject_slow(heddle_engine_of_connection(connection), &rejection);
-    heddle_h1_reject(connection, &rejection, NULL);
-}
-
 /* -- events ------------------------------------------------------------------------------------------------------ */
 
 /* Sends earlier responses that are still queued while the next request is received. */
@@ -164,7 +157,7 @@ static void handle_deadline(heddle_connection *connection)
         if (h1->streams && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else
-            reject_slow_body(connection);
+            heddle_body_reject_slow(h1->exchange);
         break;
     case HEDDLE_H1_READY:
         if (h1->exchange->work.list)

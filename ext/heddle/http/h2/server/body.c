@@ -16,14 +16,6 @@ static heddle_engine *engine_of(const heddle_h2_carrier *carrier)
     return carrier->exchange->engine;
 }
 
-static void reject_body(heddle_h2_carrier *carrier, int error)
-{
-    heddle_exchange *exchange = carrier->exchange;
-    heddle_rejection rejection;
-    const char *retry_after = heddle_body_make_rejection(engine_of(carrier), exchange, error, &rejection);
-    exchange->operations->reject(exchange, &rejection, retry_after);
-}
-
 /*
  * Rejects a body without a content-length that has become too large. A content-length that is too large is rejected
  * when the head is complete.
@@ -57,9 +49,7 @@ static void check_rate(heddle_due *due)
         heddle_due_set(carrier->server->connection->sockets, due, deadline);
         return;
     }
-    heddle_rejection rejection;
-    heddle_body_reject_slow(engine_of(carrier), &rejection);
-    exchange->operations->reject(exchange, &rejection, NULL);
+    heddle_body_reject_slow(exchange);
 }
 
 void heddle_h2_begin_body(heddle_h2_carrier *carrier)
@@ -109,7 +99,7 @@ static HEDDLE_FATE write_buffer(heddle_h2_carrier *carrier)
         return HEDDLE_ALIVE;
     int result = heddle_body_spool_submit(spool, engine_of(carrier)->body_disk_limit);
     if (result < 0)
-        reject_body(carrier, -result);
+        heddle_body_reject(carrier->exchange, -result);
     return result == 0 ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
 
@@ -149,7 +139,7 @@ static void handle_written(void *owner, int error)
     server->depth++;
     carrier->body_deadline += heddle_clock_now() - carrier->writing_since;
     if (error && !carrier->gone)
-        reject_body(carrier, error);
+        heddle_body_reject(carrier->exchange, error);
     else if (!carrier->gone && move_waiting(carrier) && is_settled(carrier->exchange)) {
         heddle_body_spool_trim(carrier->exchange->spool);
         if (carrier->received)
@@ -177,7 +167,7 @@ static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
     int error = heddle_body_begin_spool(carrier->server->connection, exchange, carrier, handle_written,
                                         count_spools(carrier->server));
     if (error) {
-        reject_body(carrier, -error);
+        heddle_body_reject(carrier->exchange, -error);
         return HEDDLE_GONE;
     }
     return move_waiting(carrier);
@@ -194,14 +184,14 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     }
     if (carrier->streams) {
         if (!keep_in_memory(exchange, bytes, size))
-            reject_body(carrier, ENOMEM);
+            heddle_body_reject(carrier->exchange, ENOMEM);
         else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
             /* the rest of the body is discarded */
             heddle_h2_consume(carrier->server->session, carrier->stream, size);
         return;
     }
     if (!keep_in_memory(exchange, bytes, size)) {
-        reject_body(carrier, ENOMEM);
+        heddle_body_reject(carrier->exchange, ENOMEM);
         return;
     }
     if (is_writing(exchange)) {
