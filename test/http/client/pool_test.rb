@@ -181,6 +181,19 @@ class ClientPoolTest < ClientCase
     assert_equal "/", client.get("/").body
   end
 
+  # A paused machine, whose periodic check has not run yet.
+  def test_a_connection_whose_time_is_over_is_not_used_although_it_is_still_open
+    server = echo
+    client = Client.new(server.url, proxy: nil, idle_timeout: 60)
+    client.get("/")
+    origin = client.instance_variable_get(:@url_parser).find("/").first
+    origin.instance_variable_get(:@idle).first.idle_since -= 60
+
+    assert_equal "/", client.get("/").body
+    assert_equal 2, server.connections
+    assert_equal 1, Client.statistics.fetch(server.url)[:open]
+  end
+
   def test_origins_without_connections_are_dropped_and_come_back
     server = echo
     used = Client.new(server.url, proxy: nil)

@@ -141,10 +141,12 @@ module Heddle
 
         private
 
-        # The connection that was used last; :room if a new one may be opened; nil if all are in use.
+        # The connection that was used last; :room if a new one may be opened; nil if all are in use. After a pause of
+        # the whole machine one may have been idle for too long.
         def take_idle
+          limit = now - @settings.idle_timeout if @idle.any?
           while (connection = @idle.pop)
-            return connection unless connection.stale?
+            return connection unless connection.idle_since <= limit || connection.stale?
 
             @open -= 1
             @statistics[:stale] += 1
