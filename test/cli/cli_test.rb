@@ -63,6 +63,13 @@ class CLITest < Minitest::Test
     assert_misused(/there is no command or option stop_timout. Did you mean stop_timeout\?/, "help", "stop_timout")
   end
 
+  def test_the_help_of_an_option_names_pages_by_their_paths
+    require "heddle/server"
+
+    assert_match(%r{See\s+docs/modes\.md\.}, run_cli("help", "mode")[1])
+    Heddle::Options::ALL.each { |option| refute_match(/\]\(/, run_cli("help", option.name.to_s)[1], option.name) }
+  end
+
   def test_an_unknown_command_gives_the_nearest
     assert_misused(/there is no command srve. Did you mean serve\?/, "srve")
     assert_misused(/there is no command or option dmeo. Did you mean demo\?/, "help", "dmeo")

@@ -5,7 +5,9 @@ module Heddle
     # What `heddle help` prints of one option: its effect, default, values, flag, variable and example.
     class OptionPage
       WIDTH = 96
-      private_constant :WIDTH
+      # A link from docs/options.md to another page.
+      LINK = /\[[^\]]+\]\((\S+)\)/
+      private_constant :WIDTH, :LINK
 
       # @param option [Option]
       def initialize(option)
@@ -15,7 +17,7 @@ module Heddle
       # @return [String] for a terminal
       def text
         rows = attributes.map { |name, value| "  #{name.ljust(9)} #{value}" }
-        details = option.details && "\n\n#{wrap(option.details)}"
+        details = option.details && "\n\n#{wrap(option.details.gsub(LINK, "docs/\\1"))}"
         "#{option.name}: #{option.text}. #{option.reason}.\n\n#{rows.join("\n")}#{details}"
       end
 
