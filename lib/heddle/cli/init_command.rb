@@ -71,7 +71,7 @@ module Heddle
         writes = @from && (!here || @force)
         status = writes ? write_configuration(path) : DONE
         @output.puts("#{path} was not changed.") if here && !writes
-        @output.puts("", *installation.apply, APPLIED)
+        @output.puts("", *installation.apply, *(APPLIED if writes || installation.changed?))
         status
       end
 

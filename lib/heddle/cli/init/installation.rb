@@ -43,6 +43,9 @@ module Heddle
           self
         end
 
+        # @return [Boolean] whether there is anything to write
+        def changed? = @changed.any?
+
         # @return [Array<String>] lines for a terminal
         def apply
           write
