@@ -325,7 +325,7 @@ static void each_long_stall_raises_one_alarm(void)
     rescue->since = heddle_clock_coarse();
     rescue->on_stuck(rescue);
     CHECK_EQUAL(0, count_alarms(pair[0]));
-    rescue->since -= HEDDLE_RESERVE_PATIENCE;
+    rescue->since -= HEDDLE_RESERVE_AFTER;
     rescue->collecting = true;
     rescue->on_stuck(rescue);
     CHECK_EQUAL(0, count_alarms(pair[0]));

@@ -275,7 +275,7 @@ static void alarm_master(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
     if (handoff->alarmed || handoff->rescue.collecting ||
-        heddle_clock_coarse() - handoff->rescue.since < HEDDLE_RESERVE_PATIENCE)
+        heddle_clock_coarse() - handoff->rescue.since < HEDDLE_RESERVE_AFTER)
         return;
     handoff->alarmed = true;
     heddle_scoreboard_alarm(sockets->balance.scoreboard);

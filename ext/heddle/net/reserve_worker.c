@@ -93,7 +93,7 @@ void heddle_reserve_check(heddle_sockets *sockets)
         return;
     int64_t now = heddle_clock_now();
     int64_t due = heddle_scoreboard_needs_reserve(sockets->balance.scoreboard, sockets->balance.slot,
-                                                  HEDDLE_RESERVE_PATIENCE);
+                                                  HEDDLE_RESERVE_AFTER);
     if (due <= now && !reserve->serves)
         start_serving(sockets);
     else if (due == INT64_MAX && reserve->serves)

@@ -12,8 +12,8 @@
 #include "net/ready_list.h"
 #include "scheduler/loop.h"
 
-/* How long all others must be blocked before a reserve starts to serve, ns. */
-#define HEDDLE_RESERVE_PATIENCE INT64_C(100000000)
+/* ns. How long a worker must be blocked before a reserve is started, and all of them before one serves. */
+#define HEDDLE_RESERVE_AFTER INT64_C(100000000)
 /* The interval at which a serving reserve reads the scoreboard without a notification, ns. */
 #define HEDDLE_RESERVE_AGAIN INT64_C(20000000)
 /* A reserve that has stopped serving checks at this interval (ns) whether it still has idle connections to return. */

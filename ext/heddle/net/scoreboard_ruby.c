@@ -3,6 +3,7 @@
 #include "net/scoreboard_ruby.h"
 
 #include "net/pool_shares.h"
+#include "net/sockets.h"
 
 #include "binding.h"
 #include "scheduler/loop.h"
@@ -218,6 +219,7 @@ void Init_heddle_scoreboard(VALUE net)
 {
     VALUE scoreboard_class = heddle_define_class(net, "Scoreboard", scoreboard_allocate);
     rb_define_const(scoreboard_class, "MAX_SLOTS", INT2FIX(HEDDLE_SCOREBOARD_MAX));
+    rb_define_const(scoreboard_class, "RESERVE_AFTER", DBL2NUM(seconds_of(HEDDLE_RESERVE_AFTER)));
     rb_define_singleton_method(scoreboard_class, "for_fd", scoreboard_for_fd, 2);
     rb_define_method(scoreboard_class, "initialize", scoreboard_initialize, 1);
     rb_define_method(scoreboard_class, "descriptors", scoreboard_descriptors, 0);

@@ -12,9 +12,7 @@ module Heddle
         # If a worker takes more seconds than this to serve, or to be forked, a reserve is kept ready.
         SLOW_BOOT = 0.15
         SLOW_FORK = 0.1
-        # Seconds after which a stuck worker needs a reserve; as HEDDLE_RESERVE_PATIENCE (net/reserve_worker.h).
-        STUCK = 0.1
-        private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK, :STUCK
+        private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK
 
         # @param fleet [Fleet]
         # @param scoreboard [Net::Scoreboard]
@@ -59,7 +57,7 @@ module Heddle
           1 + stuck.count(&:reserve?)
         end
 
-        def stuck?(worker) = (@scoreboard.read(worker.slot)&.fetch(:stuck_for) || 0) >= STUCK
+        def stuck?(worker) = (@scoreboard.read(worker.slot)&.fetch(:stuck_for) || 0) >= Net::Scoreboard::RESERVE_AFTER
 
         def choose_standby
           worker = @fleet.workers.select(&:ready_at).max_by(&:ready_at)
