@@ -27,7 +27,7 @@ class TestPlan
   # @param root [String] the folder that holds test/
   # @param rubies [Array<TestInterpreter>]
   # @param name [String] one of NAMES
-  # @param selectors [Array<String>, nil] these only; "default" is the best one
+  # @param selectors [Array<String>, nil] these only; "default" is the best one, whose own name means the same
   def initialize(root:, rubies:, name: "whole", selectors: nil)
     @root = root
     @rubies = rubies
@@ -89,11 +89,11 @@ class TestPlan
 
   def whole = @whole ||= @rubies.find { |ruby| ruby.version.start_with?("#{WHOLE_ON}.") } || @rubies.first
 
-  # The default selector is not run a second time by its name.
+  # The default selector is not run a second time by its name, nor ever by it: loops in Ractors can't have io_uring.
   def selectors_for(ruby, file)
     if @selectors
       chosen = nightly? && marked?(file, "once") ? @selectors & %w[default] : @selectors
-      return chosen.map { |selector| selector unless selector == "default" }
+      return chosen.map { |selector| selector unless ["default", ruby.selectors.first].include?(selector) }.uniq
     end
 
     each = nightly? ? !marked?(file, "once") : selector_matters?(file) && whole_on?(ruby)

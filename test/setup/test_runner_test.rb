@@ -161,6 +161,15 @@ class TestRunnerTest < Minitest::Test
     assert_equal [["9.9", nil], ["9.9", "epoll"], ["9.8", nil], ["9.8", "select"]], planned
   end
 
+  # Named in the environment, it would be for loops in Ractors, too, which can't have io_uring.
+  def test_default_selector_is_not_named_when_it_is_chosen
+    write_test "test/a_test.rb", "def test_one = pass"
+    planned = plan(rubies: [ruby, ruby.with(selectors: %w[epoll select])], selectors: %w[io_uring epoll default])
+              .runs(%w[test/a_test.rb]).map(&:selector)
+
+    assert_equal [nil, "epoll", "io_uring", nil], planned
+  end
+
   def test_plan_ci_runs_what_depends_on_the_version_and_a_smoke_on_further_rubies
     write_test "test/a_test.rb", "def test_one = pass"
     write_test "test/b_test.rb", "def test_one = pass", head: "# test: smoke"
