@@ -14,8 +14,10 @@ class TestRunnerTest < Minitest::Test
     @root = Dir.mktmpdir
     FileUtils.mkdir_p(File.join(@root, "test/scheduler"))
     FileUtils.cp_r(File.join(ROOT, "test/support"), File.join(@root, "test"))
+    share_code_cache
     write "test/test_helper.rb", <<~RUBY
       require "minitest/autorun"
+      def Minitest.load_plugins = nil
       require_relative "support/result_reporter"
     RUBY
     @out = StringIO.new
@@ -244,6 +246,12 @@ class TestRunnerTest < Minitest::Test
   end
 
   private
+
+  # Without it each process would compile RubyGems and Minitest for a cache of its own.
+  def share_code_cache
+    FileUtils.mkdir_p([File.join(@root, "tmp"), File.join(ROOT, "tmp/code")])
+    File.symlink(File.join(ROOT, "tmp/code"), File.join(@root, "tmp/code"))
+  end
 
   def write(path, content) = File.write(File.join(@root, path), content)
 
