@@ -5,15 +5,34 @@
 require_relative "support/machines"
 require "support/private_postgresql"
 
-# A real PostgreSQL gives messages their order.
+# A real PostgreSQL gives messages their order: one for all tests, since copying its data costs more than most of them.
 class PubSubPostgresqlConnectionTest < Minitest::Test
   include BackendPromises
+
+  class << self
+    # @return [PrivatePostgresql] the one that runs; a test may have stopped the one before
+    def shared
+      return @shared if @shared&.folder
+
+      @shared = PrivatePostgresql.new("fsync" => "on").tap { |server| Minitest.after_run { server.stop } }
+    end
+
+    def shared?(server) = server.equal?(@shared)
+  end
 
   def setup
     skip "needs PostgreSQL: bin/setup --system" unless PrivatePostgresql.programs
     skip "needs the gem pg: bin/setup" if Gem::Specification.find_all_by_name("pg").empty?
     require "pg"
-    @backend_server = PrivatePostgresql.new("fsync" => "on")
+    @backend_server = self.class.shared
+    cut_connections
+    execute("DROP TABLE IF EXISTS heddle_pubsub, heddle_pubsub_messages")
+  end
+
+  # What a test has started for itself is stopped with its machines.
+  def teardown
+    @backend_server = nil if self.class.shared?(@backend_server)
+    super
   end
 
   def url = @backend_server.url
@@ -23,7 +42,6 @@ class PubSubPostgresqlConnectionTest < Minitest::Test
   def crash = @backend_server.restart
 
   def test_a_crash_without_fsync_is_a_reset_with_a_new_epoch
-    @backend_server.stop
     @backend_server = PrivatePostgresql.new("fsync" => "off")
     one = machine
     before = one.publish("a")
@@ -157,6 +175,7 @@ class PubSubPostgresqlConnectionTest < Minitest::Test
 
   # It has its own database, and no other right.
   def test_an_ordinary_user_is_enough_and_a_wrong_password_is_said_without_it
+    @backend_server = PrivatePostgresql.new
     pg = @backend_server.connect
     pg.exec("CREATE ROLE app LOGIN PASSWORD 'right'")
     pg.exec("CREATE DATABASE app OWNER app")
