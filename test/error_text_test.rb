@@ -86,6 +86,13 @@ class ErrorTextTest < Minitest::Test
     assert_equal "#{"x" * 16_384} ... (20000 bytes)", ErrorText.message(RuntimeError.new("x" * 20_000))
   end
 
+  def test_a_long_full_text_is_cut_behind_the_place
+    text = ErrorText.full(raised(RuntimeError.new("x" * 20_000)))
+
+    assert_operator text.size, :<, 16_500
+    assert_match(/\A#{__FILE__}:\d+:in .*x \.\.\. \(\d+ bytes\)\z/o, text)
+  end
+
   def test_cancelling_passes
     %i[message full].each do |name|
       assert_raises(Heddle::Cancelled) { ErrorText.public_send(name, Broken.new(Heddle::Cancelled)) }

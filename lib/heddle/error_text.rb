@@ -35,9 +35,10 @@ module Heddle
       def cause(error) = contain(-> { error.cause }) { nil }
 
       # @param error [Exception]
-      # @return [String] class, message, backtrace and causes, as Ruby prints them; when that fails, without the causes
+      # @return [String] class, message, backtrace and causes, as Ruby prints them, cut after {LIMIT} characters; when
+      #   that fails, without the causes
       def full(error)
-        contain(-> { error.full_message(highlight: false) }) do
+        contain(-> { cut(error.full_message(highlight: false)) }) do
           first, *rest = Exception.instance_method(:backtrace).bind_call(error)
           heading = [*first, "#{PrintableText.lines(message(error))} (#{class_name(error)})"].join(": ")
           [heading, *rest.map { |line| "\tfrom #{line}" }].join("\n")
