@@ -83,6 +83,12 @@ void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready)
     heddle_turns_take(connection, HEDDLE_TURN_ENDS);
 }
 
+void heddle_turns_deliver(heddle_connection *connection, uint8_t ready)
+{
+    connection->late_events |= ready;
+    heddle_turns_take(connection, HEDDLE_TURN_READS);
+}
+
 void heddle_turns_continue(heddle_connection *connection)
 {
     connection->late_events |= HEDDLE_HAS_INPUT;

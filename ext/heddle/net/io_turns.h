@@ -5,8 +5,8 @@
  * one for hang-ups. A connection waits in a queue for the next ticks when that time is used up, or when it has used up
  * its own share. There are three queues, so that no kind of work waits for another:
  *
- * - Reading: protocols whose input can be expensive, such as HTTP/2; many short records of TLS; WebSockets that have
- *   read their share.
+ * - Reading: protocols whose input can be expensive, such as HTTP/2, and WebSockets, whose pings are answered in the
+ *   same turn; many short records of TLS.
  * - Sending: the rest of complete responses, whose first part is sent in the request's own turn; large output of
  *   running requests. The kernel takes some megabytes of each at once. Without turns, a tick with sixty clients that
  *   read large responses took a quarter of a second.
@@ -51,6 +51,8 @@ bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
  * connection are delivered in the same turn.
  */
 HEDDLE_LAST_USE void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready);
+/* Delivers events, at most in the time for reading: in this tick or a later one. */
+HEDDLE_LAST_USE void heddle_turns_deliver(heddle_connection *connection, uint8_t ready);
 /* Called for a connection that has read its share: it gets an event for the remaining input in its next turn. */
 void heddle_turns_continue(heddle_connection *connection);
 /* Gives queued connections their turns, as long as this tick's parts last. */

@@ -20,6 +20,7 @@ enum {
  */
 struct heddle_protocol {
     bool stays; /* connections of this protocol are never handed off by the watch thread: they are never at rest */
+    bool waits_for_turns; /* its connections get their events in turns to read (io_turns.h) */
     /*
      * Bytes that make the client reconnect, and are valid between any two frames. The watch thread sends them while the
      * loop is blocked. NULL if there are none. heddle_connection_start reads this member.

@@ -245,6 +245,8 @@ void heddle_sockets_deliver_event(heddle_sockets *sockets, heddle_connection *co
 {
     if (connection->protocol && (connection->late_events || (ready & HEDDLE_HANG_UP)))
         heddle_turns_hang_up(connection, ready);
+    else if (connection->protocol && connection->protocol->waits_for_turns)
+        heddle_turns_deliver(connection, ready);
     else
         heddle_sockets_deliver_now(sockets, connection, ready);
 }

@@ -284,6 +284,7 @@ static void abandon_socket(heddle_connection *connection)
 
 const heddle_protocol heddle_push_protocol = {
     .stays = true, /* its handler is in this process */
+    .waits_for_turns = true,
     .describe = heddle_events_describe,
     .begin = begin_socket,
     .handle_event = handle_event,
