@@ -4,8 +4,8 @@ require "heddle/autoloads"
 require "heddle/http"
 
 module Heddle
-  # Makes the env of a request, and the bytes of a response (the Rack specification, 3.2). The gem `rack` is not needed
-  # here: the specification is about plain Ruby objects.
+  # Makes the env of a request, and the bytes of a response, by the specification of Rack 3.2. The gem `rack` is not
+  # needed here: the specification is about plain Ruby objects.
   #
   # @api private
   module Rack

@@ -200,7 +200,7 @@ module Heddle
     # @return [Task]
     # @raise [NoLoopError] outside a loop
     def every(interval, name: nil, background: false, &block)
-      raise ArgumentError, "Heddle.every needs a block to call at each tick" unless block
+      raise ArgumentError, "Heddle.every needs a block to call at each interval" unless block
 
       ticks = Concurrency::Every.new(interval)
       async(name: name || Concurrency.place(block), background: background) { ticks.each(&block) }

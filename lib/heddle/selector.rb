@@ -56,7 +56,7 @@ module Heddle
 
       private
 
-      # Logs once for each process that the best built-in selector can't be used.
+      # Logs once that the best built-in selector can't be used. A forked child does not log it again.
       def tell_of_fallback(chosen)
         return if chosen == built.first || @reported_fallback || Ractor.current != Ractor.main
 
@@ -64,7 +64,8 @@ module Heddle
         Events.report(:selector_fallback, selector: chosen, best: built.first, reason: unavailable_reason(built.first))
       end
 
-      # A ring belongs to one native thread. In a Ractor, and with RUBY_MN_THREADS, Ruby moves threads between those.
+      # A ring belongs to one native thread, but in a Ractor, and with RUBY_MN_THREADS, Ruby moves its threads between
+      # native ones.
       def migration
         return "Ruby moves the threads of a Ractor between native threads" unless Ractor.current == Ractor.main
 

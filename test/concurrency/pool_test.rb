@@ -268,7 +268,7 @@ class PoolTest < Minitest::Test
       held.pop
       error = assert_raises(Heddle::TimeoutError) { pool.acquire(timeout: 0.001) }
       assert_includes error.message,
-                      "1 of 1 resources are in use, the pool may have 1, and 0 more tasks wait (things)"
+                      "1 of 1 resources are in use (limit 1), and 0 more tasks wait (things)"
       assert_equal [0, 1], [pool.waiting, pool.statistics[:timeouts]]
       other.cancel
     end

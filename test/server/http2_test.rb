@@ -157,7 +157,7 @@ class Http2Test < Minitest::Test
       frame = client.read_frame until frame.nil? || frame.end_stream?
 
       assert_equal 17, frame.stream
-      assert_match(/all files for request bodies are in use/, frame.payload)
+      assert_match(/no file is free for the body/, frame.payload)
       assert_equal "1", curl("/length", "-d", "x").first
     ensure
       client&.close

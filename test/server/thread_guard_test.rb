@@ -23,7 +23,7 @@ class ThreadGuardTest < Minitest::Test
 
       assert_equal %w[own own own], requests.map(&:value)
     end
-    assert_match(/#{__FILE__}:\d+:in .* raised ThreadGuardTest::Intruder \(from outside\) in a thread/, all_lines)
+    assert_match(/#{__FILE__}:\d+:in .* called Thread#raise with ThreadGuardTest::Intruder \(from outside\)/, all_lines)
   end
 
   def test_exception_of_another_thread_reaches_no_computing_request

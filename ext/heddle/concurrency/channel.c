@@ -28,7 +28,7 @@ struct channel_wait {
     heddle_park park;
     enum { WAITING, SERVED, REFUSED } outcome;
     VALUE item;
-    channel *by; /* the channel that has given it an item or room */
+    channel *by; /* the channel that has given it the item; unset for a push */
     visit *visits;
     long count, open; /* the number of its channels; how many of them are not closed */
     int64_t timeout;  /* ns; < 0: none */
@@ -208,7 +208,7 @@ static heddle_loop *current_loop(const char *what)
     return heddle_loop_get(scheduler);
 }
 
-/* Waits in the lists that `enlist` has entered. Returns the state of an exception, or 0. */
+/* Waits in the lists of its channels, into which `enlist` puts the waiter. Returns 0 or the state of an exception. */
 static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
 {
     int state = 0;

@@ -75,7 +75,7 @@ void heddle_body_reject(heddle_exchange *exchange, int error)
         heddle_reject(&rejection, 503, "the %llu bytes of disk for all request bodies have no room for this one now",
                       (unsigned long long)limit);
     else if (error == EMFILE)
-        heddle_reject(&rejection, 503, "all files for request bodies are in use");
+        heddle_reject(&rejection, 503, "no file is free for the body: all, or the share of its client, are in use");
     else
         heddle_reject(&rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
     exchange->operations->reject(exchange, &rejection, never_fits ? NULL : HEDDLE_RETRY_AFTER);

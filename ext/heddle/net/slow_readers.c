@@ -1,7 +1,7 @@
 /*
- * Responses and messages that wait for slow clients: one budget for all connections of a Sockets, and a minimum rate.
- * Nothing is counted while bytes are queued and sent. Instead the server periodically checks the connections with
- * unsent output, of which there are few.
+ * Responses and messages that wait for slow clients: one budget for all connections of one heddle_sockets, and a
+ * minimum rate. Sending compares nothing with them. Instead the server periodically checks the connections with unsent
+ * output, of which there are few.
  */
 
 #include "net/majority_address.h"
@@ -16,7 +16,7 @@ enum {
     MOST_CUTS = 64, /* clients that one check cuts off for their rate, and as many for the budget */
 };
 
-/* ns. How long a client is watched before it can count as the slowest. */
+/* ns. How long a span must have lasted before its client can count as the slowest. */
 static const int64_t LEAST_WATCH = 500000000;
 
 /*
@@ -49,7 +49,7 @@ static heddle_connection *find_next(heddle_sockets *sockets, heddle_connection *
     return link ? HEDDLE_CONTAINER_OF(link, heddle_connection, unsent_link) : NULL;
 }
 
-/* Bytes a second since the watch began. */
+/* Bytes a second since the current span began. */
 static double find_rate(const heddle_connection *connection, int64_t now)
 {
     int64_t taken = count_taken(connection) - connection->watched_taken;
@@ -73,8 +73,9 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
 }
 
 /*
- * Watches a connection in spans of this length. A span begins again while the connection waits for its turn, because
- * then the client has taken all that it could. Returns true if the client took less than `rate` in the last span.
+ * Watches a connection in spans of `span` ns. While the connection waits for its turn to send, each check begins
+ * another span: then this server delays the output, and not the client. Returns true if the client took less than
+ * `rate` in a span that ends now.
  */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {

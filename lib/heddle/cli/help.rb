@@ -42,7 +42,7 @@ module Heddle
 
             #{subjects.join("\n\n")}
 
-            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}Each flag but -C is also an environment variable (such as HEDDLE_STOP_TIMEOUT) and a line in
+            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}Each flag is also an environment variable (such as HEDDLE_STOP_TIMEOUT), and each but -C a line in
             config/heddle.rb (such as stop_timeout 20); `heddle help stop_timeout` shows both. Sizes may end
             in k, m or g.
           TEXT

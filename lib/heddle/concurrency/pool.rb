@@ -182,7 +182,7 @@ module Heddle
       @closed = true
       waiters, @waiters = @waiters, []
       waiters.each(&:refuse)
-      say_whether_waiting
+      share_waiting
       idle, @idle = @idle, []
       idle.each { |slot| dispose(slot, :closed) }
       nil

@@ -36,7 +36,7 @@ module Heddle
       settle { @error = error }
     end
 
-    # Settles it with what the block returns or raises.
+    # Settles it with what the block returns, or with the StandardError that it raises.
     #
     # @return [self]
     def fulfil

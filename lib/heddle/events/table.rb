@@ -64,9 +64,9 @@ module Heddle
                                        "that the database server allows, and each further machine opens as many. " \
                                        "Make the pool smaller, or see docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
-        exception_dropped: "{place} raised {error} in a thread whose loop serves requests. It was dropped: all " \
-                           "requests of that loop share the thread, and any of them may be running. To end one " \
-                           "request, use Heddle.timeout or Task#cancel",
+        exception_dropped: "{place} called Thread#raise with {error} on a thread that serves requests. Heddle " \
+                           "dropped the exception: all requests of the loop share that thread, and any of them may be " \
+                           "running. To end one request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "runs one",
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
@@ -155,7 +155,7 @@ module Heddle
                         "{processes}.\n<{ruby_notice}.\n><Adapted: {adapted}.\n>Protection: {protection}.",
         stop_requested: "stopping ({source}) when running requests are answered" \
                         "<; connections are accepted for another {drain_delay:seconds} (drain_delay)><; {hint}>",
-        trace_written: "{reason} of {duration:s}<, {request}>: {cause}<, at {place}>< (of {culprit})>; the " \
+        trace_written: "{reason} of {duration:s}<, {request}>: {cause}<, at {place}><, in {culprit}>; the " \
                        "trace is in {file}",
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",

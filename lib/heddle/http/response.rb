@@ -2,12 +2,12 @@
 
 module Heddle
   module HTTP
-    # Sends one response: as much content as its head has announced, and reports at the end whether that was kept. The
+    # Sends one response, and no more content than its head announces. `violation` tells what was wrong about it. The
     # {Exchange} frames it.
     class Response
       # Bytes of a file that are sent in one step, which has a time limit of its own.
       FILE_STEP = 1_048_576
-      # The application may chunk the content itself.
+      # To decode content that the application has chunked itself.
       UNLIMITED = Limits.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
       private_constant :FILE_STEP, :UNLIMITED
 
@@ -34,10 +34,10 @@ module Heddle
       # @return [Integer] bytes of content that were sent
       def sent = @sent + @exchange.content_sent
 
-      # @return [Boolean] whether the head has gone out, or is about to: then the status can't change
+      # @return [Boolean] whether the head is made. Until it is sent, {#withdraw} takes it back
       def started? = !@status.nil?
 
-      # @return [Boolean] whether nothing more will be sent
+      # @return [Boolean] whether this object sends nothing more
       def finished? = @finished
 
       # @return [Boolean] whether everything was sent that was promised
@@ -107,7 +107,7 @@ module Heddle
         true
       end
 
-      # Sends the whole content, with the head, in one write.
+      # Sends the whole content with the head, in one write where the connection can.
       # @param chunks [Array<String>]
       # @param size [Integer] bytes
       def write_all(chunks, size)
@@ -150,8 +150,8 @@ module Heddle
         end
       end
 
-      # Ends the content, and with it the exchange: the rest of the response goes out by itself, and the connection
-      # may serve another request.
+      # Ends the content, and with it the exchange: the loop sends what is left of the response, and the connection may
+      # serve another request.
       # @return [void]
       def finish
         return if @finished

@@ -16,7 +16,7 @@ module Heddle
 
       def flush = @proxy.tell { @response.flush }
 
-      # Only the thread knows when it waits.
+      # The loop does not see when the thread waits. So it sends the head after some time, and not in its next tick.
       def hold = @proxy.flush_head_later
 
       def write(data)
@@ -30,7 +30,7 @@ module Heddle
 
       def abort = @proxy.ask { @response.abort }
 
-      # Does not wait, so the loop sends together the hints that the thread gives before the loop runs.
+      # Does not wait. So the loop can send several hints in one response 103.
       def early_hints(headers)
         headers = headers.to_h { |name, value| [name, value.dup] }
         @proxy.tell { @response.early_hints(headers) }

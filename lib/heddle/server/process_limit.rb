@@ -2,8 +2,7 @@
 
 module Heddle
   class Server
-    # Explains errors of a server that can't start because the system allows this user or container no more threads or
-    # processes (EAGAIN).
+    # Explains errors that occur because the system allows this user or container no more threads or processes (EAGAIN).
     module ProcessLimit
       MESSAGE = "the system allows this user or container no more threads and processes (EAGAIN). Raise pids.max of " \
                 "the container, TasksMax of the systemd unit or `ulimit -u`, or run fewer workers and threads"

@@ -79,7 +79,9 @@ void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *p
     uint32_t id = heddle_h2_get_31(payload);
     /* nothing was pushed, and servers send no PRIORITY_UPDATE (RFC 9218, 7.1) */
     if (id % 2 == 0 || session->is_client) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a PRIORITY_UPDATE for a stream that is not a request");
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR,
+                       session->is_client ? "a PRIORITY_UPDATE from the server"
+                                          : "a PRIORITY_UPDATE for a stream that is not a request");
         return;
     }
     uint8_t urgency = HEDDLE_H2_DEFAULT_URGENCY;

@@ -5,7 +5,7 @@
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
 
-/* Bytes. What is longer than the first four is cut. */
+/* In bytes. The first four are limits of values, which are cut there. */
 enum {
     HEDDLE_LOG_TARGET = 4096, /* in json, clf and combined; text has its own limit */
     HEDDLE_LOG_VALUE = 1024,  /* of a field */

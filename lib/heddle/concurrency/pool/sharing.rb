@@ -56,7 +56,7 @@ module Heddle
     def allot? = grow? && (@share.nil? || @share.take)
 
     # Must be called whenever tasks begin or stop waiting.
-    def say_whether_waiting = @share&.wait(!@waiters.empty? && grow?)
+    def share_waiting = @share&.wait(!@waiters.empty? && grow?)
 
     # Must a released resource be closed because another worker waits for a share?
     def yields? = @share&.yields?(size + @creating)

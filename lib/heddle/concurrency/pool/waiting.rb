@@ -6,8 +6,8 @@ module Heddle
     include MonotonicClock
 
     # Given to a waiting task instead of a resource: the permission to make one.
-    LEAVE = Object.new.freeze
-    private_constant :LEAVE
+    PERMISSION = Object.new.freeze
+    private_constant :PERMISSION
 
     private
 
@@ -25,10 +25,11 @@ module Heddle
       ensure
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
-        say_whether_waiting if !waiter.given? && @waiters.delete(waiter)
-        pass_on(waiter.item) if !waited && waiter.given? # an exception or Fiber#kill; last, because this may raise, too
+        share_waiting if !waiter.given? && @waiters.delete(waiter)
+        # An exception or Fiber#kill has ended the wait. This is the last line, because it may raise.
+        pass_on(waiter.item) if !waited && waiter.given?
       end
-      received(waiter, deadline)
+      finish_wait(waiter, deadline)
     end
 
     def wait_as(waiter, timeout)
@@ -45,9 +46,9 @@ module Heddle
       @looking ||= context.alarms.add(FoundLimit::POLL_INTERVAL, @upkeep, :look)
     end
 
-    def received(waiter, deadline)
+    def finish_wait(waiter, deadline)
       if waiter.given?
-        return waiter.item unless waiter.item.equal?(LEAVE)
+        return waiter.item unless waiter.item.equal?(PERMISSION)
 
         @creating -= 1
         return create(deadline, waiter.place)
@@ -56,13 +57,13 @@ module Heddle
       raise ClosedQueueError, "#{name} was closed while a task waited" if @closed
 
       @statistics.timeouts += 1
-      raise TimeoutError, "no resource became free in time: #{busy} of #{size} resources are in use, the pool may " \
-                          "have #{limit}, and #{waiting} more tasks wait (#{name})"
+      raise TimeoutError, "no resource became free in time: #{busy} of #{size} resources are in use (limit " \
+                          "#{limit}), and #{waiting} more tasks wait (#{name})"
     end
 
     # Passes on an item that was given to a task which was cancelled meanwhile.
     def pass_on(item)
-      if item.equal?(LEAVE)
+      if item.equal?(PERMISSION)
         @creating -= 1
         @share&.return_one
         serve_waiters
@@ -71,8 +72,8 @@ module Heddle
       end
     end
 
-    # Thousands of tasks may wait. So they are checked only if no resource was released since the last check, and each
-    # of them only if waiting tasks block all resources.
+    # Thousands of tasks may wait, so there are two quick tests before each of them is checked: was a resource released
+    # since the last check? Is there a resource that no waiting task blocks?
     def fail_nested
       came_back, @came_back = @came_back, false
       return if came_back || !Nesting.possible?(@waiters, @busy.values)
@@ -104,15 +105,15 @@ module Heddle
       nil
     end
 
-    # Gives waiting tasks the idle resources, and permissions to make more. There are idle resources while tasks wait
-    # only if the limit has just risen.
+    # Gives waiting tasks the idle resources, and permissions to make more. A resource may be idle while tasks wait,
+    # because the limit was lowered.
     def serve_waiters
       @waiters.shift.give(busy_again(@idle.pop)) while !@waiters.empty? && !@idle.empty? && @busy.size < limit
       while !@waiters.empty? && allot?
         @creating += 1
-        @waiters.shift.give(LEAVE)
+        @waiters.shift.give(PERMISSION)
       end
-      say_whether_waiting
+      share_waiting
     end
   end
 end

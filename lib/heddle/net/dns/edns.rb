@@ -21,7 +21,7 @@ module Heddle
             code, size = reader.unpack("nn", 4)
             options << [code, reader.bytes(size)]
           end
-          raise MalformedError, "the options do not end with the OPT record" unless reader.offset == at_end
+          raise MalformedError, "the options of the OPT record run past its end" unless reader.offset == at_end
 
           new(klass, ttl >> 24, (ttl >> 16) & 0xff, ttl.anybits?(0x8000), options)
         end

@@ -18,7 +18,8 @@ module Heddle
           return [host.dup.freeze].freeze if PLAIN.match?(host)
           return nil unless SHAPE.match?(host)
 
-          # With AI_NUMERICHOST Ruby does not come back to the scheduler's hook, and libc asks no server.
+          # With AI_NUMERICHOST Ruby does not call the scheduler's hook address_resolve again, and libc asks no name
+          # server.
           found = Addrinfo.getaddrinfo(host, nil, nil, :STREAM, nil, Socket::AI_NUMERICHOST)
           found.map { |address| address.ip_address.freeze }.freeze
         rescue SocketError

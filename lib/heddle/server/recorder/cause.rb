@@ -58,8 +58,8 @@ module Heddle
         def of_stall(stall)
           culprit = stall.request
           found = computed(stall.began, stall.began + stall.seconds, nil, culprit) ||
-                  Found.new("#{Stall::CAUSES.fetch(stall.cause)} ran for #{ms(stall.seconds)}", nil, culprit)
-          found.place ? found : found.with(place: stall.place)
+                  Found.new("#{Stall::CAUSES.fetch(stall.cause)} ran for #{ms(stall.seconds)}", nil, nil)
+          found.with(place: found.place || stall.place, culprit: nil)
         end
 
         # @param one [Snapshot::Stretch] in which a request waits

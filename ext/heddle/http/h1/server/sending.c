@@ -23,7 +23,7 @@ static bool wait_for_room(heddle_connection *connection, int64_t timeout)
     case HEDDLE_WAIT_TIMED_OUT:
         return false;
     default:
-        rb_raise(rb_eIOError, "the connection was closed while a fiber waited for it");
+        rb_raise(rb_eIOError, "the connection was closed while a fiber waited to write to it");
     }
 }
 

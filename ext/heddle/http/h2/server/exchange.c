@@ -96,7 +96,8 @@ static void check_written(heddle_h2_write_result result)
     if (result == HEDDLE_H2_GONE)
         heddle_exchange_raise_gone("the client has reset the stream before it had the response", 0);
     if (result != HEDDLE_H2_WRITTEN)
-        rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"), "these headers can't be sent over HTTP/2");
+        rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"),
+                 "a header of the response has a name or value that HTTP/2 does not allow");
 }
 
 /*
