@@ -65,8 +65,8 @@ module Heddle
                                        "Make the pool smaller, or see docs/databases.md for PgBouncer",
         database_connections_unknown: "the database connections can't be counted: {error}",
         exception_dropped: "{place} called Thread#raise with {error} on a thread that serves requests. Heddle " \
-                           "dropped the exception: all requests of the loop share that thread, and any of them may be " \
-                           "running. To end one request, use Heddle.timeout or Task#cancel",
+                           "dropped the exception: all requests of the loop share that thread, and any of them may " \
+                           "be running. To end one request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "runs one",
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
