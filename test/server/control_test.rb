@@ -389,7 +389,7 @@ class ControlTest < Minitest::Test
       stopped = UNIXServer.new(@path).tap { |server| server.listen(0) }
       waiting = fill_queue
 
-      assert_match(/is full: nobody accepts\. The process is suspended/,
+      assert_match(/is full: it accepts none\. The process is suspended/,
                    assert_raises(Client::NoServerError) { client.status }.message)
     ensure
       [stopped, *waiting].each { |socket| socket&.close }

@@ -182,7 +182,7 @@ module Heddle
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)
           uid, = socket.getpeereid
-          raise NoServerError, "the queue of #{@address} is full: nobody accepts. #{SILENT}" if uid == NOBODY
+          raise NoServerError, "the queue of #{@address} is full: it accepts none. #{SILENT}" if uid == NOBODY
           return socket if @address.trusts?(uid)
 
           socket.close
