@@ -133,11 +133,11 @@ module Heddle
         late.each do |row|
           next unless row.state(fibers: configuration.mode == :fiber) == :made
 
-          Events.report(:adaptation_untried, reason: "#{row} is not adapted, because a request has loaded it. Load " \
-                                                     "the gem with the application (#{row.changes})")
+          Events.report(:gem_not_adapted, reason: "#{row} is not adapted, because a request has loaded it. Load " \
+                                                  "the gem with the application (#{row.changes})")
         end
       rescue StandardError, LoadError => e
-        Events.report(:adaptation_untried, reason: "gems that requests have loaded are not adapted: #{e.message}")
+        Events.report(:gem_not_adapted, reason: "gems that requests have loaded are not adapted: #{e.message}")
       end
 
       # From now on each request has its own copies of the thread variables that the option `isolate` names.
@@ -158,7 +158,7 @@ module Heddle
 
           row = BY_NAME.fetch(name)
           state = row.state or next false # it may be loaded later
-          Events.report(:adaptation_untried, reason: untried(row)) if state == :untried
+          Events.report(:gem_not_adapted, reason: untried(row)) if state == :untried
           @answers = @answers.merge(name => state == :made).freeze
           @answers.fetch(name)
         end

@@ -43,9 +43,9 @@ module Heddle
       private
 
       def refuse(missing)
-        Events.report(:adaptation_untried, reason: "tasks of the async gem can't run in Heddle's loop: they need " \
-                                                   "async 2.43 or a later 2.x, and async #{::Async::VERSION} lacks " \
-                                                   "Async::Task##{missing.join(", #")}")
+        Events.report(:gem_not_adapted, reason: "tasks of the async gem can't run in Heddle's loop: they need " \
+                                                "async 2.43 or a later 2.x, and async #{::Async::VERSION} lacks " \
+                                                "Async::Task##{missing.join(", #")}")
       end
 
       # The folders of these gems, loaded or not.

@@ -282,7 +282,7 @@ class ConnectionLimitTest < Minitest::Test
       sockets = Array.new(17) { connect }
 
       assert_raises(EOFError, Errno::ECONNRESET) { sockets.last.readpartial(1) }
-      until_statistics { output.string.include?("busy: 1 connection was closed on accept") }
+      until_statistics { output.string.include?("busy: 1 connection was closed, because") }
       sockets.each(&:close)
     end
   end

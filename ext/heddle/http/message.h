@@ -5,7 +5,7 @@
 #include "http/rejection.h"
 
 typedef struct {
-    uint32_t start, size; /* offsets in the bytes that were parsed */
+    uint32_t start, size; /* `start` is an offset in the bytes that were parsed */
 } heddle_slice;
 
 typedef struct {
@@ -93,7 +93,7 @@ typedef struct {
     uint8_t state;
     uint8_t digits;
     bool done;              /* including the trailers */
-    uint32_t header_bytes;  /* size of the head, because trailers count against the same limit */
+    uint32_t header_bytes;  /* size of the fields; trailers count against the same limit as the head */
     uint32_t header_lines;
     uint64_t remaining;     /* bytes left of this chunk's data */
     uint64_t data, framing, extensions;

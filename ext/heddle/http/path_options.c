@@ -1,6 +1,6 @@
 #include "http/path_options.h"
 
-/* A prefix must end before a slash of the path, or at the end of the path: /rpc is not a prefix of /rpcs. */
+/* A prefix must end with or before a slash of the path, or at the end of the path: /rpc is not a prefix of /rpcs. */
 bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange)
 {
     const char *path = exchange->bytes + exchange->head.path.start;

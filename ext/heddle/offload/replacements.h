@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The functions that take the place of Ruby's in import tables (imports.c). Each decides at every call whether an
- * offload thread makes it, or calls Ruby's function.
+ * The functions that take the place of Ruby's in import tables (imports.c). Each of them decides at every call: it lets
+ * an offload thread make the call, or makes it in place, by Ruby's own function.
  */
 
 #include "offload/policy.h"
@@ -20,7 +20,11 @@ bool heddle_offload_on(void);
 typedef enum {
     HEDDLE_METHOD_ORDINARY,
     HEDDLE_METHOD_QUICK,   /* one quick system call, which waits for no other fiber */
-    HEDDLE_METHOD_LOADING, /* holds a lock of the whole thread: never offloaded */
+    /*
+     * `require` and others, never offloaded: Ruby's lock of a file belongs to the thread, so another fiber that loads
+     * the same file meanwhile would get "circular require"
+     */
+    HEDDLE_METHOD_LOADING,
 } heddle_method_kind;
 
 void heddle_offload_method(ID method, heddle_method_kind kind);
@@ -55,7 +59,7 @@ void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *c
 
 heddle_function *heddle_function_of_call(void *function);
 /*
- * Does this call of Ruby itself run inline? Yes for open calls, and for methods on the list of quick methods, as long
- * as they are quick.
+ * Does this call of Ruby itself run in place? Yes where Ruby loads a file. As long as such calls are quick, also where
+ * it opens a file without waiting (open_calls.h), and for methods on the list of quick ones.
  */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

@@ -3,17 +3,17 @@
 /*
  * Preempts a fiber that computes in Ruby beyond its time slice. The watch thread triggers a postponed job
  * (ruby/debug.h), which Ruby runs where it takes interrupts, and which switches to the loop there. Ruby's own thread
- * switches happen at the same points, so all code must allow for them. It is safe for these reasons, too:
+ * switches happen at the same points, so all code must allow for them. These dangers are left:
  * - Ruby swallows exceptions that are raised in such a job. So the job does nothing while an interrupt of the thread is
- *   pending. An exception that is raised in the fiber meanwhile is delivered by Thread#raise, from another thread, when
- *   the job ends.
+ *   pending. An exception that is raised in the fiber while it is preempted is caught in the job. When the job ends,
+ *   another thread delivers it by Thread#raise.
  * - Ruby takes interrupts within a switch of fibers, before it reads the value that the switch passes: a switch at
  *   that point would lose an Enumerator's value or the exception of Fiber#raise. A hook at each switch, called after
- *   that point, notes the target of the switch. The job does nothing while a switch is under way. If the noted target
- *   is not the current fiber, the frames must show that the current code is Ruby code, and not a signal's handler that
- *   Ruby calls within a switch.
- * - Ruby runs the jobs that were triggered together one after another, and this one may not return for long. So that
- *   finalizers don't wait for it, it first only triggers itself again.
+ *   that point, notes the target of the switch. While that is not the current fiber, a switch is under way, or Ruby has
+ *   not called the hook (see is_switching in preempt.c). Then the frames decide: the job does nothing unless the
+ *   current code is Ruby code, and not a signal's handler that Ruby calls within a switch.
+ * - Ruby runs the jobs that were triggered together one after another, and this one returns only when the fiber
+ *   continues. So its first run only triggers it again: finalizers, say, run before the second run, which preempts.
  * - Heddle's own Ruby code expects switches only where it waits: it is not interrupted.
  */
 
@@ -38,7 +38,8 @@ VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE 
 /*
  * Would Ruby raise an exception of the thread here? It delays exceptions in finalizers, for example, and newer versions
  * do so in the hooks that wake fibers. A delayed exception stays with the thread, which may switch to another fiber
- * meanwhile. Sets `kept` to an exception that was delivered to the fiber and that a mask delays, or to Qundef.
+ * meanwhile. If an earlier preemption has delivered an exception to this fiber, and Thread.handle_interrupt still
+ * delays it, takes it from the thread and stores it in `kept`: the caller delivers it again. Else `kept` is Qundef.
  */
 bool heddle_exception_would_be_raised(heddle_loop *loop, VALUE *kept);
 

@@ -61,7 +61,7 @@ struct heddle_heartbeat {
     _Atomic int look;
     _Atomic int pass; /* the heartbeat for which the job was triggered: see preempt.c */
 
-    /* With the GVL. */
+    /* Used with the GVL held. */
     void *loop;
     heddle_heartbeat *next;
     int sighted; /* how precise `request` and `place` are for this heartbeat: see HEDDLE_SEEN */
@@ -98,8 +98,9 @@ struct heddle_heartbeat {
 
     uint32_t gvl_seen, answers_seen;
     bool asked;
-    _Atomic uint32_t unanswered; /* samples since the thread was asked; the loop reads it, too */
-    _Atomic int64_t probed;      /* when the thread's current activity began, ns; the loop reads it, too */
+    /* The loop reads these, too. */
+    _Atomic uint32_t unanswered; /* samples since the job was triggered, which has not run yet */
+    _Atomic int64_t probed;      /* the `since` for which the job was triggered */
 };
 
 /* The first of all records; they are linked by `next` and never removed. */

@@ -51,7 +51,7 @@ module Heddle
 
         private
 
-        # Options that a flag has set are Floats.
+        # Seconds of a flag or a variable are Floats: 5.0.
         def seconds(value) = "#{value.to_s.delete_suffix(".0")} s"
 
         # The units of the access log.

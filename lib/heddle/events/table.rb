@@ -42,10 +42,9 @@ module Heddle
       },
       warn: {
         action_cable_not_closed: "Action Cable failed to close its connections: {error}",
-        address_limited: "busy: {connections:connection was|connections were} closed on accept, because one client " \
+        address_limited: "busy: {connections:connection was|connections were} closed, because one client " \
                          "address may have at most a quarter of max_connections; if the client is a proxy, add " \
                          "its address to trusted_proxies",
-        adaptation_untried: "{reason}",
         blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
         callback_switch: "{library}, called by {caller}, calls back the code at {place}, which lets another fiber " \
                          "run. If that fiber calls {library}, too, the calls mix up the state that {library} keeps " \
@@ -57,8 +56,8 @@ module Heddle
                            "their queries can mix. Set config.active_support.isolation_level = :fiber in " \
                            "config/application.rb (logged once)",
         connections_exhausted: "busy: {limit:connection is|connections are} open, which is the limit " \
-                               "(max_connections); new ones wait in the system's queue until an open one ends or has " \
-                               "been idle for half a second",
+                               "(max_connections); new ones wait in the system's queue until an open one ends or is " \
+                               "closed for them",
         control_socket_missing: "no control socket: {reason}",
         database_connections_exceeded: "{budget}. Heddle may thus open more than 80 % of the {limit} connections " \
                                        "that the database server allows, and each further machine opens as many. " \
@@ -69,6 +68,7 @@ module Heddle
                            "be running. To end one request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "runs one",
+        gem_not_adapted: "{reason}",
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
                            "has no connection of its own. Set http2 to off, so that clients use HTTP/1.1 (logged once)",

@@ -21,14 +21,14 @@ module Heddle
       # The minimum versions that a listener or a client may demand.
       VERSIONS = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
 
-      # Several OpenSSL libraries may be installed: the functions must come from the library that openssl.so is linked
-      # with.
+      # The path of openssl.so. Several OpenSSL libraries may be installed, and the extension must take the functions of
+      # the one that this file is linked with.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last
       private_constant :OBJECT
 
       # @param certificates [Certificates]
       # @param on_failure [#call, nil] called with an error that is not the client's
-      # @raise [Error] when Ruby's openssl is not built in the usual way
+      # @raise [Error] when the library of Ruby's openssl lacks a function that the extension needs
       def initialize(certificates, on_failure: nil)
         missing = self.class.send(:load, OBJECT)
         raise Error, "TLS can't be served: the TLS library that Ruby's openssl uses has no #{missing}" if missing
@@ -40,8 +40,8 @@ module Heddle
       # @return [Certificates]
       attr_reader :certificates
 
-      # Called by the extension, in the loop: makes the object that performs the handshake on this
-      # descriptor, which the extension keeps.
+      # Called by the extension, in the loop: makes the object that performs the handshake on this descriptor. The
+      # extension closes the descriptor itself.
       # @param descriptor [Integer]
       # @return [OpenSSL::SSL::SSLSocket]
       def socket(descriptor)
@@ -68,7 +68,7 @@ module Heddle
 
       # Called by the extension when the application takes this socket over.
       # @param socket [OpenSSL::SSL::SSLSocket]
-      # @param unread [String, nil] what it reads first
+      # @param unread [String, nil] input that the extension has received: the first bytes that are read from the socket
       # @return [OpenSSL::SSL::SSLSocket]
       def self.take_over(socket, unread)
         socket.io.autoclose = true

@@ -4,8 +4,8 @@ require "heddle/side_table"
 
 module Heddle
   module Rack
-    # Env keys for a client that was asked for a TLS certificate. Their names are those of Apache's mod_ssl, which nginx
-    # uses, too, and of Puma.
+    # Env keys for a client that was asked for a TLS certificate. Their names are those of Apache's mod_ssl;
+    # `puma.peercert` is Puma's.
     module ClientCertificate
       ENTRIES = SideTable.new(:heddle_client_certificates)
       private_constant :ENTRIES

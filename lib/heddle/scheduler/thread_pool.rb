@@ -86,7 +86,8 @@ module Heddle
         run_rest
       end
 
-      # Runs work that is queued while the process ends, when no other thread is started for it.
+      # Runs work that was queued just as this thread stopped, because it was idle for long or the process ends. For
+      # such work no other thread is started.
       def run_rest
         @queue.pop(true).run until @queue.empty?
       rescue ThreadError # another thread has taken it

@@ -1,7 +1,7 @@
 #include "http/h2/hpack.h"
 #include "http/h2/tables.h"
 
-/* The first bits of each representation (RFC 7541, 6). */
+/* The first bits of each representation (RFC 7541, 6), and of a string in the Huffman code (5.2). */
 enum {
     INDEXED = 0x80,
     INCREMENTAL = 0x40,

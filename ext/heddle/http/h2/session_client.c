@@ -182,7 +182,8 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
     bool ended = session->block_ends_stream, trailers = stream->answered;
     if (block->too_large) {
         heddle_h2_fail_stream_because(session, id, HEDDLE_H2_ENHANCE_YOUR_CALM,
-                                      "the response's head is larger than its limit");
+                                      trailers ? "the response's trailers are larger than their limit"
+                                               : "the response's head is larger than its limit");
         return;
     }
     if (block->malformed || (trailers && !ended)) {

@@ -270,7 +270,7 @@ static bool is_free(const heddle_exchange_handle *exchange)
 {
     const heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange->exchange);
     if (carrier->gone)
-        heddle_exchange_raise_gone("the client has reset the stream before its session began", 0);
+        heddle_exchange_raise_gone("the stream ended before its session began", 0);
     return carrier->received && !carrier->waits[HEDDLE_WRITING] && heddle_h2_may_write(carrier->stream);
 }
 

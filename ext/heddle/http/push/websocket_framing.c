@@ -202,7 +202,7 @@ VALUE heddle_push_text_of(VALUE string)
     if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
         string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
     if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
-        rb_raise(rb_eArgError, "the message is not valid UTF-8, as text must be; send other bytes with String#b");
+        rb_raise(rb_eArgError, "the message is not valid UTF-8, as text must be; to send other bytes, pass message.b");
     return string;
 }
 

@@ -3,9 +3,9 @@
 module Heddle
   module Databases
     module ActiveRecord
-      # Prepended to Active Record's queue of fibers that wait for a connection. A task that waits counts as load, so
-      # that the server begins no more requests than the pool can serve. A task that is cancelled or killed just when it
-      # is given a connection passes it on.
+      # Prepended to the queue of idle connections of Active Record's pool, in which fibers wait. A task that waits
+      # counts as load, so that the server begins no more requests than the pool can serve. A task that is cancelled or
+      # killed just when it is given a connection passes it on.
       module ConnectionQueue
         # The statistics of a queue.
         Statistics = Struct.new(:waits, :wait_seconds, :timeouts)
@@ -35,7 +35,6 @@ module Heddle
 
         private
 
-        # Fiber#kill runs no rescue.
         def wait_poll(timeout)
           began = Concurrency.now
           heddle_statistics.waits += 1
@@ -50,7 +49,7 @@ module Heddle
         ensure
           @heddle_waiting -= 1
           limit&.report_wait
-          @cond.signal if connection.nil? && any?
+          @cond.signal if connection.nil? && any? # in `ensure`, because Fiber#kill runs no `rescue`
           heddle_statistics.wait_seconds += Concurrency.now - began
         end
 

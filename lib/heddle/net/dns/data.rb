@@ -167,14 +167,14 @@ module Heddle
         # @param type [Symbol]
         # @param length [Integer] of the data that begins where the reader is
         # @return [Object]
-        # @raise [MalformedError] when the data does not fill its length
+        # @raise [MalformedError] when the data has another length
         def read(type, reader, length)
           at_end = reader.offset + length
           reader.bytes_at(reader.offset, length)
           data = CLASSES.fetch(type, Opaque).read(reader, length)
           return data if reader.offset == at_end
 
-          raise MalformedError, "the data of a #{type} record does not fill its #{length} bytes"
+          raise MalformedError, "the data of a #{type} record is not #{length} bytes long, as the record says"
         end
 
         def name(reader) = Name.from_wire(reader.name).freeze

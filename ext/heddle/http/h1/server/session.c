@@ -38,15 +38,12 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     heddle_connection_set_deadline(connection, heddle_admission_deadline(sockets, &h1->exchange->work, since));
     heddle_h1_enter(h1, HEDDLE_H1_READY);
     /*
-     * Counts the requests before this one, too: otherwise the end of a pipeline would shorten the turns of all
-     * connections.
+     * Tells how long the whole pipeline is, and not how much of it is left: the connection that tells the least sets
+     * the length of all turns (work_turn_length.h).
      */
     if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
-    /*
-     * A pipelined request that the previous request's runner did not take at once is served first while the
-     * connection's turn lasts. Otherwise it waits for the next round.
-     */
+    /* a pipelined request that the runner of the one before it did not take at once */
     if (h1->pipelined && !at_front)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
     else
