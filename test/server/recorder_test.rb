@@ -138,6 +138,7 @@ class RecorderTest < Minitest::Test
     about = trace[:otherData]
 
     assert_equal ["stall", "GET /stall"], about.values_at(:reason, :request)
+    refute about.key?(:culprit), "the request would be named twice"
     assert_match(/\Aa native call that held Ruby's lock .*ran for \d+ ms\z/, about[:cause])
     assert_match(/recorder_test\.rb:#{line} /, about[:place])
     assert(stretches(trace, :stall).any? { |event| event[:args][:request] == "GET /stall" })

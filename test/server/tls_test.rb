@@ -342,7 +342,7 @@ class ServerTLSTest < Minitest::Test
       client = connect_tls
       begin
         GC.start
-        GC.stress = 1 # of young objects: those of a request are, and marking all of them takes a minute
+        GC.stress = 1 # of young objects, such as a request makes: marking all objects takes a minute
         client.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
         answer = client.readpartial(1_000)
       ensure

@@ -56,10 +56,9 @@ module Heddle
         # @param stall [Stall]
         # @return [Found]
         def of_stall(stall)
-          culprit = stall.request
-          found = computed(stall.began, stall.began + stall.seconds, nil, culprit) ||
+          found = computed(stall.began, stall.began + stall.seconds, nil) ||
                   Found.new("#{Stall::CAUSES.fetch(stall.cause)} ran for #{ms(stall.seconds)}", nil, nil)
-          found.with(place: found.place || stall.place, culprit: nil)
+          found.place ? found : found.with(place: stall.place)
         end
 
         # @param one [Snapshot::Stretch] in which a request waits
@@ -117,7 +116,7 @@ module Heddle
         end
 
         # A description of the stacks sampled in these times; nil: there are none. `request` nil: of any request.
-        def computed(began, ended, request, culprit = nil)
+        def computed(began, ended, request)
           requests = request ? [request] : @samples.keys
           found = requests.flat_map { |one| samples(one, began, ended) }
           place, here = found.group_by { |one, _| one.place }.max_by { |_, all| all.sum(&:last) }
@@ -129,7 +128,7 @@ module Heddle
           one = here.first.first
           code = "#{Stall::CAUSES.fetch(activity)}#{" (#{method})" if method}"
           code += " in another thread" if one.request.zero? && !one.task
-          Found.new("#{code} ran for #{ms(found.sum(&:last))}", place, culprit)
+          Found.new("#{code} ran for #{ms(found.sum(&:last))}", place, nil)
         end
 
         def majority(weighed)
