@@ -37,7 +37,8 @@ module Switch
       File.write(application.sentry_file, "")
       answer = get("/broken", "accept" => "text/html")
       event = wait_for("Sentry's event") do
-        File.read(application.sentry_file).lines.map { |line| JSON.parse(line) }.find { |line| line["exception"] }
+        written = File.read(application.sentry_file).lines.select { |line| line.end_with?("\n") } # whole lines
+        written.map { |line| JSON.parse(line) }.find { |line| line["exception"] }
       end
       [answer.code, answer.body.include?("on purpose"), event.dig("exception", "values", 0, "value"),
        event.dig("exception", "values", 0, "mechanism", "handled"), event.dig("request", "method")]

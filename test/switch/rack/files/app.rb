@@ -17,7 +17,7 @@ end
 
 # Writes what it is asked to send into a file.
 class FileTransport < Sentry::Transport
-  def send_data(data, _options = {}) = File.write(ENV.fetch("SENTRY_FILE"), data, mode: "ab")
+  def send_data(data, _options = {}) = File.write(ENV.fetch("SENTRY_FILE"), "#{data.chomp}\n", mode: "ab")
 end
 
 Sentry.init do |config|
