@@ -241,6 +241,24 @@ class PreemptionTest < Minitest::Test
     assert_preempted_after { Fiber.new { Fiber.yield }.resume }
   end
 
+  # Ruby keeps a thread from handling two events at once, and debuggers rely on that.
+  def test_a_trace_points_block_is_not_preempted
+    running = together = 0
+    scheduled do
+      2.times do
+        Fiber.schedule do
+          traced do
+            together += 1 if (running += 1) > 1
+            compute(0.05)
+            running -= 1
+          end
+        end
+      end
+    end
+
+    assert_equal 0, together
+  end
+
   def test_no_value_of_an_enumerator_is_lost_in_a_trace_points_block
     assert_no_value_lost { |take| traced { take.call } }
   end

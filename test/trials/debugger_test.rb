@@ -66,7 +66,7 @@ class TrialDebuggerTest < Minitest::Test
       socket = File.join(folder, "debug")
       program = Thread.new { protected_program(PROGRAM, socket) }
       wait_for(socket, program)
-      talk(socket)
+      talk(socket, program)
 
       assert_match(/^ended true$/, program.value)
     end
@@ -79,7 +79,7 @@ class TrialDebuggerTest < Minitest::Test
     flunk program.value unless program.alive?
   end
 
-  def talk(socket)
+  def talk(socket, program)
     executable = Gem.bin_path("debug", "rdbg")
     command = [RbConfig.ruby, "-r#{ROOT}/bin/support/gem_paths.rb", "-e", "$stdout.sync = true; load ARGV.shift",
                executable, "--attach", socket]
@@ -89,9 +89,7 @@ class TrialDebuggerTest < Minitest::Test
         hear(client, answer)
       end
       client.puts("continue")
-      client.read
-    rescue Errno::EPIPE, Errno::EIO
-      nil # it leaves when the program ends
+      program.join
     end
   end
 

@@ -4,6 +4,7 @@
 #include "scheduler/native_callbacks.h"
 #include "scheduler/frame_names.h"
 #include "scheduler/recorder.h"
+#include "scheduler/starter.h"
 #include "scheduler/take_errinfo.h"
 #include "watch/stalls.h"
 #include "watch/watch.h"
@@ -54,9 +55,38 @@ typedef struct {
     VALUE kept; /* an exception that was delivered earlier and delayed by a mask; or Qundef */
 } preemption;
 
+/*
+ * Takes the exception that was raised in the fiber while it was switched away, or while its pending exception was made.
+ */
+static void take_error(preemption *self, VALUE error)
+{
+    if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
+        self->exception = error;
+    } else if (error == INT2FIX(2)) { /* Fiber#kill, which Ruby repeats at the fiber's next switch */
+        self->exception = heddle_exception_make_cancelled("the fiber was killed");
+    } else {
+        self->loop->preempt.killed = true;
+    }
+}
+
+/*
+ * Does the fiber run a TracePoint's block? Ruby sends it no trace events meanwhile, not even of the switch back to it.
+ * Such a block must not be preempted: Ruby keeps a thread from handling two events at once, but not two fibers. With
+ * the gem debug, two fibers would stop at the same step.
+ */
+static bool runs_trace_block(preemption *self)
+{
+    VALUE error = heddle_starter_visit(self->loop);
+    if (!NIL_P(error))
+        take_error(self, error);
+    return !self->loop->preempt.killed && self->loop->preempt.switched_to != self->fiber;
+}
+
 static VALUE yield_to_others(VALUE data)
 {
     preemption *self = (preemption *)data;
+    if (!self->loop->preempt.killed && (runs_trace_block(self) || self->exception != Qundef))
+        return Qnil;
     heddle_park_enter(self->loop, &self->park);
     self->parked = true;
     self->park.preempted = true;
@@ -74,21 +104,6 @@ static VALUE raise_timeout(VALUE data)
     return Qnil;
 }
 
-/*
- * Takes the exception that was raised in the fiber while it was switched away, or while its pending exception was made.
- */
-static void take_error(preemption *self)
-{
-    VALUE error = heddle_take_errinfo();
-    if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
-        self->exception = error;
-    } else if (error == INT2FIX(2)) { /* Fiber#kill, which Ruby repeats at the fiber's next switch */
-        self->exception = heddle_exception_make_cancelled("the fiber was killed");
-    } else {
-        self->loop->preempt.killed = true;
-    }
-}
-
 static void find_timeout(preemption *self)
 {
     int state = 0;
@@ -98,7 +113,7 @@ static void find_timeout(preemption *self)
     rb_protect(raise_timeout, (VALUE)self, &state);
     if (state) {
         self->due_timeout = NULL;
-        take_error(self);
+        take_error(self, heddle_take_errinfo());
     } else {
         self->due_timeout->raised = self->exception;
     }
@@ -133,7 +148,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
         if (self.parked)
             heddle_park_leave(&self.park);
         if (state)
-            take_error(&self);
+            take_error(&self, heddle_take_errinfo());
         if (forgotten)
             return false;
         if (self.exception == Qundef)

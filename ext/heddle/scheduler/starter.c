@@ -26,21 +26,25 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
     return Qnil;
 }
 
-/* The caller has claimed the stacks. */
-static void switch_to_starter(heddle_loop *loop, VALUE starter)
-{
-    int state = 0;
-    loop->switching.returned = rb_protect(heddle_fiber_transfer, starter, &state);
-    heddle_fiber_stacks_unlock(loop);
-    if (state)
-        rb_jump_tag(state);
-}
-
-static void lock_stacks(heddle_loop *loop)
+/*
+ * Switches to the starter, which makes the first switch to `starting`, or with Qnil switches back. Returns the error
+ * that the starter rescued, or Qnil.
+ */
+static VALUE switch_to_starter(heddle_loop *loop, VALUE starter, VALUE starting)
 {
     int state = heddle_fiber_stacks_lock(loop);
     if (state)
         rb_jump_tag(state);
+    loop->start_home = rb_fiber_current();
+    loop->starting = starting;
+    loop->start_error = Qnil;
+    loop->switching.returned = rb_protect(heddle_fiber_transfer, starter, &state);
+    heddle_fiber_stacks_unlock(loop);
+    if (state)
+        rb_jump_tag(state);
+    VALUE error = loop->start_error;
+    loop->start_error = Qnil;
+    return error;
 }
 
 void heddle_starter_prepare(heddle_loop *loop)
@@ -49,21 +53,17 @@ void heddle_starter_prepare(heddle_loop *loop)
         return;
     /* tagged, so that the garbage collector takes it for an Integer */
     VALUE starter = rb_fiber_new(start_others, (VALUE)loop | 1);
-    lock_stacks(loop);
-    loop->start_home = rb_fiber_current();
-    loop->starting = loop->start_error = Qnil;
-    switch_to_starter(loop, starter);
+    switch_to_starter(loop, starter, Qnil);
     loop->starter = starter;
 }
 
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber)
 {
     heddle_starter_prepare(loop);
-    lock_stacks(loop);
-    loop->start_home = rb_fiber_current();
-    loop->starting = fiber;
-    switch_to_starter(loop, loop->starter);
-    VALUE error = loop->start_error;
-    loop->start_error = Qnil;
-    return error;
+    return switch_to_starter(loop, loop->starter, fiber);
+}
+
+VALUE heddle_starter_visit(heddle_loop *loop)
+{
+    return switch_to_starter(loop, loop->starter, Qnil);
 }

@@ -13,3 +13,8 @@
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber);
 /* Makes the starter in advance, while a stack for it is available. */
 void heddle_starter_prepare(heddle_loop *loop);
+/*
+ * Switches from the current fiber, which the loop runs, to the starter and back. Returns Qnil, or what another thread
+ * raised meanwhile: an exception, or what heddle_take_errinfo returns for a kill.
+ */
+VALUE heddle_starter_visit(heddle_loop *loop);
