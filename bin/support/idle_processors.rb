@@ -2,14 +2,16 @@
 
 require "etc"
 
-# How many of the machine's processors idle, from Linux's /proc/stat.
+# Whether the machine's processors idle, from Linux's /proc/stat.
 class IdleProcessors
   # Seconds over which it looks: tests wait and compute by turns.
   WINDOW = 1
-  # So much of a processor is enough: a test file computes for less than half of its time.
+  # So much of a processor is enough for one test file more: it computes for less than half of its time.
   ENOUGH = 0.75
+  # With less than this there is one too many.
+  TOO_LITTLE = 0.1
   IDLE, IOWAIT = 4, 5
-  private_constant :WINDOW, :ENOUGH, :IDLE, :IOWAIT
+  private_constant :WINDOW, :ENOUGH, :TOO_LITTLE, :IDLE, :IOWAIT
 
   # @param path [String]
   # @param clock [#call] seconds
@@ -19,15 +21,21 @@ class IdleProcessors
     start_window
   end
 
-  # @return [Boolean] whether most of a processor has idled in a window, which each answer begins anew; false while the
-  #   window is open, and on systems without /proc
-  def one?
+  # How many test files more should run at a time, from what idled in a window, which each answer begins anew.
+  # @return [Integer] 1, 0 or -1; 0 while the window is open, and on systems without /proc
+  def change
     seconds = @clock.call - @started
-    return false if seconds < WINDOW
+    return 0 if seconds < WINDOW
 
     before = @idle
     start_window
-    !before.nil? && @idle - before >= ENOUGH * seconds
+    return 0 unless before
+
+    idle = (@idle - before) / seconds
+    if idle >= ENOUGH then 1
+    elsif idle < TOO_LITTLE then -1
+    else 0
+    end
   end
 
   private

@@ -36,7 +36,7 @@ class TestRunner
   # @param plan [TestPlan]
   # @param root [String] the folder that holds test/
   # @param jobs [Integer] processes at a time
-  # @param fill [IdleProcessors, nil] says when one more may start, up to {FILLED} times as many
+  # @param fill [IdleProcessors, nil] changes that number while they run, up to {FILLED} times as many
   # @param arguments [Array<String>] handed on to minitest
   # @param limit [Numeric] seconds that a file may take
   # @param durations [Integer] how many of the files that cost most are named at the end
@@ -79,11 +79,13 @@ class TestRunner
   def run_all(processes, folder, jobs)
     waiting = processes.dup
     running = {}
+    wanted = jobs
     until waiting.empty? && running.empty?
-      while room_for_one?(running.size, jobs) && (process = waiting.shift)
+      while running.size < wanted && (process = waiting.shift)
         running[process.start(folder)] = process
       end
       finish(running)
+      wanted = filled(wanted, jobs) if running.size == wanted
     end
   rescue SignalException
     running.each_value(&:stop)
@@ -91,7 +93,11 @@ class TestRunner
   end
 
   # A file that runs alone stays alone.
-  def room_for_one?(running, jobs) = running < jobs || (jobs > 1 && running < FILLED * jobs && @fill&.one?)
+  def filled(wanted, jobs)
+    return wanted if @fill.nil? || jobs == 1
+
+    (wanted + @fill.change).clamp(jobs, FILLED * jobs)
+  end
 
   def finish(running)
     before = children_seconds

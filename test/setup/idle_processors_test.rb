@@ -5,7 +5,7 @@ require "etc"
 require "tempfile"
 require_relative "../../bin/support/idle_processors"
 
-# Whether one more test file may start.
+# Whether one more test file should run at a time, or one less.
 class IdleProcessorsTest < Minitest::Test
   def setup
     @now = 0
@@ -25,31 +25,40 @@ class IdleProcessorsTest < Minitest::Test
     File.write(@stat.path, "cpu  9 9 9 #{@idle * ticks} #{@waiting * ticks} 0 0\ncpu0 9 9 9 9 9 0 0\n")
   end
 
-  def test_a_processor_idles_when_the_sum_of_all_is_three_quarters_of_the_window
+  def test_one_more_file_runs_when_three_quarters_of_a_processor_idle_in_the_window
     pass(seconds: 2, idle: 1, waiting: 0.5)
 
-    assert_predicate @processors, :one?
+    assert_equal 1, @processors.change
     pass(seconds: 2, idle: 1.25)
 
-    refute_predicate @processors, :one?
+    assert_equal 0, @processors.change
+  end
+
+  def test_one_file_less_runs_when_no_processor_idles
+    pass(seconds: 2, idle: 0.25)
+
+    assert_equal 0, @processors.change
+    pass(seconds: 2, idle: 0.125)
+
+    assert_equal(-1, @processors.change)
   end
 
   def test_answer_begins_a_window_so_that_a_start_shows_before_the_next
     pass(seconds: 4, idle: 8)
 
-    assert_predicate @processors, :one?
+    assert_equal 1, @processors.change
     pass(seconds: 0.5, idle: 8)
 
-    refute_predicate @processors, :one?, "the window is open"
+    assert_equal 0, @processors.change, "the window is open"
     pass(seconds: 0.5, idle: 0)
 
-    assert_predicate @processors, :one?
+    assert_equal 1, @processors.change
   end
 
   def test_system_without_proc_has_no_idle_processor
     processors = IdleProcessors.new(path: "/nowhere/stat", clock: -> { @now })
     @now += 10
 
-    refute_predicate processors, :one?
+    assert_equal 0, processors.change
   end
 end

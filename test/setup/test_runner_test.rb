@@ -81,10 +81,20 @@ class TestRunnerTest < Minitest::Test
     waiting = "def test_one = File.write(\"#{@root}/\" + self.class.name, '') && all"
     all = "require 'timeout'\ndef all = Timeout.timeout(60) { sleep 0.01 until Dir[\"#{@root}/?Test\"].size == 8 }"
     names.each { |name| write_test "test/#{name}_test.rb", waiting, all }
-    idle = Struct.new(:one?).new(true)
+    idle = Struct.new(:change).new(1)
     run_files(*names.map { |name| "test/#{name}_test.rb" }, jobs: 2, fill: idle).close(ci: false)
 
     assert_equal "8 passed, 0 failed, 0 skipped", lines.last
+  end
+
+  def test_busy_processors_run_no_more_files_than_jobs
+    write_end = "def test_one = busy || File.write('#{@root}/ended', '')"
+    %w[a b].each { |name| write_test "test/#{name}_test.rb", write_end, BUSY }
+    write_test "test/c_test.rb", "def test_one = assert_path_exists('#{@root}/ended')"
+    busy = Struct.new(:change).new(-1)
+    run_files(*%w[a b c].map { |name| "test/#{name}_test.rb" }, jobs: 2, fill: busy).close(ci: false)
+
+    assert_equal "3 passed, 0 failed, 0 skipped", lines.last
   end
 
   def test_a_skip_fails_the_run_in_ci_only
