@@ -24,22 +24,29 @@ module Heddle
         Process::UID.change_privilege(account.uid)
         Native::Processes.allow_inspection
         ENV.update("HOME" => account.dir, "USER" => name, "LOGNAME" => name)
+        check_log(configuration.log_file) if configuration.log_file
       rescue ArgumentError
         raise BootError, "can't become the user #{configuration.user}: there is no such user or group"
       rescue SystemCallError => e
         raise BootError, "can't become the user #{configuration.user}: #{e.message.sub(/ @ .*/, "")}. Root needs the " \
-                         "capabilities CHOWN, SETGID and SETUID for it."
+                         "capabilities SETGID and SETUID for it."
       end
 
-      # Changes a file's owner to the user, but does not follow a link that the user may have put in its place.
+      # Changes a file's owner to the user, but does not follow a link that the user may have put in its place. Where
+      # that fails, the user may still be allowed to open the file.
       def self.give(path, uid, gid)
         ::File.open(path, ::File::RDONLY | ::File::NOFOLLOW | ::File::NONBLOCK) do |file|
           file.chown(uid, gid) if file.stat.file? && file.stat.nlink == 1
         end
-      rescue Errno::ELOOP
-        nil # it is a link
+      rescue SystemCallError
+        nil
       end
       private_class_method :give
+
+      # At a restart the new master opens the log, and after a rename every process does. A link, such as /dev/stdout,
+      # may lead to what only root may open.
+      def self.check_log(path) = ::File.symlink?(path) || Log::File.new(path).close
+      private_class_method :check_log
     end
   end
 end

@@ -21,8 +21,8 @@ module Heddle
           @poll_interval = poll_interval
           reopen
         rescue SystemCallError => e
-          raise BootError, "can't write the log #{path}: #{e.message.sub(/ @ .*/, "")}. Make its folder, " \
-                           "or name another file with --log-file"
+          raise BootError, "can't write the log #{path} as uid #{Process.euid}: #{e.message.sub(/ @ .*/, "")}. Make " \
+                           "its folder, let this user write to it, or name another file with --log-file"
         end
 
         # @param text [String]
