@@ -60,6 +60,9 @@ module Heddle
         @io.close unless @io.closed?
         # Another server may have replaced the file meanwhile.
         File.unlink(@path) if @path && File.exist?(@path) && File.stat(@path).ino == @inode
+      rescue SystemCallError
+        # The user that the server has become may not remove the file. The next start replaces it.
+      ensure
         @path = nil
       end
     end

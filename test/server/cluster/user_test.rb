@@ -91,6 +91,32 @@ class ClusterUserTest < Minitest::Test
     end
   end
 
+  def test_log_that_the_user_cannot_open_is_an_error
+    FileUtils.mkdir(path("logs"), mode: 0o700)
+    output, status = started("--user", account, "--log-file", path("logs/log"), "missing.ru")
+
+    refute_predicate status, :success?
+    assert_includes output, "can't write the log #{path("logs/log")} as uid #{UID}: Permission denied."
+  end
+
+  def test_log_of_another_owner_that_the_user_may_write_to_is_used
+    File.write(path("log"), "")
+    File.chmod(0o666, path("log"))
+    # Without this capability, root can't give the file to the user.
+    output, = started("--user", account, "--log-file", path("log"), "missing.ru",
+                      setpriv: [need_program("setpriv"), "--bounding-set", "-chown"])
+
+    assert_includes output, "there is no file missing.ru"
+  end
+
+  def test_stop_succeeds_if_the_user_may_not_remove_the_file_of_a_unix_socket
+    FileUtils.mkdir(path("run"))
+    serve("-b", "unix:#{path("run/socket")}")
+    client.command("stop")
+
+    assert_predicate served.wait, :success?, served.output
+  end
+
   def test_root_without_the_capabilities_gets_an_error
     setpriv = [need_program("setpriv"), "--bounding-set", "-setuid,-setgid"]
     output, status = started("--user", account, setpriv:)
@@ -153,11 +179,34 @@ end
 class UserTest < Minitest::Test
   include ClusterCase
 
-  def test_single_process_becomes_the_user
+  def setup
     skip "needs root, to become another user" unless Process.uid.zero?
+    super
     FileUtils.chown_R(ClusterUserTest::UID, nil, @folder)
+  end
+
+  def teardown
+    super if @folder
+  end
+
+  def serve(*) = super("--user", Etc.getpwuid(ClusterUserTest::UID).name, *, workers: 0)
+
+  def test_stop_answers_requests_if_the_user_may_not_remove_the_file_of_a_unix_socket
+    FileUtils.mkdir(path("run"))
+    serve("-b", "unix:#{path("run/socket")}", "--stop-timeout", "60")
+    socket = ask("/hold")
+    wait_until("the request has not begun") { File.exist?(path("held")) }
+    signal("TERM")
+    wait_for("stopping")
+    FileUtils.touch(path("go"))
+
+    assert_includes socket.read, "code 1"
+    assert_predicate served.wait, :success?, served.output
+  end
+
+  def test_single_process_becomes_the_user
     write("config.ru", ClusterUserTest::APP)
-    serve("--user", Etc.getpwuid(ClusterUserTest::UID).name, workers: 0)
+    serve
 
     assert_equal [ClusterUserTest::UID.to_s] * 2, served.get("/").body.split[1, 2]
   end
