@@ -48,6 +48,19 @@ class ClusterStopTest < Minitest::Test
     @served = nil
   end
 
+  def test_stop_does_not_announce_another_start_of_a_worker_that_is_not_forked_yet
+    write("config/heddle.rb", "before_worker_fork { sleep if File.exist?('hang') }")
+    serve
+    write("hang", "")
+    signal("KILL", worker)
+    wait_for("starting another now")
+    status = served.stop
+
+    assert_predicate status, :success?, served.output
+    assert_equal 1, said("starting another"), served.output
+    @served = nil
+  end
+
   def test_all_processes_end
     serve
     pids = workers

@@ -128,6 +128,7 @@ module Heddle
           @stopping = "now" if now
           replaced ? resources.release_listeners : resources.stop_listening
           @jobs.retire
+          fleet.workers.each { |worker| fleet.retire(worker, @stopping) unless worker.pid } # they end with their mold
           @mold_supervisor.stop
           # The last process to close a socket answers the connections in its queue. That must be a worker, and not the
           # mold.
