@@ -63,11 +63,25 @@ class ClusterMoldSupervisorTest < Minitest::Test
     assert_match(/fork\(2\)\z/, @systemd.heard.last)
   end
 
-  def test_a_failed_fork_after_a_molds_death_is_retried_with_backoff
+  def mold(pid)
     channel, = Cluster::MessageSocket.pair.each(&:close)
-    mold = Cluster::MoldHandle.new(pid: 1, channel:, generation: 1, configuration: nil, now: 0.0)
-    mold.state = :ready
-    @mold_supervisor.handle_exit(mold, Process.wait2(spawn("true")).last)
+    Cluster::MoldHandle.new(pid:, channel:, generation: 1, configuration: nil, now: 0.0).tap do |mold|
+      mold.state = :ready
+    end
+  end
+
+  def test_another_mold_is_loaded_in_place_of_a_stuck_one
+    pid = spawn("sleep", "60")
+    stuck = mold(pid)
+    stuck.kill_stuck("it was killed, because it had not forked worker 0 for 61 s")
+    @mold_supervisor.handle_exit(stuck, Process.wait2(pid).last)
+
+    assert_equal "the mold (pid #{pid}) has ended: it was killed, because it had not forked worker 0 for 61 s; " \
+                 "loading the application again now", @lines.last
+  end
+
+  def test_a_failed_fork_after_a_molds_death_is_retried_with_backoff
+    @mold_supervisor.handle_exit(mold(1), Process.wait2(spawn("true")).last)
     @mold_supervisor.advance
 
     assert_equal 1, @spawner.tries

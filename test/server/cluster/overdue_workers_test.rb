@@ -9,12 +9,16 @@ require "timeout"
 class ClusterOverdueWorkersTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
+  Mold = Struct.new(:configuration, :pid, :killed) do
+    def kill_stuck(reason) = self.killed = reason
+  end
+
   # Serves, and remembers what is done to it.
   class FakeWorker < Cluster::WorkerHandle
     attr_reader :signals, :said
 
     def initialize(index, configuration)
-      mold = Struct.new(:configuration).new(configuration)
+      mold = Mold.new(configuration, 900)
       @signals = []
       @said = []
       said = @said
@@ -99,6 +103,20 @@ class ClusterOverdueWorkersTest < Minitest::Test
     look(watched, 61.0)
 
     assert_equal ["killing worker 0 (pid 1000): not ready after 61 s"], @lines
+  end
+
+  def test_mold_that_does_not_fork_a_worker_is_killed
+    watched = watch(worker_timeout: 5)
+    worker = @fleet.workers.first
+    @fleet.workers.last.last_message_at = 60.0
+    worker.state = :starting
+    worker.pid = nil
+    look(watched, 61.0)
+    look(watched, 62.0)
+
+    assert_equal ["killing worker 0: the mold (pid 900) has not forked it for 61 s, and is killed"], @lines
+    assert_equal "it was killed, because it had not forked worker 0 for 61 s", worker.mold.killed
+    assert_empty worker.signals
   end
 
   def test_a_stuck_worker_that_reports_no_requests_is_killed

@@ -13,7 +13,7 @@ module Heddle
       # @!attribute warm [Boolean] whether it needs no refork, because it was a worker, or one of its workers was
       #   asked to become a mold
       # @!attribute state [Symbol] :loading, :ready or :ending
-      # @!attribute failure [String, nil] why it could not load the application
+      # @!attribute failure [String, nil] why it has ended
       MoldHandle = Struct.new(:pid, :channel, :generation, :configuration, :started_at, :warm, :state, :failure) do
         def initialize(now:, **) = super(started_at: now, state: :loading, warm: false, **)
 
@@ -22,6 +22,16 @@ module Heddle
 
         # @return [Boolean] whether its channel is closed
         def channel_closed? = channel.io.closed?
+
+        # Kills the mold because it does not answer; another one is loaded.
+        # @param reason [String]
+        # @return [void]
+        def kill_stuck(reason)
+          self.failure = reason
+          Process.kill("KILL", pid)
+        rescue Errno::ESRCH
+          # It has ended already.
+        end
 
         # Kills the mold, which has nothing that another process needs.
         # @return [void]

@@ -224,7 +224,7 @@ module Heddle
         end
 
         def handle_death(mold, status)
-          reason = ExitReason.describe(status)
+          reason = mold.failure || ExitReason.describe(status)
           @reload.abandon("the mold has ended: #{reason}") if @reload&.mold.equal?(mold)
           load_later(mold, :mold_ended, pid: mold.pid, reason:)
         end

@@ -75,10 +75,19 @@ module Heddle
         end
 
         def kill_stuck(worker, silent)
+          return kill_mold(worker, silent) unless worker.pid
+
           worker.reason = "#{worker.serving? ? "no heartbeat for" : "not ready after"} #{silent.round} s"
           @log.event(:worker_killed, **worker.fields, reason: worker.reason)
           worker.deadline = @clock.call + REPORT_TIMEOUT
           worker.kill("KILL") unless worker.channel.send_message("running_requests")
+        end
+
+        # The mold is stuck, for example in a hook. When it has ended, the worker's channel is closed.
+        def kill_mold(worker, silent)
+          worker.reason = "the mold (pid #{worker.mold.pid}) has not forked it for #{silent.round} s, and is killed"
+          @log.event(:worker_killed, **worker.fields, reason: worker.reason)
+          worker.mold.kill_stuck("it was killed, because it had not forked #{worker.name} for #{silent.round} s")
         end
 
         def ping_workers(now)
