@@ -76,15 +76,15 @@ static void malformed_client_address_is_ignored(void)
 
 static void scheme_comes_from_the_nearest_proxy(void)
 {
-    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of(""));
+    CHECK_EQUAL(HEDDLE_SCHEME_UNKNOWN, scheme_of(""));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: https\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: HTTPS\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: http\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: https, http\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Proto: http,https , wss,\r\n"));
-    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of("X-Forwarded-Proto: httpsx, ftp, ,\r\n"));
-    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of("X-Forwarded-Proto:\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_UNKNOWN, scheme_of("X-Forwarded-Proto: httpsx, ftp, ,\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_UNKNOWN, scheme_of("X-Forwarded-Proto:\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Scheme: https\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("X-Forwarded-Scheme: https\r\nX-Forwarded-Proto: http\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("X-Forwarded-Ssl: on\r\nX-Forwarded-Proto: http\r\n"));
@@ -100,7 +100,7 @@ static void field_forwarded_is_parsed(void)
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: proto=https\r\nX-Forwarded-Proto: http\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: for=1.2.3.4:80;proto=https\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of("Forwarded: for=\"a;proto=https\\\"\";proto=http\r\n"));
-    CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of("Forwarded: for=1.2.3.4\r\n"));
+    CHECK_EQUAL(HEDDLE_SCHEME_UNKNOWN, scheme_of("Forwarded: for=1.2.3.4\r\n"));
     CHECK_EQUAL(HEDDLE_SCHEME_HTTPS, scheme_of("Forwarded: , ;proto=https;;\r\n"));
 }
 
@@ -115,7 +115,7 @@ static void malformed_field_forwarded_is_ignored(void)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
         char lines[200];
         snprintf(lines, sizeof(lines), "Forwarded: %s\r\n", wrong[i]);
-        CHECK_EQUAL(HEDDLE_SCHEME_UNTOLD, scheme_of(lines));
+        CHECK_EQUAL(HEDDLE_SCHEME_UNKNOWN, scheme_of(lines));
         snprintf(lines, sizeof(lines), "Forwarded: proto=https\r\nForwarded: %s\r\nX-Forwarded-Proto: http\r\n",
                  wrong[i]);
         CHECK_EQUAL(HEDDLE_SCHEME_HTTP, scheme_of(lines));

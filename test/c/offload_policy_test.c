@@ -54,8 +54,8 @@ static void changed_lists_apply_to_functions_with_a_record(void)
     CHECK(function->in_place && function->quick);
     CHECK_EQUAL(HEDDLE_LIBRARY_DENIED, function->class);
     CHECK(heddle_function_record((void *)heddle_function_ran)->in_place);
-    CHECK(heddle_policy_lists(HEDDLE_LIST_DENIED, "/lib/offload_policy.so"));
-    CHECK(!heddle_policy_lists(HEDDLE_LIST_DENIED, "/lib/other.so"));
+    CHECK(heddle_policy_is_listed(HEDDLE_LIST_DENIED, "/lib/offload_policy.so"));
+    CHECK(!heddle_policy_is_listed(HEDDLE_LIST_DENIED, "/lib/other.so"));
     CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_DENIED, other, 1));
     CHECK_EQUAL(0, heddle_policy_set_list(HEDDLE_LIST_QUICK, NULL, 0));
     CHECK(!function->in_place && !function->quick);

@@ -117,7 +117,7 @@ static void no_worker_defers_while_enough_shares_are_free(void)
 static void no_worker_defers_to_a_stuck_worker(void)
 {
     open_pool(1);
-    wait_since(1, HEDDLE_POOL_PATIENCE / 1000000 + 1);
+    wait_since(1, HEDDLE_POOL_REPORT_TIMEOUT / 1000000 + 1);
     CHECK_EQUAL(-1, heddle_pool_least_waiting(&scoreboard, pool, 0, NOW));
     CHECK(take(0));
     heddle_scoreboard_close(&scoreboard);

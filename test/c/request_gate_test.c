@@ -52,7 +52,7 @@ static void apply_event(const tick *one)
 static void run_ticks(const tick *ticks, size_t count)
 {
     gate = (heddle_gate){0};
-    now = 10 * HEDDLE_GATE_PATIENCE; /* as in a process that has run for a while */
+    now = 10 * HEDDLE_GATE_TIMEOUT; /* as in a process that has run for a while */
     number = begun = 0;
     for (size_t i = 0; i < sizeof(requests) / sizeof(*requests); i++)
         requests[i].quantum.counts = requests[i].ready = false;

@@ -26,7 +26,7 @@ static void stick(heddle_scoreboard_slot *slot, int64_t since, uint32_t label)
 
 static int64_t due(const heddle_scoreboard_slot *reserve)
 {
-    return heddle_scoreboard_needs_reserve(&scoreboard, reserve, PATIENCE);
+    return heddle_scoreboard_reserve_due(&scoreboard, reserve, PATIENCE);
 }
 
 static void reserve_serves_when_all_workers_have_been_stuck_for_long_enough(void)
@@ -76,13 +76,13 @@ static void only_labels_of_workers_that_are_stuck_now_count(void)
     CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
     heddle_scoreboard_slot *one = add(0, 0);
     stick(one, 5000, 7);
-    CHECK(heddle_scoreboard_holds_up(&scoreboard, 7));
-    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 8));
-    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 0));
+    CHECK(heddle_scoreboard_label_blocks(&scoreboard, 7));
+    CHECK(!heddle_scoreboard_label_blocks(&scoreboard, 8));
+    CHECK(!heddle_scoreboard_label_blocks(&scoreboard, 0));
     stick(one, 0, 7);
-    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 7));
+    CHECK(!heddle_scoreboard_label_blocks(&scoreboard, 7));
     stick(one, 5000, 0); /* what holds it up is no request */
-    CHECK(!heddle_scoreboard_holds_up(&scoreboard, 0));
+    CHECK(!heddle_scoreboard_label_blocks(&scoreboard, 0));
     heddle_scoreboard_close(&scoreboard);
 }
 

@@ -228,7 +228,7 @@ static void settle_beat(loop *self)
         self->samples += self->heartbeat->found[activity]; /* as stalls.c reads them, while the watch may count on */
     self->samples += self->heartbeat->unanswered;
     atomic_store(&self->heartbeat->verdict, HEDDLE_IN_TIME);
-    atomic_store(&self->heartbeat->look, rand_r(&self->random) % 3);
+    atomic_store(&self->heartbeat->next_sample, rand_r(&self->random) % 3);
 }
 
 /* The loop is held up, as by native code, for longer than the watch leaves between two looks at a calm loop. */

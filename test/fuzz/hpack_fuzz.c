@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         at += block;
         if (*data & 2)
-            heddle_hpack_encoder_rest(&writer);
+            heddle_hpack_encoder_trim(&writer);
     }
     heddle_hpack_table_free(&reader.table);
     heddle_hpack_table_free(&checker.table);

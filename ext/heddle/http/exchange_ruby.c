@@ -66,7 +66,7 @@ heddle_exchange_handle *heddle_exchange_handle_of(VALUE self)
 
 static bool is_trusted(const void *networks, const heddle_address *address)
 {
-    return heddle_networks_trust(*(const VALUE *)networks, address);
+    return heddle_networks_include(*(const VALUE *)networks, address);
 }
 
 bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client)

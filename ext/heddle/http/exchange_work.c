@@ -21,7 +21,7 @@ static void begin_account(heddle_exchange *exchange)
     exchange->account = fiber->spender.account;
     heddle_account_arrived(exchange->account, began, exchange->queued);
     int64_t delay = heddle_forwarded_delay(&exchange->head, exchange->bytes, began);
-    bool trusted = delay && heddle_networks_trust(exchange->engine->proxies, &exchange->work.connection->remote);
+    bool trusted = delay && heddle_networks_include(exchange->engine->proxies, &exchange->work.connection->remote);
     exchange->account->parts[HEDDLE_SPENT_PROXY] = trusted ? delay : 0;
 }
 

@@ -10,7 +10,7 @@ static heddle_scheme scheme_of(const char *bytes, size_t size)
 {
     if (heddle_is_word(bytes, size, "https"))
         return HEDDLE_SCHEME_HTTPS;
-    return heddle_is_word(bytes, size, "http") ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNTOLD;
+    return heddle_is_word(bytes, size, "http") ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNKNOWN;
 }
 
 /* Returns the last element of a list that is http or https, or `before` if there is none. */
@@ -21,7 +21,7 @@ static heddle_scheme find_last_scheme(const char *at, const char *end, heddle_sc
         while (at < end && *at != ',' && !heddle_is_space(*at))
             at++;
         heddle_scheme scheme = scheme_of(start, (size_t)(at - start));
-        if (scheme != HEDDLE_SCHEME_UNTOLD)
+        if (scheme != HEDDLE_SCHEME_UNKNOWN)
             before = scheme;
         at++;
     }
@@ -151,7 +151,7 @@ static bool read_forwarded(rest text, forwarded_fields fields)
 
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes)
 {
-    heddle_scheme forwarded = HEDDLE_SCHEME_UNTOLD, proto = HEDDLE_SCHEME_UNTOLD, scheme = HEDDLE_SCHEME_UNTOLD;
+    heddle_scheme forwarded = HEDDLE_SCHEME_UNKNOWN, proto = HEDDLE_SCHEME_UNKNOWN, scheme = HEDDLE_SCHEME_UNKNOWN;
     bool malformed = false;
     for (unsigned i = 0; i < head->field_count; i++) {
         const heddle_field *field = &head->fields[i];
@@ -174,9 +174,9 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
             break;
         }
     }
-    if (forwarded != HEDDLE_SCHEME_UNTOLD && !malformed)
+    if (forwarded != HEDDLE_SCHEME_UNKNOWN && !malformed)
         return forwarded;
-    return proto != HEDDLE_SCHEME_UNTOLD ? proto : scheme;
+    return proto != HEDDLE_SCHEME_UNKNOWN ? proto : scheme;
 }
 
 bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,

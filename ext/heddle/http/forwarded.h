@@ -9,7 +9,7 @@
 #include "net/address.h"
 
 typedef enum {
-    HEDDLE_SCHEME_UNTOLD,
+    HEDDLE_SCHEME_UNKNOWN,
     HEDDLE_SCHEME_HTTP,
     HEDDLE_SCHEME_HTTPS,
 } heddle_scheme;

@@ -9,7 +9,7 @@ static bool has_its_share(const heddle_sockets *sockets, const heddle_address_sh
     return limit && share && share->begun >= (limit > 1 ? limit - (limit + 3) / 4 : 1);
 }
 
-/* Must the item wait now? While there is room, only requests must wait, for the gate. */
+/* Must the item wait now? Yes without room, if its address has its share, and, if it is a request, for the gate. */
 static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
 {
     return !heddle_admission_has_room(sockets) || has_its_share(sockets, heddle_address_share_of(work->connection)) ||
@@ -20,7 +20,7 @@ bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, si
 {
     size_t limit = sockets->admission.queue_limit;
     const heddle_address_share *share = heddle_address_share_of(work->connection);
-    /* An address leaves as many places as it has: one has half of the queue, the next a quarter, and so on. */
+    /* An address gets at most as many places as it leaves free: one gets half of the queue, the next a quarter … */
     if (waiting < limit && !(share && share->waiting >= limit - waiting))
         return false;
     sockets->admission.rejected_full++;

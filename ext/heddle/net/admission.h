@@ -8,7 +8,7 @@
 
 #include "system.h"
 
-/* Further health checks are treated like other requests when this many run, or this many wait. */
+/* Health checks beyond these numbers, waiting and running ones together, are treated like other requests. */
 enum {
     HEDDLE_MOST_PROBES = 256,
     HEDDLE_PROBES_OF_ADDRESS = 32,

@@ -19,7 +19,7 @@ bool heddle_balance_should_defer(heddle_sockets *sockets)
 bool heddle_balance_blocks_a_worker(const heddle_sockets *sockets, const heddle_work *work)
 {
     uint32_t (*label)(const heddle_work *) = work->operations->label;
-    return label && heddle_scoreboard_holds_up(sockets->balance.scoreboard, label(work));
+    return label && heddle_scoreboard_label_blocks(sockets->balance.scoreboard, label(work));
 }
 
 void heddle_balance_try_resume(heddle_sockets *sockets)
@@ -45,7 +45,7 @@ static void schedule_check(heddle_sockets *sockets)
     if (timer->slot)
         return;
     timer->fn = check_again;
-    timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_AGAIN);
+    timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_CHECK_INTERVAL);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
         /* without memory for a timer, nothing would end the pause: so accepts again at once */
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
@@ -72,9 +72,9 @@ static void wake_pool_follower(heddle_sockets *sockets)
         heddle_park_wake(park);
 }
 
-static void handle_poke(heddle_waiter *waiter, int result, uint32_t flags)
+static void handle_notification(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.poked));
+    heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.notification));
     /* select is not edge-triggered, so the counter must be read */
     if (sockets->loop->operations == &heddle_select_operations) {
         uint64_t count;
@@ -102,11 +102,12 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
         sockets->loop->watch.published_tick = &balance->slot->tick_began;
         balance->publishes_ticks = true;
     }
-    if (scoreboard->poke_fd >= 0) {
-        balance->poked = (heddle_waiter){
-            .fn = handle_poke, .fd = scoreboard->poke_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+    if (scoreboard->notify_fd >= 0) {
+        balance->notification = (heddle_waiter){
+            .fn = handle_notification, .fd = scoreboard->notify_fd,
+            .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
         /* if this fails for lack of memory, the worker notices the change a little later */
-        heddle_loop_arm(sockets->loop, &balance->poked);
+        heddle_loop_arm(sockets->loop, &balance->notification);
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
     heddle_balance_show_accepting(sockets);
@@ -126,7 +127,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     if (balance->publishes_ticks)
         HEDDLE_SCOREBOARD_SET(balance->slot->tick_began, 0);
     if (!heddle_loop_is_closed(sockets->loop)) {
-        heddle_loop_disarm(sockets->loop, &balance->poked);
+        heddle_loop_disarm(sockets->loop, &balance->notification);
         heddle_timer_heap_remove(&sockets->loop->timers, &balance->again);
     }
     balance->slot = NULL;

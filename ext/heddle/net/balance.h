@@ -13,7 +13,7 @@ typedef struct {
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL: this process is not one of several workers */
     uint32_t load; /* this loop's part of the slot's in_flight; all loops of the process share the slot */
-    heddle_waiter poked;
+    heddle_waiter notification;
     heddle_timer again;
     VALUE pool_follower; /* the fiber to wake when shares of pools have changed, or 0 */
     uint32_t pool_changes; /* the scoreboard's pool_changes when it was last read */
@@ -21,4 +21,4 @@ typedef struct {
 } heddle_balance;
 
 /* The interval, in ns, at which a worker that has stopped accepting reads the scoreboard. */
-#define HEDDLE_BALANCE_AGAIN INT64_C(10000000)
+#define HEDDLE_BALANCE_CHECK_INTERVAL INT64_C(10000000)

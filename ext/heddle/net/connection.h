@@ -53,7 +53,7 @@ struct heddle_connection {
     uint32_t input_start, input_end, input_capacity;
     int64_t watched_since;   /* used by slow_readers.c: since when each check has found unsent output … */
     int64_t watched_taken;   /* … how many bytes the client had taken then … */
-    uint32_t watched_look;   /* … and the number of the last check */
+    uint32_t watched_check;  /* … and the number of the last check */
     int error;               /* errno of the first failure, because the kernel reports it only once */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */

@@ -17,8 +17,8 @@
 
 enum {
     EVENTS_PER_WAIT = 256,
-    OTHER_EVENTS_PER_TICK = 1024, /* events in one tick that are handled at once */
-    EVENTS_PER_TICK = 8192, /* the limit for all events together: most hang-ups are only queued (io_turns.h) */
+    OTHER_EVENTS_PER_TICK = 1024, /* events other than hang-ups, which are handled at once */
+    EVENTS_PER_TICK = 8192,       /* the limit for all events together: most hang-ups are only queued (io_turns.h) */
 };
 
 static void harvest_events(heddle_event_set *set)

@@ -111,7 +111,7 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
 static bool has_blocking_label(const heddle_sockets *sockets, const heddle_connection *connection)
 {
     uint32_t label = atomic_load_explicit(&connection->label, memory_order_relaxed);
-    return heddle_scoreboard_holds_up(sockets->balance.scoreboard, label);
+    return heddle_scoreboard_label_blocks(sockets->balance.scoreboard, label);
 }
 
 static void read_label(heddle_connection *connection)
@@ -213,12 +213,12 @@ static void send_farewell(heddle_connection *connection)
         !atomic_compare_exchange_strong(&transport->wire, &open, HEDDLE_WIRE_WATCHED))
         return;
     const heddle_protocol *protocol = connection->protocol;
-    struct iovec words = {.iov_base = (char *)protocol->farewell, .iov_len = protocol->farewell_size};
+    struct iovec farewell = {.iov_base = (char *)protocol->farewell, .iov_len = protocol->farewell_size};
     struct pollfd room = {.fd = transport->fd, .events = POLLOUT};
     if (poll(&room, 1, 0) == 1 && room.revents == POLLOUT) {
-        ssize_t sent = transport->operations->send(transport, &words, 1);
+        ssize_t sent = transport->operations->send(transport, &farewell, 1);
         atomic_store(&transport->farewell_sent, true);
-        if (sent != (ssize_t)words.iov_len)
+        if (sent != (ssize_t)farewell.iov_len)
             /* a part of the farewell may have been sent: nothing else may follow it */
             shutdown(transport->fd, SHUT_RDWR);
     }

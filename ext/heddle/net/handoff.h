@@ -82,4 +82,4 @@ int heddle_connection_send(heddle_connection *connection, int socket, int64_t sh
  */
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at);
 /* Sends a connection and the description of its session, see `describe` in net/protocol.h. Called in the loop. */
-int heddle_connection_send_session(heddle_connection *connection, int socket, const char *words, size_t size);
+int heddle_connection_send_session(heddle_connection *connection, int socket, const char *description, size_t size);

@@ -37,23 +37,23 @@ typedef union {
 static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags,
                         int64_t shared_at)
 {
-    handoff_message words;
+    handoff_message fields;
     attached_descriptor attached;
     size_t bytes = 0;
     for (int i = 1; i <= count; i++)
         bytes += pieces[i].iov_len;
     if (count < 0 || bytes > HEDDLE_SCRATCH || connection->transport.operations != &heddle_plain_transport)
         return -EOPNOTSUPP;
-    pieces[0] = (struct iovec){.iov_base = &words, .iov_len = sizeof(words)};
-    memset(&words, 0, sizeof(words));
-    words.version = HEDDLE_HANDOFF_VERSION;
-    words.size = sizeof(words);
-    words.flags = flags | (connection->secure ? FLAG_SECURE : 0);
-    words.bytes = (uint32_t)bytes;
-    words.sender = (uint32_t)getpid();
-    words.shared_at = shared_at;
-    words.remote = connection->remote;
-    words.local = connection->local;
+    pieces[0] = (struct iovec){.iov_base = &fields, .iov_len = sizeof(fields)};
+    memset(&fields, 0, sizeof(fields));
+    fields.version = HEDDLE_HANDOFF_VERSION;
+    fields.size = sizeof(fields);
+    fields.flags = flags | (connection->secure ? FLAG_SECURE : 0);
+    fields.bytes = (uint32_t)bytes;
+    fields.sender = (uint32_t)getpid();
+    fields.shared_at = shared_at;
+    fields.remote = connection->remote;
+    fields.local = connection->local;
     memset(&attached, 0, sizeof(attached));
     struct msghdr message = {.msg_iov = pieces,
                              .msg_iovlen = (size_t)count + 1,
@@ -150,9 +150,9 @@ int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 #endif
 
 /* Returns the descriptor, or -errno. */
-static int receive_message(int socket, handoff_message *words, char *bytes, size_t room)
+static int receive_message(int socket, handoff_message *fields, char *bytes, size_t room)
 {
-    struct iovec pieces[] = {{.iov_base = words, .iov_len = sizeof(*words)}, {.iov_base = bytes, .iov_len = room}};
+    struct iovec pieces[] = {{.iov_base = fields, .iov_len = sizeof(*fields)}, {.iov_base = bytes, .iov_len = room}};
     attached_descriptor attached;
     struct msghdr message = {.msg_iov = pieces,
                              .msg_iovlen = 2,
@@ -172,8 +172,8 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
         memcpy(&fd, CMSG_DATA(header), sizeof(int));
     if (fd >= 0 && !MSG_CMSG_CLOEXEC)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
-    if (fd >= 0 && ((size_t)result < sizeof(*words) || words->version != HEDDLE_HANDOFF_VERSION ||
-                    words->size != sizeof(*words) || (size_t)result != sizeof(*words) + words->bytes ||
+    if (fd >= 0 && ((size_t)result < sizeof(*fields) || fields->version != HEDDLE_HANDOFF_VERSION ||
+                    fields->size != sizeof(*fields) || (size_t)result != sizeof(*fields) + fields->bytes ||
                     (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))) {
         close(fd);
         fd = -EPROTO;
@@ -190,16 +190,16 @@ static int receive_message(int socket, handoff_message *words, char *bytes, size
  */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {
-    handoff_message words;
+    handoff_message fields;
     return sockets->handoff.on &&
-           recv(socket, &words, sizeof(words), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(words) &&
-           words.version == HEDDLE_HANDOFF_VERSION && words.sender == (uint32_t)getpid() &&
-           heddle_clock_now() - words.shared_at < SHARING_BACKOFF;
+           recv(socket, &fields, sizeof(fields), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(fields) &&
+           fields.version == HEDDLE_HANDOFF_VERSION && fields.sender == (uint32_t)getpid() &&
+           heddle_clock_now() - fields.shared_at < SHARING_BACKOFF;
 }
 
 int heddle_handoff_receive(heddle_sockets *sockets, int socket)
 {
-    handoff_message words;
+    handoff_message fields;
     if (heddle_reserve_parked(&sockets->reserve) || is_own_share(sockets, socket))
         return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
@@ -209,14 +209,14 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
     if (room < 0)
         return -errno;
     close(room);
-    int fd = receive_message(socket, &words, sockets->scratch, HEDDLE_SCRATCH);
+    int fd = receive_message(socket, &fields, sockets->scratch, HEDDLE_SCRATCH);
     if (fd < 0)
         return fd;
-    bool secure = words.flags & FLAG_SECURE;
-    int result = words.flags & FLAG_SESSION ? heddle_sockets_add_session(sockets, fd, &words.remote, &words.local,
-                                                                         secure, sockets->scratch, words.bytes)
-                                            : heddle_sockets_add_shared(sockets, fd, &words.remote, &words.local,
-                                                                        secure, sockets->scratch, words.bytes, Qnil);
+    bool secure = fields.flags & FLAG_SECURE;
+    int result = fields.flags & FLAG_SESSION ? heddle_sockets_add_session(sockets, fd, &fields.remote, &fields.local,
+                                                                          secure, sockets->scratch, fields.bytes)
+                                             : heddle_sockets_add_shared(sockets, fd, &fields.remote, &fields.local,
+                                                                         secure, sockets->scratch, fields.bytes, Qnil);
     if (result < 0)
         close(fd);
     if (result == -EPERM)

@@ -260,13 +260,13 @@ void heddle_handshake_run_queued(heddle_sockets *sockets)
 
 bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener *listener)
 {
-    bool proxied = heddle_networks_trust(listener->proxies, &connection->remote);
+    bool proxied = heddle_networks_include(listener->proxies, &connection->remote);
     if (!proxied && NIL_P(listener->acceptor))
         return false;
     heddle_sockets *sockets = connection->sockets;
     enter_stage(connection, proxied ? HEDDLE_STAGE_PROXY_HEADER : HEDDLE_STAGE_TLS);
     if (!NIL_P(listener->acceptor)) {
-        connection->transport.tls = heddle_tls_new(&sockets->private, listener->acceptor);
+        connection->transport.tls = heddle_tls_new(&sockets->tls_records, listener->acceptor);
         if (!connection->transport.tls) {
             heddle_sockets_close_idle(connection);
             return true;

@@ -101,7 +101,7 @@ static bool is_client_waiting(const heddle_sockets *sockets)
 }
 
 /* Accepts again after a pause. Another worker may have accepted the waiting client meanwhile. */
-static void resume_after_rest(heddle_timer *timer)
+static void resume_after_pause(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));
     heddle_listeners_resume(sockets, HEDDLE_PAUSED_BACK_OFF);
@@ -117,7 +117,7 @@ static void resume_after_rest(heddle_timer *timer)
 static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason, int64_t duration)
 {
     heddle_timer *timer = &sockets->back_off;
-    timer->fn = resume_after_rest;
+    timer->fn = resume_after_pause;
     if (!timer->slot) {
         timer->deadline = heddle_deadline_after(duration);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0 && reason == HEDDLE_PAUSED_BACK_OFF)
@@ -214,7 +214,7 @@ heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const h
 uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_address *address)
 {
     if (!sockets->max_connections || (address->family != AF_INET && address->family != AF_INET6) ||
-        heddle_networks_trust(sockets->proxies, address))
+        heddle_networks_include(sockets->proxies, address))
         return 0;
     return (uint16_t)(heddle_address_find_share(sockets, address) - sockets->by_address + 1);
 }

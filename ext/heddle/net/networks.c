@@ -80,7 +80,7 @@ static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
     return rb_obj_freeze(self);
 }
 
-bool heddle_networks_trust(VALUE networks, const heddle_address *address)
+bool heddle_networks_include(VALUE networks, const heddle_address *address)
 {
     return !NIL_P(networks) && contains_address(RTYPEDDATA_GET_DATA(networks), address);
 }

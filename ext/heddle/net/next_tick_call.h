@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Makes a loop call a function in its next tick. The record is not embedded in its owner, who may be freed before the
- * loop has opened the message.
+ * Makes a loop call a function in its next tick. The record is not embedded in its owner, because the owner may be
+ * freed before the loop has opened the message.
  */
 
 #include "scheduler/inbox.h"

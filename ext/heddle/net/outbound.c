@@ -72,12 +72,12 @@ void heddle_outbound_fail(heddle_outbound *connection, ssize_t error, const char
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timeout_message)
+int heddle_outbound_await(VALUE object, int events, int64_t call_deadline, const char *timeout_message)
 {
     heddle_outbound *connection = heddle_outbound_of(object);
     int64_t deadline = connection->deadline;
-    if (phase >= 0 && (deadline < 0 || phase < deadline))
-        deadline = phase;
+    if (call_deadline >= 0 && (deadline < 0 || call_deadline < deadline))
+        deadline = call_deadline;
     int ready = heddle_await_io(connection->owned.io, events, deadline);
     heddle_outbound_of(object); /* raises if the connection was closed meanwhile */
     if (!ready)

@@ -59,10 +59,10 @@ bool heddle_outbound_is_stale(heddle_outbound *connection);
 void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *timeout_message);
 
 /*
- * Waits for one of these events, and returns the events that have come. `phase`: a deadline for this call alone,
- * CLOCK_MONOTONIC ns, < 0: none. Raises as heddle_outbound_await_input does.
+ * Waits for one of these events, and returns the events that have come. `call_deadline`: a deadline for this call
+ * alone, CLOCK_MONOTONIC ns, < 0: none. Raises as heddle_outbound_await_input does.
  */
-int heddle_outbound_await(VALUE object, int events, int64_t phase, const char *timeout_message);
+int heddle_outbound_await(VALUE object, int events, int64_t call_deadline, const char *timeout_message);
 
 /*
  * Sends a String or an Array of Strings; `timeout` (ns, < 0: none) limits the time in which the peer takes nothing.

@@ -72,7 +72,7 @@ static bool read_waiting(heddle_shared_pool *pool, uint32_t slot, int64_t now, w
 {
     uint64_t packed = atomic_load(&pool->waiting[slot]);
     *word = unpack_waiting(packed);
-    return packed && measure_report_age(*word, now) <= (int32_t)to_milliseconds(HEDDLE_POOL_PATIENCE);
+    return packed && measure_report_age(*word, now) <= (int32_t)to_milliseconds(HEDDLE_POOL_REPORT_TIMEOUT);
 }
 
 static bool has_other_waiter(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot)

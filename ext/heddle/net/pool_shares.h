@@ -13,7 +13,7 @@
  * ns. A waiting worker reports again within this time. Otherwise it is stuck or stopped, and the others no longer let
  * it go first.
  */
-#define HEDDLE_POOL_PATIENCE INT64_C(300000000)
+#define HEDDLE_POOL_REPORT_TIMEOUT INT64_C(300000000)
 
 /* Finds or makes the pool with this hash of its name. Returns -1 if the scoreboard has no room for another pool. */
 int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t total);

@@ -8,7 +8,7 @@
  * - at the end of a tick, after the loop has polled, no fiber of a begun request within its quantum is ready: the
  *   begun requests wait for something, or have computed for longer than most requests do. Requests that have waited for
  *   their clients do not count, because many clients that read at the same time would keep the gate closed. Or
- * - the gate was closed while the loop has computed for HEDDLE_GATE_PATIENCE: begun requests that wait often and
+ * - the gate was closed while the loop has computed for HEDDLE_GATE_TIMEOUT: begun requests that wait often and
  *   briefly use up no slice, and one of them may be ready whenever the loop polls.
  *
  * The loop judges the gate once a tick, while requests wait. Its decision holds for the next tick, in which requests
@@ -18,7 +18,7 @@
 #include "system.h"
 
 /* ns of the thread's CPU time, so that it lasts longer on a busy machine; two quanta (scheduler/quantum.h) */
-#define HEDDLE_GATE_PATIENCE INT64_C(200000000)
+#define HEDDLE_GATE_TIMEOUT INT64_C(200000000)
 
 typedef struct {
     bool closed;   /* the result of the last judgement */
@@ -34,7 +34,7 @@ static inline bool heddle_gate_judge(heddle_gate *gate, bool held, int64_t cpu, 
 {
     if (held && !gate->closed)
         gate->closed_at = cpu;
-    gate->closed = held && cpu - gate->closed_at < HEDDLE_GATE_PATIENCE;
+    gate->closed = held && cpu - gate->closed_at < HEDDLE_GATE_TIMEOUT;
     if (!gate->closed)
         gate->tick = next_tick;
     return !gate->closed;

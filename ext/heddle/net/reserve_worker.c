@@ -92,8 +92,8 @@ void heddle_reserve_check(heddle_sockets *sockets)
     if (!reserve->rank || !sockets->balance.slot || sockets->closed)
         return;
     int64_t now = heddle_clock_now();
-    int64_t due = heddle_scoreboard_needs_reserve(sockets->balance.scoreboard, sockets->balance.slot,
-                                                  HEDDLE_RESERVE_AFTER);
+    int64_t due =
+        heddle_scoreboard_reserve_due(sockets->balance.scoreboard, sockets->balance.slot, HEDDLE_RESERVE_AFTER);
     if (due <= now && !reserve->serves)
         start_serving(sockets);
     else if (due == INT64_MAX && reserve->serves)
@@ -103,9 +103,9 @@ void heddle_reserve_check(heddle_sockets *sockets)
     if (due > now && due < INT64_MAX)
         schedule_check(sockets, due);
     else if (reserve->serves)
-        schedule_check(sockets, now + HEDDLE_RESERVE_AGAIN);
+        schedule_check(sockets, now + HEDDLE_RESERVE_CHECK_INTERVAL);
     else if (sockets->connections)
-        schedule_check(sockets, now + HEDDLE_RESERVE_RETURN);
+        schedule_check(sockets, now + HEDDLE_RESERVE_RETURN_INTERVAL);
 }
 
 void heddle_reserve_enable(heddle_sockets *sockets, uint32_t rank)

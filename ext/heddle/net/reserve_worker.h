@@ -15,9 +15,9 @@
 /* ns. How long a worker must be blocked before a reserve is started, and all of them before one serves. */
 #define HEDDLE_RESERVE_AFTER INT64_C(100000000)
 /* The interval at which a serving reserve reads the scoreboard without a notification, ns. */
-#define HEDDLE_RESERVE_AGAIN INT64_C(20000000)
+#define HEDDLE_RESERVE_CHECK_INTERVAL INT64_C(20000000)
 /* A reserve that has stopped serving checks at this interval (ns) whether it still has idle connections to return. */
-#define HEDDLE_RESERVE_RETURN INT64_C(200000000)
+#define HEDDLE_RESERVE_RETURN_INTERVAL INT64_C(200000000)
 
 typedef struct {
     uint32_t rank; /* its rank among the reserves, from 1 on; 0: this worker is not a reserve (any more) */

@@ -30,11 +30,11 @@ static int make_eventfd(void)
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count)
 {
     size_t size = compute_size(slot_count);
-    *scoreboard = (heddle_scoreboard){.poke_fd = -1, .alarm_fd = -1};
+    *scoreboard = (heddle_scoreboard){.notify_fd = -1, .alarm_fd = -1};
     int result = heddle_shared_memory_create(&scoreboard->memory, "heddle-scoreboard", size);
     if (result < 0)
         return result;
-    scoreboard->poke_fd = make_eventfd();
+    scoreboard->notify_fd = make_eventfd();
     scoreboard->alarm_fd = make_eventfd();
     set_memory(scoreboard);
     scoreboard->slot_count = slot_count;
@@ -60,9 +60,9 @@ static uint32_t count_used(const heddle_scoreboard *scoreboard)
     return used < scoreboard->slot_count ? used : scoreboard->slot_count;
 }
 
-int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd)
+int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int notify_fd)
 {
-    *scoreboard = (heddle_scoreboard){.poke_fd = poke_fd, .alarm_fd = make_eventfd()};
+    *scoreboard = (heddle_scoreboard){.notify_fd = notify_fd, .alarm_fd = make_eventfd()};
     int result = heddle_shared_memory_open(&scoreboard->memory, fd, sizeof(heddle_scoreboard_header));
     if (result == 0) {
         set_memory(scoreboard);
@@ -78,9 +78,9 @@ void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
     heddle_shared_memory_close(&scoreboard->memory);
     scoreboard->header = NULL;
     scoreboard->slots = NULL;
-    if (scoreboard->poke_fd >= 0)
-        close(scoreboard->poke_fd);
-    scoreboard->poke_fd = -1;
+    if (scoreboard->notify_fd >= 0)
+        close(scoreboard->notify_fd);
+    scoreboard->notify_fd = -1;
     if (scoreboard->alarm_fd >= 0)
         close(scoreboard->alarm_fd);
     scoreboard->alarm_fd = -1;
@@ -137,10 +137,11 @@ void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t number)
 void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
 {
     uint64_t one = 1;
-    if (scoreboard->poke_fd >= 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0 && errno == EAGAIN) {
+    if (scoreboard->notify_fd >= 0 && write(scoreboard->notify_fd, &one, sizeof(one)) < 0 && errno == EAGAIN) {
         /* The counter of the eventfd is full: reading resets it, and the write wakes the others. */
         uint64_t count;
-        if (read(scoreboard->poke_fd, &count, sizeof(count)) > 0 && write(scoreboard->poke_fd, &one, sizeof(one)) < 0)
+        if (read(scoreboard->notify_fd, &count, sizeof(count)) > 0 &&
+            write(scoreboard->notify_fd, &one, sizeof(one)) < 0)
             return; /* without a notification the others check a little later */
     }
 }
@@ -221,7 +222,7 @@ bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, co
     return false;
 }
 
-bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label)
+bool heddle_scoreboard_label_blocks(const heddle_scoreboard *scoreboard, uint32_t label)
 {
     uint32_t used = label ? count_used(scoreboard) : 0;
     for (uint32_t i = 0; i < used; i++) {
@@ -245,8 +246,8 @@ static bool comes_before(const heddle_scoreboard_slot *slot, uint32_t rank)
     return GET(slot->generation) && GET(slot->open) && (reserve == 0 || reserve < rank);
 }
 
-int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
-                                        int64_t patience)
+int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                      int64_t delay)
 {
     uint32_t used = count_used(scoreboard), rank = GET(mine->reserve);
     int64_t due = INT64_MAX;
@@ -256,7 +257,7 @@ int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, con
             continue;
         if (!GET(slot->stuck))
             return INT64_MAX;
-        int64_t needed_at = GET(slot->stuck_since) + patience;
+        int64_t needed_at = GET(slot->stuck_since) + delay;
         due = due == INT64_MAX || needed_at > due ? needed_at : due;
     }
     return due;

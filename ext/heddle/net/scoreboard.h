@@ -79,7 +79,7 @@ typedef struct {
     heddle_scoreboard_slot *slots;
     uint32_t slot_count; /* slots in this mapping, also in the header */
     heddle_shared_memory memory;
-    int poke_fd; /* an eventfd, or -1: a write makes all workers read the scoreboard again */
+    int notify_fd; /* an eventfd, or -1: a write makes all workers read the scoreboard again */
     int alarm_fd; /* an eventfd of this master and its workers, or -1: a write asks the master for a reserve worker */
 } heddle_scoreboard;
 
@@ -92,7 +92,7 @@ static inline size_t heddle_shared_pool_size(uint32_t slot_count)
 /* Returns 0 or -errno. */
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count);
 /* Opens another process's scoreboard and takes over the descriptors. Returns -EPROTO if it is of another version. */
-int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int poke_fd);
+int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int notify_fd);
 void heddle_scoreboard_close(heddle_scoreboard *scoreboard);
 /* Assigns a free slot and returns its number, or -1. Called by the master. */
 int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index);
@@ -122,14 +122,14 @@ bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, co
 uint32_t heddle_scoreboard_count_others(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
 /* Does a request with this label block a worker now? Never for label 0. */
-bool heddle_scoreboard_holds_up(const heddle_scoreboard *scoreboard, uint32_t label);
+bool heddle_scoreboard_label_blocks(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
- * When this reserve must start serving: `patience` ns after all workers, and all reserves of a lower rank, were
+ * When this reserve must start serving: `delay` ns after all workers, and all reserves of a lower rank, were
  * blocked. INT64_MAX if one of them runs, or if there is none.
  */
-int64_t heddle_scoreboard_needs_reserve(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
-                                        int64_t patience);
+int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
+                                      int64_t delay);
 
 /* Can another worker accept connections now? */
 bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,

@@ -21,7 +21,7 @@ static VALUE scoreboard_allocate(VALUE klass)
 {
     heddle_scoreboard *scoreboard;
     VALUE object = TypedData_Make_Struct(klass, heddle_scoreboard, &scoreboard_type, scoreboard);
-    *scoreboard = (heddle_scoreboard){.memory.fd = -1, .poke_fd = -1, .alarm_fd = -1};
+    *scoreboard = (heddle_scoreboard){.memory.fd = -1, .notify_fd = -1, .alarm_fd = -1};
     return object;
 }
 
@@ -63,15 +63,15 @@ static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 }
 
 /*
- * call-seq: Scoreboard.for_fd(memory, poke) -> scoreboard
+ * call-seq: Scoreboard.for_fd(memory, notify) -> scoreboard
  *
  * Opens another process's scoreboard by the descriptors that its #descriptors returned. It owns them from now on.
  * Raises Errno::EPROTO when it is of another version.
  */
-static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE poke)
+static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE notify)
 {
     VALUE self = scoreboard_allocate(klass);
-    int result = heddle_scoreboard_open(scoreboard_data(self), NUM2INT(memory), NUM2INT(poke));
+    int result = heddle_scoreboard_open(scoreboard_data(self), NUM2INT(memory), NUM2INT(notify));
     if (result < 0)
         rb_syserr_fail(-result, "opening the scoreboard");
     return self;
@@ -86,9 +86,9 @@ static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE poke)
 static VALUE scoreboard_descriptors(VALUE self)
 {
     heddle_scoreboard *scoreboard = heddle_scoreboard_of(self);
-    if (scoreboard->memory.fd < 0 || scoreboard->poke_fd < 0)
+    if (scoreboard->memory.fd < 0 || scoreboard->notify_fd < 0)
         return Qnil;
-    return rb_ary_new_from_args(2, INT2FIX(scoreboard->memory.fd), INT2FIX(scoreboard->poke_fd));
+    return rb_ary_new_from_args(2, INT2FIX(scoreboard->memory.fd), INT2FIX(scoreboard->notify_fd));
 }
 
 /*

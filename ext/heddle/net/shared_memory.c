@@ -28,7 +28,6 @@ int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, 
      */
     if (memory->fd >= 0 && result == 0)
         fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-#else
 #endif
     if (result == 0)
         result = map_memory(memory, size);

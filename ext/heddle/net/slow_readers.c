@@ -1,7 +1,7 @@
 /*
  * Responses and messages that wait for slow clients: one budget for all connections of one heddle_sockets, and a
- * minimum rate. Sending compares nothing with them. Instead the server periodically checks the connections with unsent
- * output, of which there are few.
+ * minimum rate. Sending does not check them. Instead the server periodically checks the connections with unsent output,
+ * of which there are few.
  */
 
 #include "net/majority_address.h"
@@ -58,7 +58,7 @@ static double find_rate(const heddle_connection *connection, int64_t now)
 
 static bool is_watched(const heddle_connection *connection, int64_t now, int64_t least)
 {
-    return connection->watched_look == connection->sockets->look && now - connection->watched_since >= least;
+    return connection->watched_check == connection->sockets->slow_check && now - connection->watched_since >= least;
 }
 
 /* Ends the response as if the client had reset the connection, and discards the part that the kernel has not sent. */
@@ -79,12 +79,12 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
  */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {
-    uint32_t look = connection->sockets->look;
-    bool begins = !connection->watched_look || connection->watched_look != look - 1 ||
+    uint32_t slow_check = connection->sockets->slow_check;
+    bool begins = !connection->watched_check || connection->watched_check != slow_check - 1 ||
                   heddle_turns_waits(connection, HEDDLE_TURN_SENDS);
     bool ends = !begins && now - connection->watched_since >= span;
     bool slow = ends && find_rate(connection, now) < rate;
-    connection->watched_look = look;
+    connection->watched_check = slow_check;
     if (begins || ends) {
         connection->watched_since = now;
         connection->watched_taken = count_taken(connection);
@@ -140,8 +140,8 @@ size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget,
     int64_t now = heddle_clock_now();
     uint64_t waiting = 0, slow[MOST_CUTS];
     size_t cuts = 0;
-    if (++sockets->look == 0)
-        sockets->look = 1; /* 0 means that a connection was never watched */
+    if (++sockets->slow_check == 0)
+        sockets->slow_check = 1; /* 0 means that a connection was never watched */
     for (heddle_connection *connection = NULL; (connection = find_next(sockets, connection));) {
         size_t bytes = count_waiting(connection);
         if (bytes && watch_connection(connection, now, rate, span) && cuts < MOST_CUTS)

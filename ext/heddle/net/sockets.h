@@ -65,12 +65,12 @@ struct heddle_sockets {
     heddle_link unsent;       /* connections with output that the kernel, or the client's window, has not taken yet */
     size_t scheduled_flushes; /* how many of the `unsent` connections send in the next tick */
 
-    uint32_t look;            /* the number of the last check of slow readers */
+    uint32_t slow_check; /* the number of the last check of slow readers */
 
     heddle_listener *listeners;
     heddle_handshakes handshake_queue;
     heddle_turns turns;
-    heddle_tls *private; /* the TLS records of all connections */
+    heddle_tls *tls_records; /* the TLS records of all connections */
     uint8_t paused; /* HEDDLE_PAUSED_… */
     heddle_timer back_off;
     heddle_balance balance;
@@ -111,9 +111,9 @@ int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *re
  */
 int heddle_sockets_add_shared(heddle_sockets *sockets, int fd, const heddle_address *remote,
                               const heddle_address *local, bool secure, const char *bytes, size_t size, VALUE session);
-/* Adds a handed-off connection whose session these words describe. May raise; then the descriptor is closed. */
+/* Adds a handed-off connection with the description of its session. May raise; then the descriptor is closed. */
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
-                               const heddle_address *local, bool secure, const char *words, size_t size);
+                               const heddle_address *local, bool secure, const char *description, size_t size);
 /* The connection in this slot, or NULL when it is gone. */
 static inline heddle_connection *heddle_sockets_at(const heddle_sockets *sockets, uint64_t identity)
 {
@@ -172,7 +172,7 @@ static inline void heddle_connection_release(heddle_connection *connection)
         heddle_handoff_release(connection);
 }
 
-/* Is the item in the ready list? */
+/* Does the item wait for a runner? False if a reserve has deferred it. */
 static inline bool heddle_rounds_have_listed(const heddle_sockets *sockets, const heddle_work *work)
 {
     const heddle_ready_list *list = work->list;

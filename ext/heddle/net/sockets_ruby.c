@@ -31,7 +31,7 @@ static void sockets_mark(void *data)
         rb_gc_mark(listener->acceptor);
         rb_gc_mark(listener->proxies);
     }
-    heddle_tls_mark(sockets->private);
+    heddle_tls_mark(sockets->tls_records);
 }
 
 static void sockets_free(void *data)
@@ -240,8 +240,8 @@ HEDDLE_DEFINE_METHOD(sockets_closed_p, "closed?", heddle_sockets_of(self)->close
 static VALUE sockets_running_requests(VALUE self)
 {
     heddle_sockets *sockets = heddle_sockets_of(self);
-    bool there = sockets->opened && !sockets->closed && !sockets->abandoned;
-    return there ? heddle_runners_list_work(sockets) : rb_ary_new();
+    bool in_use = sockets->opened && !sockets->closed && !sockets->abandoned;
+    return in_use ? heddle_runners_list_work(sockets) : rb_ary_new();
 }
 
 /*

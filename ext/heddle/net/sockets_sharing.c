@@ -7,11 +7,11 @@
 #include <ruby/io.h>
 
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
-                               const heddle_address *local, bool secure, const char *words, size_t size)
+                               const heddle_address *local, bool secure, const char *description, size_t size)
 {
     heddle_service *service = sockets->service;
     int state = 0;
-    VALUE loaded = service->operations->load_session(service, rb_str_new(words, (long)size), &state);
+    VALUE loaded = service->operations->load_session(service, rb_str_new(description, (long)size), &state);
     if (state) {
         close(fd);
         rb_jump_tag(state);

@@ -12,7 +12,7 @@ static bool is_busy(const heddle_sockets *sockets, int64_t now)
 /* No work is shared if the process has several loops, because the worker's slot does not tell which of them sleeps. */
 static bool is_enabled(const heddle_sockets *sockets)
 {
-    return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_rescues() == 1;
+    return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_count_rescues() == 1;
 }
 
 /*

@@ -41,7 +41,7 @@ struct call {
     unsigned interrupts;   /* how often it was interrupted */
     heddle_descriptor_call descriptor; /* set if the job uses a descriptor */
     heddle_loop_message closing;             /* posted when that descriptor is closed */
-    bool closing_posted;                         /* `closing` was posted, and not opened yet */
+    bool closing_opened;                     /* the loop has opened `closing` */
     int64_t limit;
     VALUE fiber, scheduler;
     heddle_attachment attachment;
@@ -152,7 +152,7 @@ static void post_completion(heddle_job *job)
 static void receive_closing(heddle_loop_message *message)
 {
     call *self = (call *)((char *)message - offsetof(call, closing));
-    self->closing_posted = true;
+    self->closing_opened = true;
     if (self->parked)
         heddle_park_wake(&self->park);
 }
@@ -198,7 +198,7 @@ static bool leave_descriptor(call *self)
     bool closed = heddle_descriptor_leave(&self->descriptor);
     self->uninterruptible = true;
     self->limit = 0;
-    while (closed && !self->closing_posted && !self->job.abandoned) {
+    while (closed && !self->closing_opened && !self->job.abandoned) {
         int state = 0;
         rb_protect(wait_once, (VALUE)self, &state);
         leave_park(self);
@@ -308,7 +308,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         if (forks != heddle_threads_count_forks())
             rb_raise(rb_eThreadError,
                      "this process was forked in a native call: its result is available in the parent process only");
-        if (self->closing_posted)
+        if (self->closing_opened)
             self->uninterruptible = out.cancelled = true;
         if (out.cancelled && heddle_threads_withdraw(&self->job)) {
             out.withdrawn = true;

@@ -18,7 +18,7 @@ bool heddle_offload_is_refused(void);
 
 /*
  * May an exception be raised in the calling fiber here? Not in a signal handler, nor during a garbage collection, nor
- * in the fiber of a running loop.
+ * in the fiber that runs the loop.
  */
 bool heddle_offload_may_interrupt(heddle_loop *loop);
 

@@ -6,7 +6,7 @@
 enum { WORDS = 4 }; /* words of the argument; every version has at least these: cif, function, values, result */
 
 static enum { UNKNOWN, PROBING, KNOWN, NOT_FOUND } place = UNKNOWN;
-static void *fiddles; /* the function of Fiddle that gets the argument */
+static void *fiddle_caller; /* the function of Fiddle that gets the argument */
 static int word;
 
 static void probe_layout(void)
@@ -18,7 +18,7 @@ void *heddle_target_probe(void)
     return (void *)probe_layout;
 }
 
-bool heddle_target_needed(const heddle_function *function)
+bool heddle_is_fiddle_function(const heddle_function *function)
 {
     static const char *const names[] = {"fiddle."};
     return heddle_library_listed(function->path, names, 1);
@@ -42,7 +42,7 @@ static void note_slot(void *function, void *const *words)
         if (words[i] != (void *)probe_layout)
             continue;
         word = i;
-        fiddles = function;
+        fiddle_caller = function;
         place = KNOWN;
         return;
     }
@@ -56,7 +56,7 @@ heddle_function *heddle_target_find(const heddle_function *function, const void 
     }
     if (place == UNKNOWN)
         find_slot();
-    if (place != KNOWN || function->address != fiddles)
+    if (place != KNOWN || function->address != fiddle_caller)
         return NULL;
     return heddle_function_record(((void *const *)argument)[word]);
 }

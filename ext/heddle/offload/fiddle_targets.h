@@ -11,7 +11,7 @@
 #include <ruby.h>
 
 /* Is this one of Fiddle's own functions? */
-bool heddle_target_needed(const heddle_function *function);
+bool heddle_is_fiddle_function(const heddle_function *function);
 
 /*
  * The function that Fiddle's call is for, or NULL if it is unknown. The first call finds the offset, by Ruby methods

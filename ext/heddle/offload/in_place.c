@@ -9,10 +9,10 @@
 #include <signal.h>
 
 /*
- * The interval at which a call is interrupted: the signal may come just before the system call that it should
+ * The interval at which a call is interrupted (ns): the signal may come just before the system call that it should
  * interrupt.
  */
-static const int64_t INSISTING = 10 * 1000 * 1000;
+static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
 
 static const int64_t NEVER = INT64_MAX;
 
@@ -34,14 +34,14 @@ struct timed_call {
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t earlier;   /* signalled when a call has an earlier deadline than `next_look` */
+    pthread_cond_t earlier;   /* signalled when a call has an earlier deadline than `next_wake` */
     pthread_cond_t unblocked; /* signalled when an unblocking function has returned */
     timed_call *calls;
     /* when the thread wakes up next; kept when a call ends, so that most calls need no signal */
-    int64_t next_look;
+    int64_t next_wake;
     bool running;
     bool ready;
-} deadlines = {.mutex = PTHREAD_MUTEX_INITIALIZER, .unblocked = PTHREAD_COND_INITIALIZER, .next_look = INT64_MAX};
+} deadlines = {.mutex = PTHREAD_MUTEX_INITIALIZER, .unblocked = PTHREAD_COND_INITIALIZER, .next_wake = INT64_MAX};
 
 /* The call whose function runs on this thread now; NULL during its callbacks. */
 static _Thread_local timed_call *current;
@@ -54,7 +54,7 @@ static void end_call(timed_call *call)
     if (call->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
         /* Ruby's own handler of this signal does nothing: system calls return EINTR */
         pthread_kill(call->thread, SIGVTALRM);
-        call->deadline = heddle_clock_now() + INSISTING;
+        call->deadline = heddle_clock_now() + INTERRUPT_INTERVAL;
         return;
     }
     call->deadline = NEVER;
@@ -82,11 +82,11 @@ static void *run_deadlines(void *unused)
     for (;;) {
         timed_call *call = find_earliest();
         int64_t now = heddle_clock_now();
-        deadlines.next_look = call ? call->deadline : NEVER;
-        if (deadlines.next_look == NEVER) {
+        deadlines.next_wake = call ? call->deadline : NEVER;
+        if (deadlines.next_wake == NEVER) {
             pthread_cond_wait(&deadlines.earlier, &deadlines.mutex);
-        } else if (deadlines.next_look > now) {
-            struct timespec until = heddle_clock_after(HEDDLE_CONDITION_CLOCK, deadlines.next_look - now);
+        } else if (deadlines.next_wake > now) {
+            struct timespec until = heddle_clock_after(HEDDLE_CONDITION_CLOCK, deadlines.next_wake - now);
             pthread_cond_timedwait(&deadlines.earlier, &deadlines.mutex, &until);
         } else {
             end_call(call);
@@ -106,7 +106,7 @@ static void after_fork_in_child(void)
         call->unblocking = false;
         HEDDLE_LIST_REMOVE(deadlines.calls, call);
     }
-    deadlines.next_look = NEVER;
+    deadlines.next_wake = NEVER;
     deadlines.running = false;
     heddle_condition_init(&deadlines.earlier);
     pthread_cond_init(&deadlines.unblocked, NULL);
@@ -135,7 +135,7 @@ static void link_call(timed_call *self)
         start_thread();
     self->thread = pthread_self();
     HEDDLE_LIST_ADD(deadlines.calls, self);
-    if (self->deadline < deadlines.next_look)
+    if (self->deadline < deadlines.next_wake)
         pthread_cond_signal(&deadlines.earlier);
     pthread_mutex_unlock(&deadlines.mutex);
     current = self;

@@ -175,7 +175,7 @@ static size_t intercepted_count;
 static bool intercept_object(heddle_object *object, void *data)
 {
     const char *path = object->path;
-    if (!heddle_policy_lists(HEDDLE_LIST_LIBC, path) || heddle_policy_lists(HEDDLE_LIST_DENIED, path) ||
+    if (!heddle_policy_is_listed(HEDDLE_LIST_LIBC, path) || heddle_policy_is_listed(HEDDLE_LIST_DENIED, path) ||
         heddle_object_contains(object, (void *)intercept_object))
         return false;
     /* Intercepts again at each call: the library may have been unloaded and loaded again. */

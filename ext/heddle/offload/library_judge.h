@@ -37,11 +37,12 @@ bool heddle_library_needs_only(const void *address, const void *ruby, const char
 /* Is the file one of libc's own (libc, libm, libpthread, the dynamic linker …)? */
 bool heddle_library_is_libc(const char *path);
 
-/* Is the function of libc, or of Ruby's C API, independent of the thread that calls it? */
+/* Is this function of libc independent of the thread that calls it? */
 bool heddle_libc_function_neutral(const char *name);
 /*
  * Can this function of libc wait, and does it do the same on any thread, whatever its arguments? (Programs call libc
  * directly with Fiddle.)
  */
 bool heddle_libc_function_waits(const char *name);
+/* Is this function of Ruby's C API independent of the thread that calls it? */
 bool heddle_ruby_function_neutral(const char *name);

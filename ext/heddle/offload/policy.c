@@ -47,7 +47,7 @@ static heddle_judgement judge_address(const void *base, const void *address)
     return judgement;
 }
 
-bool heddle_policy_lists(heddle_policy_list list, const char *path)
+bool heddle_policy_is_listed(heddle_policy_list list, const char *path)
 {
     return heddle_library_listed(path, (const char *const *)lists[list].names, lists[list].count);
 }
@@ -87,7 +87,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
 {
     Dl_info info = {0};
     reason[0] = '\0';
-    if (heddle_policy_lists(HEDDLE_LIST_DENIED, path))
+    if (heddle_policy_is_listed(HEDDLE_LIST_DENIED, path))
         return HEDDLE_LIBRARY_DENIED;
     if (!address || !dladdr(address, &info)) {
         snprintf(reason, size, "it does not belong to a library");
@@ -95,7 +95,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     }
     if (info.dli_fbase == ruby_base)
         return HEDDLE_LIBRARY_RUBYS;
-    if (heddle_policy_lists(HEDDLE_LIST_ALLOWED, path))
+    if (heddle_policy_is_listed(HEDDLE_LIST_ALLOWED, path))
         return HEDDLE_LIBRARY_ALLOWED;
     if (is_known_good(path, address, reason, size))
         return HEDDLE_LIBRARY_KNOWN_GOOD;
@@ -109,7 +109,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
 /* Some functions of libc depend on the calling thread, and others only wait. */
 static heddle_library_class class_in_libc(const heddle_function *function, char *reason, size_t size)
 {
-    if (heddle_policy_lists(HEDDLE_LIST_DENIED, function->path))
+    if (heddle_policy_is_listed(HEDDLE_LIST_DENIED, function->path))
         return HEDDLE_LIBRARY_DENIED;
     if (function->symbol && heddle_libc_function_waits(function->symbol))
         return HEDDLE_LIBRARY_JUDGED_SAFE;
@@ -127,7 +127,7 @@ static void classify_function(heddle_function *function)
     free((char *)function->reason);
     function->reason = reason[0] ? strdup(reason) : NULL;
     function->in_place = function->class == HEDDLE_LIBRARY_DENIED || function->class == HEDDLE_LIBRARY_IN_PLACE;
-    function->quick = heddle_policy_lists(HEDDLE_LIST_QUICK, function->path);
+    function->quick = heddle_policy_is_listed(HEDDLE_LIST_QUICK, function->path);
     function->carries_errors = function->class == HEDDLE_LIBRARY_KNOWN_GOOD ||
                                function->class == HEDDLE_LIBRARY_ALLOWED;
 }

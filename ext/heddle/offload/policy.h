@@ -35,7 +35,7 @@ typedef struct {
     int cpu;      /* CPU time per mille of the wall time, an average */
     bool measured; /* `cpu` is known */
     heddle_library_class class;
-    const char *reason; /* the reason of the class; "" if there is none to add */
+    const char *reason; /* the reason of the class; NULL if there is none to add */
     /*
      * runs in place: its class is DENIED or IN_PLACE; with IN_PLACE, calls that the library marks as safe are offloaded
      */
@@ -85,7 +85,7 @@ typedef enum {
  */
 int heddle_policy_set_list(heddle_policy_list list, const char *const *names, size_t count);
 /* Is the library with this path on the list? */
-bool heddle_policy_lists(heddle_policy_list list, const char *path);
+bool heddle_policy_is_listed(heddle_policy_list list, const char *path);
 
 /* Sets an address in Ruby's own library, or the program that contains it, before the first function is looked up. */
 void heddle_policy_set_ruby(const void *address);

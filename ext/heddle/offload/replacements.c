@@ -129,7 +129,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
     heddle_function *known = heddle_function_of_call((void *)function), *target = NULL;
     bool in_place = by_ruby ? heddle_function_is_inline_in_ruby(known, data) || is_close_with_waiters(data)
                             : is_inline_in_extension(known, flags);
-    if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_target_needed(known)) {
+    if (!by_ruby && known->class != HEDDLE_LIBRARY_DENIED && heddle_is_fiddle_function(known)) {
         target = heddle_target_find(known, data);
         in_place = !target || target->class == HEDDLE_LIBRARY_RUBYS || is_inline_in_extension(target, 0);
         if (target && !target->method)

@@ -12,13 +12,6 @@
 #include <ruby/debug.h>
 #include <ruby/fiber/scheduler.h>
 
-/* Has the watch thread asked for a preemption in this heartbeat? */
-enum {
-    NOT_ASKED,
-    ASKED,    /* it has triggered the postponed job */
-    REQUEUED, /* the job ran and triggered itself again, so that other jobs run first */
-};
-
 static rb_postponed_job_handle_t job = POSTPONED_JOB_HANDLE_INVALID;
 
 /* -- switches of fibers ------------------------------------------------------------------------------------------ */
@@ -249,23 +242,23 @@ static void charge_slice(heddle_loop *loop)
 static int consider_preempting(heddle_loop *loop)
 {
     if (is_exempt(loop))
-        return HEDDLE_LOOK_LATER;
+        return HEDDLE_SAMPLE_LATER;
     if (is_switching(loop) || heddle_own_code_runs())
-        return HEDDLE_LOOK_SOON;
+        return HEDDLE_SAMPLE_SOON;
     if (!has_other_work(loop)) {
         charge_slice(loop);
-        return HEDDLE_LOOK_AFRESH;
+        return HEDDLE_SAMPLE_AFRESH;
     }
     if (heddle_native_callbacks_inspect(loop) != HEDDLE_FRAMES_CLEAR)
-        return HEDDLE_LOOK_LATER;
+        return HEDDLE_SAMPLE_LATER;
     VALUE kept = Qundef;
     if (!heddle_exception_would_be_raised(loop, &kept))
-        return HEDDLE_LOOK_SOON;
+        return HEDDLE_SAMPLE_SOON;
     charge_slice(loop);
     /* Repeated after a kill of the thread: the fiber waits until the loop has raised the kill. */
     while (preempt_fiber(loop, kept) && loop->preempt.killed)
         kept = Qundef;
-    return HEDDLE_LOOK_LATER;
+    return HEDDLE_SAMPLE_LATER;
 }
 
 /* -- the postponed job ------------------------------------------------------------------------------------------- */
@@ -284,13 +277,15 @@ static void record_stacks(heddle_heartbeat *own)
 {
     if (own) {
         heddle_loop *loop = own->loop;
-        if (atomic_load(&own->pass) == ASKED && !heddle_loop_is_closed(loop) && loop->current)
+        if (atomic_load(&own->postponed_job) == HEDDLE_POSTPONED_JOB_TRIGGERED && !heddle_loop_is_closed(loop) &&
+            loop->current)
             heddle_recorder_add_stack(own, &loop->current->spender);
         return;
     }
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
-        if (atomic_load(&heartbeat->thread) && atomic_load(&heartbeat->pass) == ASKED &&
-            heddle_watch_gvl(atomic_load(&heartbeat->gvl)) == HEDDLE_ACTIVITY_NONE)
+        if (atomic_load(&heartbeat->thread) &&
+            atomic_load(&heartbeat->postponed_job) == HEDDLE_POSTPONED_JOB_TRIGGERED &&
+            heddle_gvl_activity(atomic_load(&heartbeat->gvl)) == HEDDLE_ACTIVITY_NONE)
             heddle_recorder_add_stack(heartbeat, NULL);
     }
 }
@@ -309,16 +304,17 @@ static void examine_loop(void *unused)
     if (!heartbeat)
         return;
     heddle_loop *loop = heartbeat->loop;
-    switch (atomic_exchange(&heartbeat->pass, NOT_ASKED)) {
-    case ASKED:
+    switch (atomic_exchange(&heartbeat->postponed_job, HEDDLE_POSTPONED_JOB_IDLE)) {
+    case HEDDLE_POSTPONED_JOB_TRIGGERED:
         atomic_fetch_add(&heartbeat->answers, 1);
-        atomic_store(&heartbeat->pass, REQUEUED);
+        atomic_store(&heartbeat->postponed_job, HEDDLE_POSTPONED_JOB_REQUEUED);
         rb_postponed_job_trigger(job);
         return;
-    case REQUEUED:
+    case HEDDLE_POSTPONED_JOB_REQUEUED:
         if (!heddle_preempting)
             return;
-        atomic_store(&heartbeat->look, rb_thread_interrupted(thread) ? HEDDLE_LOOK_SOON : consider_preempting(loop));
+        atomic_store(&heartbeat->next_sample,
+                     rb_thread_interrupted(thread) ? HEDDLE_SAMPLE_SOON : consider_preempting(loop));
         return;
     default:
         return;
@@ -422,7 +418,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
 }
 
 /* Heddle::Native.handoff_loops: the number of loops whose connections can be handed off. */
-HEDDLE_DEFINE_METHOD(native_handoff_loops, "handoff_loops", UINT2NUM(heddle_watch_rescues()))
+HEDDLE_DEFINE_METHOD(native_handoff_loops, "handoff_loops", UINT2NUM(heddle_watch_count_rescues()))
 
 /* Heddle::Native.own_code_is(own, neutral): see heddle_own_code_set_paths. */
 static VALUE native_own_code_is(VALUE self, VALUE own, VALUE neutral)

@@ -36,8 +36,8 @@ void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data);
 
 /*
- * Would Ruby raise an exception of the thread here? It delays exceptions in finalizers, for example, and newer versions
- * do so in the hooks that wake fibers. A delayed exception stays with the thread, which may switch to another fiber
+ * Would Ruby raise an exception of the thread here? Ruby delays exceptions in finalizers, for example, and newer
+ * versions in the hooks that wake fibers. A delayed exception stays with the thread, which may switch to another fiber
  * meanwhile. If an earlier preemption has delivered an exception to this fiber, and Thread.handle_interrupt still
  * delays it, takes it from the thread and stores it in `kept`: the caller delivers it again. Else `kept` is Qundef.
  */

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 /*
- * From now on programs that Ruby starts get this soft limit, if the limit of the process is `raised`. Returns false if
+ * From now on programs that Ruby starts get the soft limit `soft` where they would inherit `raised`. Returns false if
  * Ruby's calls of exec can't be intercepted on this system.
  */
 bool heddle_exec_with_limit(rlim_t soft, rlim_t raised);

@@ -62,8 +62,8 @@ static VALUE end_child(VALUE self, VALUE error)
 /*
  * call-seq: Heddle::Native::Processes.exec_with_limit(soft, raised) -> true or false
  *
- * From now on programs that Ruby starts (+spawn+, +system+, +exec+ …) get this soft RLIMIT_NOFILE, if the limit of the
- * process is +raised+. Returns false if this system can't do that.
+ * From now on programs that Ruby starts (+spawn+, +system+, +exec+ …) get the soft RLIMIT_NOFILE +soft+ where they
+ * would inherit +raised+. Returns false if this system can't do that.
  */
 static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
 {
@@ -73,8 +73,8 @@ static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
 /*
  * call-seq: Heddle::Native::Processes.fill_heap_gaps -> Integer or nil
  *
- * Fills the small gaps between malloc's blocks until the next call, before processes are forked that share its pages.
- * => bytes; nil: malloc is not glibc's.
+ * Fills the small gaps between malloc's blocks, until the next call. Called before processes that share its pages are
+ * forked. Returns the number of bytes, or nil if malloc is not glibc's.
  */
 static VALUE fill_heap_gaps(VALUE self)
 {

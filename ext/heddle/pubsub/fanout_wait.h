@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Notifies a loop of new messages. All processes share an eventfd. Each process has it, edge-triggered, in an epoll set
- * of its own, so that no process needs to read it. Without epoll, heddle_fanout_wait_open fails.
+ * Notifies a loop of new messages. All processes share an eventfd. Each loop has it, edge-triggered, in an epoll set of
+ * its own, so that no loop needs to read it. Without epoll, heddle_fanout_wait_open fails.
  */
 
 #include "net/fork_guard.h"

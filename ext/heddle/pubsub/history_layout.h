@@ -55,7 +55,7 @@ struct heddle_history_header {
 typedef struct {
     uint64_t size; /* of the record including its bytes, a multiple of 8 */
     uint64_t offset;
-    uint64_t previous; /* LSN + 1 of the topic's previous message; 0: there is none */
+    uint64_t previous; /* LSN + 1 of the topic's previous message; 0: there is none, or it was forgotten */
     uint64_t previous_offset;
     int64_t published;
     uint32_t topic_size, data_size;

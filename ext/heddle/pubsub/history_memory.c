@@ -10,7 +10,7 @@
 #endif
 
 enum {
-    LOCK_PATIENCE = 100000000, /* ns; the mutex is held for microseconds, unless its owner was stopped */
+    LOCK_TIMEOUT = 100000000, /* ns; the mutex is held for microseconds, unless its owner was stopped */
 };
 
 static size_t table_size(uint32_t sets)
@@ -176,10 +176,10 @@ void heddle_history_commit(heddle_history *history)
 static int lock_with_limit(pthread_mutex_t *mutex)
 {
 #if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* the sanitizer does not know clocklock */
-    struct timespec until = heddle_clock_after(CLOCK_MONOTONIC, LOCK_PATIENCE);
+    struct timespec until = heddle_clock_after(CLOCK_MONOTONIC, LOCK_TIMEOUT);
     return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
 #else
-    struct timespec until = heddle_clock_after(CLOCK_REALTIME, LOCK_PATIENCE);
+    struct timespec until = heddle_clock_after(CLOCK_REALTIME, LOCK_TIMEOUT);
     return pthread_mutex_timedlock(mutex, &until);
 #endif
 }

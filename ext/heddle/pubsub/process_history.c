@@ -13,12 +13,12 @@ enum {
 /* A lock for all Ractors; a Ruby Mutex belongs to one Ractor. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
-static bool there;
+static bool is_open;
 static _Atomic uint64_t published; /* messages that this process has published */
 
 heddle_history *heddle_process_history(void)
 {
-    if (!there)
+    if (!is_open)
         rb_raise(rb_path2class("Heddle::PubSub::UnreachableError"),
                  "this process has no topics: it does not belong to a server, and Heddle::PubSub.server names no "
                  "backend. Set Heddle::PubSub.server to a backend's address, or to :process for the topics of this "
@@ -53,9 +53,9 @@ static VALUE history_open(int argc, VALUE *argv, VALUE self)
         .age = heddle_parse_duration(argc > 2 ? argv[2] : INT2FIX(DEFAULT_AGE)),
     };
     pthread_mutex_lock(&making);
-    bool made = !there;
+    bool made = !is_open;
     int result = made ? heddle_history_create(&process_history, &limits) : 0;
-    there = result == 0;
+    is_open = result == 0;
     pthread_mutex_unlock(&making);
     if (result < 0)
         rb_syserr_fail(-result, "creating the pub/sub history");
@@ -75,10 +75,10 @@ static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
     if (result < 0)
         return Qfalse;
     pthread_mutex_lock(&making);
-    bool taken = !there;
+    bool taken = !is_open;
     if (taken)
         process_history = history;
-    there = true;
+    is_open = true;
     pthread_mutex_unlock(&making);
     if (!taken)
         heddle_history_close(&history);
@@ -93,7 +93,7 @@ static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
  */
 static VALUE history_descriptors(VALUE self)
 {
-    if (!there || process_history.memory.fd < 0 || process_history.wake_fd < 0)
+    if (!is_open || process_history.memory.fd < 0 || process_history.wake_fd < 0)
         return Qnil;
     return rb_ary_new_from_args(2, INT2FIX(process_history.memory.fd), INT2FIX(process_history.wake_fd));
 }
@@ -101,7 +101,7 @@ static VALUE history_descriptors(VALUE self)
 /*
  * call-seq: History.open? -> true or false
  */
-HEDDLE_DEFINE_METHOD(history_open_p, "open?", there ? Qtrue : Qfalse)
+HEDDLE_DEFINE_METHOD(history_open_p, "open?", is_open ? Qtrue : Qfalse)
 
 static VALUE position_of(const heddle_history_state *state, uint64_t offset)
 {
@@ -228,7 +228,7 @@ static VALUE history_state(VALUE self)
 static VALUE history_largest(VALUE self)
 {
     static const heddle_history assumed = {.log_size = DEFAULT_MEMORY};
-    return SIZET2NUM(heddle_history_largest_message(there ? &process_history : &assumed));
+    return SIZET2NUM(heddle_history_largest_message(is_open ? &process_history : &assumed));
 }
 
 /*

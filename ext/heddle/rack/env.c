@@ -76,10 +76,9 @@ static VALUE no_input(void)
 /*
  * call-seq: EnvBuilder.new(errors, proxies)
  *
- * Makes the env of a request (the Rack specification, "The Environment"). `errors`: rack.errors; `proxies`: the
- * Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields are trusted; the same fields of other
- * clients are dropped. With nil the application gets all of these fields, and the server trusts none. A builder belongs
- * to one loop.
+ * `errors`: rack.errors; `proxies`: the Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields are
+ * trusted; the same fields of other clients are dropped. With nil the application gets all of these fields, and the
+ * server trusts none. A builder belongs to one loop.
  */
 static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
 {
@@ -219,7 +218,7 @@ static void add_fields(env *env)
         const heddle_field *field = &head->fields[i];
         const char *name = env->bytes + field->name.start;
         heddle_field_id id = (heddle_field_id)field->id;
-        bool look = underscores;
+        bool may_have_key = underscores;
         VALUE key;
         if (id == HEDDLE_FIELD_HOST) {
             continue;
@@ -227,16 +226,16 @@ static void add_fields(env *env)
             if (is_proxy(name, field->name.size))
                 continue;
             if (memchr(name, '_', field->name.size))
-                look = underscores = true;
-            look |= others;
+                may_have_key = underscores = true;
+            may_have_key |= others;
             others = true;
             key = heddle_env_key_of(name, field->name.size);
         } else {
-            look |= (seen >> id & 1) != 0;
+            may_have_key |= (seen >> id & 1) != 0;
             seen |= UINT64_C(1) << id;
             key = heddle_env_key.fields[id];
         }
-        VALUE earlier = look ? rb_hash_lookup(env->hash, key) : Qnil;
+        VALUE earlier = may_have_key ? rb_hash_lookup(env->hash, key) : Qnil;
         if (NIL_P(earlier))
             rb_hash_aset(env->hash, key,
                          heddle_env_field_of(&env->parts->memory, env->builder, id, env->bytes + field->value.start,
@@ -275,9 +274,9 @@ static void judge_scheme(env *env)
     VALUE proxies = env->parts->proxies;
     if (NIL_P(proxies))
         return;
-    if (heddle_networks_trust(proxies, env->remote)) {
+    if (heddle_networks_include(proxies, env->remote)) {
         heddle_scheme scheme = heddle_forwarded_scheme(env->head, env->bytes);
-        if (scheme != HEDDLE_SCHEME_UNTOLD)
+        if (scheme != HEDDLE_SCHEME_UNKNOWN)
             env->secure = scheme == HEDDLE_SCHEME_HTTPS;
         return;
     }

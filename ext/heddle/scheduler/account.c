@@ -41,8 +41,8 @@ static int64_t complete_parts(const heddle_account *account, int64_t now, int64_
 {
     heddle_spender_add(account->owner, parts, now);
     /*
-     * The parts of a request's thread. The thread may compute or wait while the runner's fiber does something else.
-     * Such time counts only once.
+     * In mode thread, the thread's own time is moved from HEDDLE_SPENT_THREAD to other parts. That leaves a negative
+     * rest if the runner's fiber did something else meanwhile: the rest is subtracted from the fiber's other parts.
      */
     static const heddle_spent BESIDE[] = {HEDDLE_SPENT_THREAD, HEDDLE_SPENT_READY, HEDDLE_SPENT_CLIENT,
                                           HEDDLE_SPENT_RUNNING};

@@ -41,7 +41,7 @@ extern const char *const heddle_account_names[HEDDLE_SPENT_PARTS];
  * Does a wait count as `part`, although an adapter has named it `named`? Yes for sleeps and child processes. Also for a
  * lock within a query, because then the fiber waits for another fiber.
  */
-static inline bool heddle_spent_beats(heddle_spent part, heddle_spent named)
+static inline bool heddle_spent_overrides(heddle_spent part, heddle_spent named)
 {
     return !named || part == HEDDLE_SPENT_SLEEP || part == HEDDLE_SPENT_PROCESS ||
            (part == HEDDLE_SPENT_LOCK && named == HEDDLE_SPENT_QUERY);
@@ -54,7 +54,7 @@ typedef struct heddle_spender heddle_spender;
 
 typedef struct {
     unsigned request; /* the number of the current request; 0: none */
-    bool waited;      /* one of its fibers was switched away; until then only the parts up to GC are used */
+    bool waited;      /* if false, only the parts up to GC are used */
     int64_t began;    /* when its first byte came */
     heddle_spender *owner; /* the share of the fiber that serves it */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
@@ -103,7 +103,7 @@ static inline void heddle_spender_add(const heddle_spender *spender, int64_t par
 }
 
 /* Counts the time until `now`, and sets the part for the time from then on. */
-static inline void heddle_spender_turn(heddle_spender *spender, heddle_spent next, int64_t now)
+static inline void heddle_spender_set_part(heddle_spender *spender, heddle_spent next, int64_t now)
 {
     heddle_account *account = spender->account;
     account->waited = true;
@@ -130,7 +130,7 @@ static inline void heddle_spender_stop(heddle_spender *spender, heddle_spent par
 {
     if (!heddle_spender_counts(spender))
         return;
-    heddle_spender_turn(spender, part, heddle_clock_now());
+    heddle_spender_set_part(spender, part, heddle_clock_now());
     spender->account->waits[part]++;
 }
 
@@ -141,13 +141,13 @@ static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_
         return;
     int64_t now = heddle_clock_now();
     if (ready_at && ready_at < now)
-        heddle_spender_turn(spender, HEDDLE_SPENT_READY, ready_at > spender->since ? ready_at : spender->since);
-    heddle_spender_turn(spender, HEDDLE_SPENT_RUNNING, now);
+        heddle_spender_set_part(spender, HEDDLE_SPENT_READY, ready_at > spender->since ? ready_at : spender->since);
+    heddle_spender_set_part(spender, HEDDLE_SPENT_RUNNING, now);
 }
 
 /*
- * Called when a runner begins a request. `in_row`: it has just ended another request's account, so one reading of the
- * clock serves both.
+ * Called when a runner begins a request. `in_row`: the runner has just ended another request's account, so one reading
+ * of the clock serves both.
  */
 void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request, bool in_row);
 

@@ -97,8 +97,8 @@ static VALUE yield_nothing(VALUE unused)
 
 /*
  * While the runner's fiber waits for the thread, its time counts as HEDDLE_SPENT_THREAD. The thread's CPU time, and its
- * waits that adapters name, are moved from there to other parts. The account exists as long as its `request` is the
- * same.
+ * waits that adapters name, are moved from there to other parts. `account` lies in the object `request`. It is the
+ * account of this request as long as its `request` is `number`.
  */
 typedef struct {
     VALUE request;
@@ -240,7 +240,7 @@ static VALUE account_number(VALUE self)
     heddle_spender *spender = loop ? &heddle_fiber_current(loop)->spender : NULL;
     if (!spender || !heddle_spender_counts(spender))
         return Qnil;
-    heddle_spender_turn(spender, HEDDLE_SPENT_RUNNING, heddle_clock_now());
+    heddle_spender_set_part(spender, HEDDLE_SPENT_RUNNING, heddle_clock_now());
     return heddle_recorder_number(spender);
 }
 

@@ -91,9 +91,10 @@ static VALUE lock_mutex(VALUE mutex)
 }
 
 /*
- * Mutex#sleep and its callers unlock the Mutex, so an exception is raised only when the fiber holds it again. Heddle's
- * own exceptions are raised at the next wait. Fiber#raise and Fiber#kill switch to the fiber. Ruby then leaves this
- * hook without locking, so the hook itself locks the Mutex. Locking may wait in this function again.
+ * Waits for the Mutex that Mutex#sleep locks again. The code that has called Mutex#sleep unlocks the Mutex later, so an
+ * exception is raised only when the fiber holds it. Heddle's own exceptions are raised at the next wait. Fiber#raise
+ * and Fiber#kill switch to the fiber. Ruby then leaves this hook without locking, so the hook itself locks the Mutex.
+ * Locking may wait in this function again.
  */
 static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
 {
@@ -228,8 +229,8 @@ static VALUE wait_asleep_in_place(VALUE data)
 }
 
 /*
- * Sleeps without a switch of fibers if no switch is allowed. Otherwise returns false without sleeping. So it does for a
- * sleep without a duration, because another fiber of this loop may have to end that sleep.
+ * Sleeps without a switch of fibers if no switch is allowed. Otherwise returns false without sleeping. Also returns
+ * false for a sleep without a duration, because another fiber of this loop may have to end that sleep.
  */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {

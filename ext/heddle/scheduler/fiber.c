@@ -43,11 +43,11 @@ static void forget_fiber(heddle_fiber *fiber)
     heddle_loop *loop = fiber->loop;
     release_parks(fiber);
     heddle_fiber_drop_timeouts(fiber);
-    heddle_park *starter = heddle_fiber_take_parent_park(fiber);
-    if (starter && heddle_loop_is_running(loop))
-        loop->switching.next_unblocked = starter; /* Ruby switches from an ended fiber to the loop */
-    else if (starter)
-        heddle_park_wake(starter);
+    heddle_park *parent = heddle_fiber_take_parent_park(fiber);
+    if (parent && heddle_loop_is_running(loop))
+        loop->switching.next_unblocked = parent; /* Ruby switches from an ended fiber to the loop */
+    else if (parent)
+        heddle_park_wake(parent);
     if (loop->current == fiber)
         loop->current = NULL;
     if (!NIL_P(fiber->fiber)) {
@@ -127,8 +127,8 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (fiber && fiber->delivered_error && !state)
         heddle_hooks.take_back_error(fiber); /* the fiber has ended: the exception can't be raised in it */
     /*
-     * Ruby 3.4 returns the stack of a fiber that ends by a switch to the fiber which last switched to it. If that fiber
-     * was not the loop's fiber, the loop switches here once more (heddle_foreign_return), and this fiber ends then.
+     * Ruby 3.4 reuses the stack of an ended fiber only if the fiber that last switched to it was the loop's fiber. If
+     * another one was, the loop switches here once more (heddle_foreign_return), and this fiber ends then.
      */
     bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
                             loop->switching.last_target != self && !fiber->parent_park;
@@ -268,8 +268,8 @@ typedef struct {
 } child_start;
 
 /*
- * If an exception is raised in the starter, it may leave before the child has waited. Then the child must not resume
- * it.
+ * If an exception is raised in the parent, the parent may leave before the child has waited. Then the child must not
+ * resume it.
  */
 static VALUE end_start(VALUE data)
 {
@@ -376,9 +376,9 @@ void heddle_fiber_start(heddle_fiber *fiber)
 /* Returns the park of the fiber that started this one, and that waits until this one first waits; later NULL. */
 heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber)
 {
-    heddle_park *starter = fiber->parent_park;
+    heddle_park *parent = fiber->parent_park;
     fiber->parent_park = NULL;
-    return starter && heddle_park_entered(starter) ? starter : NULL;
+    return parent && heddle_park_entered(parent) ? parent : NULL;
 }
 
 void heddle_fiber_enqueue(heddle_fiber *fiber)

@@ -36,7 +36,7 @@ struct heddle_fiber {
     /* The request, for reports: an object, and a number in it. `describe` uses both. Child fibers inherit all three. */
     VALUE request; /* or nil */
     unsigned request_number;
-    /* what the request has computed; lies in the object `request`; NULL: not known; inherited */
+    /* how long the request has computed; lies in the object `request`; NULL: not known; inherited */
     heddle_quantum *quantum;
     heddle_spender spender;    /* counts its time in the request's account; inherited */
     /* the hashed label of its request, which tells other processes what blocks this process; 0: none; inherited */
@@ -115,7 +115,7 @@ static inline bool heddle_fiber_has_quantum_left(const heddle_fiber *fiber)
  */
 static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
 {
-    if (heddle_spent_beats(part, park->owner->spender.waits_for))
+    if (heddle_spent_overrides(part, park->owner->spender.waits_for))
         park->waits_for = part;
 }
 /*

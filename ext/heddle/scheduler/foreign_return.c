@@ -4,8 +4,9 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * Ruby reuses the stack of an ended fiber only if the fiber ended by a switch to the fiber that last switched to it. So
- * the loop's fiber switches once more to a fiber that ends and that another one had switched to.
+ * Called on the loop's fiber. Switches once more to a fiber that is about to end, if another fiber had switched to it
+ * last. An ended fiber switches to the loop's fiber, and Ruby reuses its stack only if that was the last to switch to
+ * it.
  */
 static void switch_to_ending(heddle_loop *loop)
 {

@@ -172,7 +172,7 @@ static const char *install_guards(void)
     if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED)
         return "only for memory pages of 4 KiB; this kernel has larger ones";
     if (!guards_work())
-        return "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have)";
+        return "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have it)";
     return intercept_ruby();
 }
 

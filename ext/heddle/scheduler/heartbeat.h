@@ -25,12 +25,19 @@ enum {
     HEDDLE_LATE,
 };
 
-/* The answer of the loop's thread: how soon the watch thread should sample again. */
+/* The state of the postponed job that the watch thread triggers for a heartbeat (preempt/preempt.c). */
 enum {
-    HEDDLE_LOOK_LATER,
+    HEDDLE_POSTPONED_JOB_IDLE,
+    HEDDLE_POSTPONED_JOB_TRIGGERED,
+    HEDDLE_POSTPONED_JOB_REQUEUED, /* the job ran and triggered itself again, so that other jobs run first */
+};
+
+/* The answer of the loop's thread: when the watch thread should sample again. */
+enum {
+    HEDDLE_SAMPLE_LATER,
     /* soon: the thread switches fibers or runs code that must not be interrupted, for microseconds */
-    HEDDLE_LOOK_SOON,
-    HEDDLE_LOOK_AFRESH, /* no other fiber is ready: the time limit of this heartbeat starts again */
+    HEDDLE_SAMPLE_SOON,
+    HEDDLE_SAMPLE_AFRESH, /* no other fiber is ready: the time limit of this heartbeat starts again */
 };
 
 /* How precise the sample of a late loop is. */
@@ -41,10 +48,10 @@ enum {
 };
 
 enum {
-    HEDDLE_HEARTBEAT_PATIENCE = 10, /* samples without an answer after which the thread counts as unresponsive */
-    HEDDLE_HEARTBEAT_REQUEST = 256, /* bytes of a method and a path */
-    HEDDLE_HEARTBEAT_PLACE = 2048,  /* bytes of a backtrace */
-    HEDDLE_HEARTBEAT_LIBRARY = 256, /* bytes of a library's path */
+    HEDDLE_HEARTBEAT_MAX_UNANSWERED = 10, /* after more samples without an answer, the thread counts as unresponsive */
+    HEDDLE_HEARTBEAT_REQUEST = 256,       /* bytes of a method and a path */
+    HEDDLE_HEARTBEAT_PLACE = 2048,        /* bytes of a backtrace */
+    HEDDLE_HEARTBEAT_LIBRARY = 256,       /* bytes of a library's path */
 };
 
 struct heddle_heartbeat {
@@ -55,11 +62,11 @@ struct heddle_heartbeat {
 
     _Atomic uint32_t label; /* label of the running fiber's request (heddle_fiber); 0: none */
 
-    _Atomic uint32_t gvl;     /* changes << 2 | enum of watch_gvl.c */
+    _Atomic uint32_t gvl; /* the number of changes << 2 | HEDDLE_GVL_HELD … (watch/watch.h) */
     /* how often the thread has answered, that is, has reached a point where Ruby takes interrupts */
     _Atomic uint32_t answers;
-    _Atomic int look;
-    _Atomic int pass; /* the heartbeat for which the job was triggered: see preempt.c */
+    _Atomic int next_sample;   /* HEDDLE_SAMPLE_LATER … */
+    _Atomic int postponed_job; /* HEDDLE_POSTPONED_JOB_IDLE … */
 
     /* Used with the GVL held. */
     void *loop;
@@ -83,8 +90,8 @@ struct heddle_heartbeat {
     _Atomic uint32_t found[HEDDLE_ACTIVITIES]; /* samples of each kind; the watch thread keeps counting */
 
     /* Used by the watch thread alone. */
-    uint64_t seen;
-    int64_t since, moved;
+    uint64_t seen;        /* `word` at the last sample */
+    int64_t since, moved; /* when this heartbeat began, and when the loop was last seen not to be idle */
     bool stuck;
     int64_t lost;                             /* ns since `since` in which the machine gave the thread no core */
     /* when `lost` was last updated, and the CPU time and queue time read then */

@@ -203,8 +203,8 @@ static ssize_t await_completion(io_transfer *transfer)
 }
 
 /*
- * How many ticks the first fiber at a pipe waits for the other end. Two are needed, because the other end then waits in
- * ticks, too.
+ * How many ticks a fiber waits before its wait is armed. Two, because the fiber at the other end of a pipe also waits
+ * in ticks.
  */
 static const int TICKS_BEFORE_WAITING = 2;
 
@@ -281,8 +281,8 @@ static bool is_caller_waiting(heddle_loop *loop)
     return false;
 }
 
-/* Does the hook return -EAGAIN? Then the caller waits itself, or does not want to wait. */
-static bool returns_again(const io_transfer *transfer)
+/* Must the hook return -EAGAIN instead of waiting? Then the caller waits itself, or does not want to wait. */
+static bool returns_eagain(const io_transfer *transfer)
 {
     return transfer->never_waits || (transfer->once && !is_caller_waiting(transfer->loop));
 }
@@ -296,7 +296,7 @@ static ssize_t transfer_some(io_transfer *transfer)
     int64_t timeout = -1;
     for (;;) {
         bool skips = first && should_wait_first(transfer);
-        if (skips && returns_again(transfer))
+        if (skips && returns_eagain(transfer))
             skips = false;
         else if (skips)
             transfer->once = false;
@@ -311,7 +311,7 @@ static ssize_t transfer_some(io_transfer *transfer)
             }
             transfer->note |= HEDDLE_IO_STREAM;
         }
-        if (result == -EAGAIN && returns_again(transfer))
+        if (result == -EAGAIN && returns_eagain(transfer))
             return result;
         transfer->once = false;
         if (result == -EAGAIN && first && !in_place)

@@ -16,7 +16,7 @@ struct heddle_io_wait {
     int result;
     bool linked;
     bool reopened; /* IO#reopen has given the descriptor another file */
-    bool by_number; /* Ruby may have made `io` of a number, which may belong to another file meanwhile */
+    bool by_number; /* `io` does not own its descriptor, whose number may belong to another file meanwhile */
     dev_t device;
     ino_t inode;
     heddle_io_wait *next, *previous; /* in the list of the waits for one descriptor */

@@ -70,8 +70,8 @@ static void empty_slots(heddle_loop *loop)
 
 /*
  * In a forked child the parent's fibers are copies that never run again. This function forgets all of them except the
- * fiber that called fork, and all waits, timers and descriptors. It frees the fibers' records. It does not touch the
- * waits and timers, which are on the fibers' stacks.
+ * fiber that called fork, and all waits, timers and descriptors. It frees the fibers' records, and unlinks the timers
+ * and blocks that lie on the fibers' stacks.
  */
 static void forget_parent(heddle_loop *loop)
 {
@@ -81,7 +81,7 @@ static void forget_parent(heddle_loop *loop)
         loop->selector = NULL;
     }
     /*
-     * If the loop belongs to another thread, Ruby may have unmapped its fibers' stacks, so nothing is written to them.
+     * If the loop belongs to another thread, Ruby may have unmapped its fibers' stacks: nothing may be written to them.
      */
     bool own = loop->thread == rb_thread_current();
     if (loop->current == &loop->implicit || !own)

@@ -21,7 +21,7 @@ static VALUE repeat_ticks(VALUE data)
     if (run->until) {
         do {
             heddle_loop_tick(loop);
-            /* If a forked child has no work left: its program called fork without a block, and should have ended. */
+            /* A forked child has no work left. Its program called fork without a block, and should have ended. */
             if (loop->run.forked_by && run->until->idle && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);
         } while (!run->until->woken && heddle_park_entered(run->until));

@@ -32,7 +32,7 @@ static bool contains_path(VALUE paths, VALUE path)
     return false;
 }
 
-bool heddle_own_code_excludes(VALUE path)
+bool heddle_is_user_code(VALUE path)
 {
     return !contains_path(neutral_paths, path) && !contains_path(own_paths, path);
 }

@@ -6,8 +6,8 @@
 
 /* Does this thread run Heddle's own code, which may be interrupted only at its waits? */
 bool heddle_own_code_runs(void);
-/* Is the code at this path (a String) a user's, that is, neither Heddle's nor Ruby's? */
-bool heddle_own_code_excludes(VALUE path);
+/* Is the code at this path (a String) neither Heddle's nor Ruby's? */
+bool heddle_is_user_code(VALUE path);
 /*
  * Sets two Arrays of String. Code whose path begins with one of `own` is Heddle's. Code whose path begins with one of
  * `neutral` counts as its caller's.

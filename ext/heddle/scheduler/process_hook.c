@@ -85,8 +85,8 @@ static bool pidfd_wait(process_waiting *wait)
 
 #endif
 
-/* ns. The interval of checks during a wait in place, in which no other fiber runs. */
-static const int64_t LOOK_AT_CHILD = 5 * 1000 * 1000;
+/* ns. During a wait in place, in which no other fiber runs. */
+static const int64_t CHILD_POLL_INTERVAL = 5 * 1000 * 1000;
 
 /*
  * call-seq: process_wait(pid, flags) -> Process::Status
@@ -101,7 +101,7 @@ static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags)
         if (!NIL_P(status))
             return status;
         if (heddle_must_wait_in_place(wait.loop)) {
-            heddle_wait_in_place(wait.loop, NULL, 0, heddle_deadline_after(LOOK_AT_CHILD), NULL);
+            heddle_wait_in_place(wait.loop, NULL, 0, heddle_deadline_after(CHILD_POLL_INTERVAL), NULL);
             continue;
         }
         if (wait.pid <= 0 || (wait.flags & WUNTRACED) || !pidfd_wait(&wait))

@@ -165,7 +165,7 @@ static heddle_activity activity_of(const heddle_heartbeat *heartbeat, int64_t be
 {
     if (collected_since(began) > (now - began) / 2)
         return HEDDLE_ACTIVITY_COLLECTING;
-    return atomic_load_explicit(&heartbeat->unanswered, memory_order_relaxed) > HEDDLE_HEARTBEAT_PATIENCE
+    return atomic_load_explicit(&heartbeat->unanswered, memory_order_relaxed) > HEDDLE_HEARTBEAT_MAX_UNANSWERED
                ? HEDDLE_ACTIVITY_NATIVE_GVL
                : HEDDLE_ACTIVITY_RUBY;
 }

@@ -16,8 +16,8 @@ void heddle_recorder_add_collection(int64_t began, int64_t ended);
 
 /*
  * Records the stack of the calling thread, which has kept the heartbeat's loop busy since the watch thread noticed it.
- * `spender`: the spender of the loop's fiber, or NULL if another thread holds the GVL, for which the loop waits. Called
- * in a postponed job.
+ * `spender`: the spender of the loop's fiber, or NULL if the loop waits for the GVL, which the calling thread holds.
+ * Called in a postponed job.
  */
 void heddle_recorder_add_stack(heddle_heartbeat *heartbeat, const heddle_spender *spender);
 

@@ -12,7 +12,7 @@ struct heddle_wait {
     heddle_park park;
     heddle_wait **slot; /* NULL: the record is gone */
     int64_t deadline;
-    heddle_spent part; /* as which part of the request's time the wait counts (account.h); 0: none */
+    heddle_spent part; /* the part of the request's account that the wait counts as */
     /* Called when the slot was set, and when the wait ends. The record may no longer exist then. May be NULL. */
     void (*note)(heddle_wait *wait, bool begins);
     void *data; /* for `note` */
@@ -25,8 +25,8 @@ typedef enum {
 } heddle_wait_result;
 
 /*
- * Waits in `wait->slot`; `deadline` as for heddle_park_set_deadline. Raises what interrupts the fiber. Raises IOError
- * with the text `busy` if another fiber waits in the slot.
+ * Waits in `wait.slot`; `deadline` as for heddle_park_set_deadline. Raises the fiber's interrupts and timeouts, and
+ * IOError with the text `busy` if another fiber waits in the slot.
  */
 heddle_wait_result heddle_wait_in_slot(heddle_loop *loop, heddle_wait wait, const char *busy);
 

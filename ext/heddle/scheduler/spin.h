@@ -14,31 +14,31 @@
 
 /*
  * Has spinning helped? A failed attempt costs more than a successful one saves, and on busy processors half of the
- * attempts fail. So after each failure, the number of skipped opportunities doubles. It falls when spinning has helped
- * several times in a row.
+ * attempts fail. So after each failure, the number of skipped opportunities doubles. It falls to none when spinning has
+ * helped eight times in a row.
  */
 typedef struct {
-    unsigned left_out, in_vain, in_a_row;
+    unsigned skips_left, failures, successes;
 } heddle_spin;
 
 static inline bool heddle_spin_due(heddle_spin *spin)
 {
-    if (!spin->left_out)
+    if (!spin->skips_left)
         return true;
-    spin->left_out--;
+    spin->skips_left--;
     return false;
 }
 
 static inline void heddle_spin_ended(heddle_spin *spin, bool found)
 {
     if (!found) {
-        spin->in_a_row = 0;
-        if (spin->in_vain < 10)
-            spin->in_vain++;
-        spin->left_out = (1u << spin->in_vain) - 1;
-    } else if (++spin->in_a_row == 8) {
-        spin->in_a_row = 0;
-        spin->in_vain = 0;
+        spin->successes = 0;
+        if (spin->failures < 10)
+            spin->failures++;
+        spin->skips_left = (1u << spin->failures) - 1;
+    } else if (++spin->successes == 8) {
+        spin->successes = 0;
+        spin->failures = 0;
     }
 }
 

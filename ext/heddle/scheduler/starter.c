@@ -4,9 +4,9 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * The body of the starter fiber: switches to one new fiber after another. Whoever switches to the starter has locked
- * Ruby's list of vacant stacks (fiber_stacks.h): such a switch may return the stack of the previous fiber, if that has
- * ended, and take a stack for the next.
+ * The body of the starter fiber: switches to one new fiber after another. The code that switches to the starter has
+ * locked Ruby's list of vacant stacks (fiber_stacks.h): such a switch may return the stack of the previous fiber, if
+ * that has ended, and take a stack for the next.
  */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {

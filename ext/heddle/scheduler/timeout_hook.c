@@ -99,8 +99,8 @@ bool heddle_never_comes(VALUE seconds)
 }
 
 /*
- * As in plain Ruby, a negative limit, which a program may have computed, ends the next wait (Ruby 3.4 itself rejects
- * it).
+ * A negative limit, which a program may have computed, ends the next wait. (From Ruby 3.4 on, Timeout.timeout rejects
+ * it before this hook is called.)
  */
 static int64_t parse_limit(VALUE seconds)
 {

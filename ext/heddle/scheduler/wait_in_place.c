@@ -55,7 +55,7 @@ static void *poll_without_gvl(void *data)
 }
 
 /* The loop's timers don't run meanwhile, so the next check comes no later than a time limit of this fiber. */
-static int64_t find_next_look(heddle_loop *loop, int64_t now, int64_t deadline)
+static int64_t find_poll_time(heddle_loop *loop, int64_t now, int64_t deadline)
 {
     int64_t until = now + POLL_INTERVAL;
     if (deadline >= 0 && deadline < until)
@@ -82,7 +82,7 @@ static VALUE wait_until_ready(VALUE data)
     waiting *self = (waiting *)data;
     for (;;) {
         heddle_fiber_raise_pending(self->loop, self->fiber);
-        int64_t now = heddle_clock_now(), length = find_next_look(self->loop, now, self->deadline);
+        int64_t now = heddle_clock_now(), length = find_poll_time(self->loop, now, self->deadline);
         polling one = {.polls = self->polls, .count = self->count};
         one.time = (struct timespec){.tv_sec = length / 1000000000, .tv_nsec = length % 1000000000};
         rb_nogvl(poll_without_gvl, &one, RUBY_UBF_IO, NULL, 0);

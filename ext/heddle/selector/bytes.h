@@ -9,7 +9,7 @@ typedef struct {
     size_t start, size, room;
 } heddle_bytes;
 
-/* Makes room for `more` bytes behind the first `size` ones. If out of memory, returns false and changes nothing. */
+/* Makes room for `more` bytes behind the first `size` ones. If out of memory, returns false and keeps the bytes. */
 static inline bool heddle_bytes_reserve(heddle_bytes *bytes, size_t more)
 {
     if (bytes->room - bytes->size >= more)

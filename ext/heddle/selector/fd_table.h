@@ -7,7 +7,7 @@
 typedef struct {
     heddle_waiter *waiters;
     heddle_waiter *next_to_call; /* during delivery: the next waiter to call; if it is unlinked, the one after it */
-    uint8_t registered;          /* used by the selector: the events that the kernel is armed with */
+    uint8_t registered;          /* epoll: is it in the kernel's set? kqueue: ONE_SHOT_LEFT or 0 */
 } heddle_fd_entry;
 
 /* The entries are in pages, so that they don't move when the table grows: a callback may arm any descriptor. */

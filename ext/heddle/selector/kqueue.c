@@ -139,7 +139,7 @@ static int kqueue_open(heddle_selector **selector)
 
 /* -- waiters ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the mask of a descriptor that is always ready, 0 for another one, or -errno. */
+/* Returns the mask of a descriptor that is always ready, 0 for another one, or -errno. `error`: of arming, or 0. */
 static int ready_at_once(const heddle_waiter *waiter, int error)
 {
     int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);

@@ -219,8 +219,8 @@ static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const 
     sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
     sqe->off = (uint64_t)operation->offset;
     /*
-     * Submits at once, because at the end of the tick the descriptor's number may belong to another file. Only if that
-     * fails is the entry submitted at the end of the tick, in spite of this.
+     * Submits at once, because at the end of the tick the descriptor's number may belong to another file. If that
+     * fails, the entry is submitted at the end of the tick all the same.
      */
     heddle_ring_enter(&self->ring, 0, 0);
     return 0;

@@ -84,7 +84,7 @@ static bool describe_place(const callback *found, report *to)
     VALUE frames[FRAMES];
     int lines[FRAMES], count = rb_profile_frames(0, FRAMES, frames, lines);
     unsigned runs = 0;
-    bool in_ruby = false, programs = false;
+    bool in_ruby = false, has_user_code = false;
     for (int i = 0; i < count; i++) {
         VALUE path = rb_profile_frame_path(frames[i]);
         bool is_ruby = RB_TYPE_P(path, T_STRING);
@@ -92,15 +92,15 @@ static bool describe_place(const callback *found, report *to)
             VALUE method = rb_profile_frame_qualified_method_name(frames[i]);
             if (RB_TYPE_P(method, T_STRING))
                 snprintf(to->method, sizeof(to->method), "%.*s", (int)RSTRING_LEN(method), RSTRING_PTR(method));
-            return programs;
+            return has_user_code;
         }
         in_ruby = is_ruby;
-        if (!is_ruby || programs || !heddle_own_code_excludes(path))
+        if (!is_ruby || has_user_code || !heddle_is_user_code(path))
             continue;
-        programs = true;
+        has_user_code = true;
         snprintf(to->place, sizeof(to->place), "%.*s:%d", (int)RSTRING_LEN(path), RSTRING_PTR(path), lines[i]);
     }
-    return programs;
+    return has_user_code;
 }
 
 static void describe_function(const callback *found, report *to)

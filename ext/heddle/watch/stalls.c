@@ -29,7 +29,7 @@ static unsigned next_stall, noted;
 typedef struct {
     char *bytes;
     size_t size, used;
-    bool programs; /* a frame belongs to neither Heddle nor Ruby */
+    bool has_user_code; /* a frame belongs to neither Heddle nor Ruby */
 } place_text;
 
 static void add_frame(place_text *to, VALUE path, int line, VALUE label)
@@ -45,7 +45,7 @@ static void add_frame(place_text *to, VALUE path, int line, VALUE label)
         return;
     }
     to->used += (size_t)written;
-    to->programs = to->programs || heddle_own_code_excludes(path);
+    to->has_user_code = to->has_user_code || heddle_is_user_code(path);
 }
 
 static void add_frames_of_thread(place_text *to, VALUE thread)
@@ -82,15 +82,15 @@ static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *by
     int state = 0;
     bytes[0] = '\0';
     add_frames_of_thread(&text, thread);
-    if (text.programs || !apart || !loop->current || loop->current == &loop->implicit ||
+    if (text.has_user_code || !apart || !loop->current || loop->current == &loop->implicit ||
         loop->current->fiber == rb_fiber_current())
-        return text.programs;
+        return text.has_user_code;
     text.used = 0;
     VALUE arguments[] = {(VALUE)&text, loop->current->fiber};
     rb_protect(add_frames_of_fiber, (VALUE)arguments, &state);
     if (state)
         rb_set_errinfo(Qnil);
-    return text.programs;
+    return text.has_user_code;
 }
 
 static void describe_request(heddle_loop *loop, char *text, size_t size)
@@ -121,7 +121,7 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
             continue;
         if (heartbeat->sighted == HEDDLE_GLIMPSED && heartbeat != own)
             continue; /* a thread with the GVL would see the same place as before, and sampling blocks the loop, too */
-        heddle_activity activity = heddle_watch_gvl(atomic_load(&heartbeat->gvl));
+        heddle_activity activity = heddle_gvl_activity(atomic_load(&heartbeat->gvl));
         if (heartbeat == own || activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL)
             record_sighting(heartbeat, (VALUE)whose, heartbeat == own);
         else if (activity == HEDDLE_ACTIVITY_NONE)
@@ -144,7 +144,7 @@ static void note_callback(heddle_loop *loop, const char *library)
     describe_place(loop, loop->thread, false, heartbeat->callback_place, sizeof(heartbeat->callback_place));
 }
 
-/* Called when the wait in place ends. */
+/* Called after each poll of the wait in place. */
 static void prolong_callback(heddle_loop *loop)
 {
     if (loop->watch.heartbeat)
@@ -158,7 +158,8 @@ static heddle_activity find_most_frequent(const heddle_heartbeat *heartbeat)
     uint32_t found[HEDDLE_ACTIVITIES], unanswered = atomic_load_explicit(&heartbeat->unanswered, memory_order_relaxed);
     for (int activity = 0; activity < HEDDLE_ACTIVITIES; activity++)
         found[activity] = atomic_load_explicit(&heartbeat->found[activity], memory_order_relaxed);
-    found[unanswered > HEDDLE_HEARTBEAT_PATIENCE ? HEDDLE_ACTIVITY_NATIVE_GVL : HEDDLE_ACTIVITY_RUBY] += unanswered;
+    bool native = unanswered > HEDDLE_HEARTBEAT_MAX_UNANSWERED;
+    found[native ? HEDDLE_ACTIVITY_NATIVE_GVL : HEDDLE_ACTIVITY_RUBY] += unanswered;
     heddle_activity most = HEDDLE_ACTIVITY_NATIVE_NO_GVL;
     for (int activity = 1; activity < HEDDLE_ACTIVITIES; activity++) {
         if (found[activity] > found[most])

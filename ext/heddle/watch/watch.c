@@ -7,13 +7,14 @@
 
 #include <signal.h>
 
-static const int64_t CALM = 5000000;     /* the interval of samples while no loop is late */
-static const int64_t ALERT = 2000000;    /* … while a loop is late, or nearly late */
-static const int64_t STARVED = 20000000; /* … while a loop waits for a core */
-static const int64_t RESCUE = 1000000;   /* … while rescues run for a stuck loop */
-static const int64_t SOON = 100000;      /* … after a sample at an unsuitable moment */
-static const int64_t RECORDED = 10000000; /* after this wait for the GVL the recorder names its holder */
-static const int64_t QUIET = 10000000;   /* after this time without any change the thread sleeps */
+/* All in ns. */
+static const int64_t CALM_INTERVAL = 5000000;     /* the interval of samples while no loop is late */
+static const int64_t ALERT_INTERVAL = 2000000;    /* … while a loop is late, or nearly late */
+static const int64_t STARVED_INTERVAL = 20000000; /* … while a loop waits for a core */
+static const int64_t RESCUE_INTERVAL = 1000000;   /* … while rescues run for a stuck loop */
+static const int64_t SOON_INTERVAL = 100000;      /* … after a sample at an unsuitable moment */
+static const int64_t GVL_WAIT_TO_RECORD = 10000000; /* after this wait for the GVL the recorder names its holder */
+static const int64_t QUIET_TIME = 10000000;         /* after this time without any change the thread sleeps */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;
 _Atomic int64_t heddle_watch_due = INT64_MAX;
@@ -26,7 +27,7 @@ static struct {
     heddle_watch_settings settings;
     heddle_rescue *rescues;
     int wants;
-    bool running, quit, paused, forks_seen_to;
+    bool running, quit, paused, handles_forks;
 } watch = {.mutex = PTHREAD_MUTEX_INITIALIZER, .roused = PTHREAD_COND_INITIALIZER};
 
 /* -- the records ------------------------------------------------------------------------------------------------- */
@@ -60,8 +61,8 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
         heartbeat->sighted = HEDDLE_UNSEEN;
         heartbeat->callback_until = 0;
         atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
-        atomic_store(&heartbeat->pass, 0);
-        atomic_store(&heartbeat->look, HEDDLE_LOOK_LATER);
+        atomic_store(&heartbeat->postponed_job, HEDDLE_POSTPONED_JOB_IDLE);
+        atomic_store(&heartbeat->next_sample, HEDDLE_SAMPLE_LATER);
         atomic_store(&heartbeat->word, 1);
         atomic_store(&heartbeat->gvl, 0); /* the loop calls this with the GVL */
         heartbeat->seen = 0;
@@ -120,7 +121,7 @@ static void start_sampling(heddle_heartbeat *heartbeat, uint64_t word, int64_t n
  */
 static void sample_activity(heddle_heartbeat *heartbeat, uint32_t gvl)
 {
-    heddle_activity found = heddle_watch_gvl(gvl);
+    heddle_activity found = heddle_gvl_activity(gvl);
     if (found != HEDDLE_ACTIVITY_NATIVE_GVL) {
         count_samples(heartbeat, found, 1);
         return;
@@ -134,7 +135,7 @@ static void sample_activity(heddle_heartbeat *heartbeat, uint32_t gvl)
     heartbeat->unanswered++;
     if (atomic_load_explicit(&heartbeat->answers, memory_order_relaxed) == heartbeat->answers_seen)
         return;
-    bool native = heartbeat->unanswered > HEDDLE_HEARTBEAT_PATIENCE;
+    bool native = heartbeat->unanswered > HEDDLE_HEARTBEAT_MAX_UNANSWERED;
     count_samples(heartbeat, native ? HEDDLE_ACTIVITY_NATIVE_GVL : HEDDLE_ACTIVITY_RUBY, heartbeat->unanswered);
     heartbeat->unanswered = 0;
     heartbeat->asked = false;
@@ -147,7 +148,7 @@ static void probe_thread(heddle_heartbeat *heartbeat)
         atomic_store_explicit(&heartbeat->probed, heartbeat->since, memory_order_relaxed);
     }
     heartbeat->asked = true;
-    atomic_store(&heartbeat->pass, 1);
+    atomic_store(&heartbeat->postponed_job, HEDDLE_POSTPONED_JOB_TRIGGERED);
     watch.settings.ask();
 }
 
@@ -172,12 +173,12 @@ static bool is_stuck(int64_t age)
 
 /*
  * Returns the heartbeat's age without the lost time (lost_time.h). If the thread has waited for a core for at least
- * CALM, the age does not change: the length of that wait is known only when the thread runs again.
+ * CALM_INTERVAL, the age does not change: the length of that wait is known only when the thread runs again.
  */
 static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t late, bool *awaits_core)
 {
     int64_t lost = heddle_lost_time_add(heartbeat, now, late);
-    *awaits_core = now - heartbeat->sampled_at >= CALM && heddle_lost_time_awaits_core(heartbeat);
+    *awaits_core = now - heartbeat->sampled_at >= CALM_INTERVAL && heddle_lost_time_awaits_core(heartbeat);
     return (*awaits_core ? heartbeat->sampled_at : now) - heartbeat->since - lost;
 }
 
@@ -190,14 +191,14 @@ static int64_t choose_interval(int64_t age)
     if ((watch.wants & HEDDLE_WATCH_HANDOFF) && watch.settings.handoff < first)
         first = watch.settings.handoff;
     int64_t left = first - age;
-    return left < ALERT ? ALERT : left < CALM ? left : CALM;
+    return left < ALERT_INTERVAL ? ALERT_INTERVAL : left < CALM_INTERVAL ? left : CALM_INTERVAL;
 }
 
 /* Returns when to sample next. */
 static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
-    int look = atomic_exchange(&heartbeat->look, HEDDLE_LOOK_LATER);
-    if (look == HEDDLE_LOOK_AFRESH && atomic_load(&heartbeat->verdict) == HEDDLE_IN_TIME)
+    int next_sample = atomic_exchange(&heartbeat->next_sample, HEDDLE_SAMPLE_LATER);
+    if (next_sample == HEDDLE_SAMPLE_AFRESH && atomic_load(&heartbeat->verdict) == HEDDLE_IN_TIME)
         start_sampling(heartbeat, heartbeat->seen, now);
     sample_activity(heartbeat, gvl);
     heartbeat->gvl_seen = gvl;
@@ -207,25 +208,25 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     if (stalls && age >= watch.settings.threshold)
         judge_heartbeat(heartbeat, now);
     if (awaits_core) /* requests and frequent samples would only delay the thread further */
-        return heartbeat->stuck ? ALERT : STARVED;
+        return heartbeat->stuck ? ALERT_INTERVAL : STARVED_INTERVAL;
     /* Samples early enough to know what the loop does before its tick counts as a stall. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
         probe_thread(heartbeat);
-    return look == HEDDLE_LOOK_SOON ? SOON : choose_interval(age);
+    return next_sample == HEDDLE_SAMPLE_SOON ? SOON_INTERVAL : choose_interval(age);
 }
 
 /* The loop is in the selector, or returns from it and may wait for the GVL. */
 static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
-        heddle_watch_gvl(gvl) != HEDDLE_ACTIVITY_NONE || gvl != heartbeat->gvl_seen) {
+        heddle_gvl_activity(gvl) != HEDDLE_ACTIVITY_NONE || gvl != heartbeat->gvl_seen) {
         heartbeat->gvl_seen = gvl;
         heartbeat->since = now;
         heartbeat->stuck = false;
         clear_samples(heartbeat);
         heddle_lost_time_begin(heartbeat, now);
-        return CALM;
+        return CALM_INTERVAL;
     }
     heartbeat->moved = now;
     count_samples(heartbeat, HEDDLE_ACTIVITY_NONE, 1);
@@ -236,22 +237,22 @@ static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     if (is_late)
         judge_heartbeat(heartbeat, now);
     if (awaits_core)
-        return heartbeat->stuck ? ALERT : STARVED;
-    if (is_late || (age >= RECORDED && atomic_load_explicit(&heddle_recording, memory_order_relaxed)))
+        return heartbeat->stuck ? ALERT_INTERVAL : STARVED_INTERVAL;
+    if (is_late || (age >= GVL_WAIT_TO_RECORD && atomic_load_explicit(&heddle_recording, memory_order_relaxed)))
         probe_thread(heartbeat);
-    return ALERT;
+    return ALERT_INTERVAL;
 }
 
 static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64_t late)
 {
     if (!atomic_load(&heartbeat->thread))
-        return CALM;
+        return CALM_INTERVAL;
     uint64_t word = atomic_load(&heartbeat->word);
     uint32_t gvl = atomic_load(&heartbeat->gvl);
     if (word != heartbeat->seen) {
         start_sampling(heartbeat, word, now);
         heartbeat->gvl_seen = gvl;
-        return CALM;
+        return CALM_INTERVAL;
     }
     return word & 1 ? examine_busy(heartbeat, now, late, gvl) : examine_idle(heartbeat, now, late, gvl);
 }
@@ -261,7 +262,7 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
 /* A loop that waits for the GVL is blocked by another loop or thread. */
 static bool is_stuck_alone(const heddle_heartbeat *heartbeat)
 {
-    return (heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) != HEDDLE_ACTIVITY_NONE;
+    return (heartbeat->seen & 1) && heddle_gvl_activity(heartbeat->gvl_seen) != HEDDLE_ACTIVITY_NONE;
 }
 
 static bool find_stuck_loop(heddle_rescue *rescue)
@@ -272,7 +273,7 @@ static bool find_stuck_loop(heddle_rescue *rescue)
             continue;
         /* A thread that keeps the GVL blocks every loop. */
         bool own = heartbeat->loop == rescue->loop;
-        if (!own && !((heartbeat->seen & 1) && heddle_watch_gvl(heartbeat->gvl_seen) == HEDDLE_ACTIVITY_NATIVE_GVL))
+        if (!own && !((heartbeat->seen & 1) && heddle_gvl_activity(heartbeat->gvl_seen) == HEDDLE_ACTIVITY_NATIVE_GVL))
             continue;
         if (own || !found) {
             rescue->since = heartbeat->since + heartbeat->lost;
@@ -299,12 +300,12 @@ static int64_t call_rescue(heddle_rescue *rescue)
 {
     if (!find_stuck_loop(rescue)) {
         end_rescue(rescue);
-        return CALM;
+        return CALM_INTERVAL;
     }
     rescue->under_way = true;
     rescue->collecting = watch.settings.collects();
     rescue->on_stuck(rescue);
-    return RESCUE;
+    return RESCUE_INTERVAL;
 }
 
 void heddle_watch_add(heddle_rescue *rescue)
@@ -324,7 +325,7 @@ void heddle_watch_remove(heddle_rescue *rescue)
     pthread_mutex_unlock(&watch.mutex);
 }
 
-unsigned heddle_watch_rescues(void)
+unsigned heddle_watch_count_rescues(void)
 {
     unsigned count = 0;
     pthread_mutex_lock(&watch.mutex);
@@ -340,8 +341,9 @@ static bool has_changes(int64_t now)
 {
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
         uint64_t word = atomic_load(&heartbeat->word);
-        if (atomic_load(&heartbeat->thread) && (word & 1 || word != heartbeat->seen || now - heartbeat->moved < QUIET ||
-                                           heddle_watch_gvl(atomic_load(&heartbeat->gvl)) == HEDDLE_ACTIVITY_NONE))
+        if (atomic_load(&heartbeat->thread) &&
+            (word & 1 || word != heartbeat->seen || now - heartbeat->moved < QUIET_TIME ||
+             heddle_gvl_activity(atomic_load(&heartbeat->gvl)) == HEDDLE_ACTIVITY_NONE))
             return true;
     }
     return false;
@@ -386,7 +388,7 @@ static void *run_watch(void *unused)
     int64_t late = 0;
     pthread_mutex_lock(&watch.mutex);
     while (!watch.quit) {
-        int64_t now = heddle_clock_now(), pause = STARVED;
+        int64_t now = heddle_clock_now(), pause = STARVED_INTERVAL;
         for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
             int64_t interval = examine_heartbeat(heartbeat, now, late);
             pause = interval < pause ? interval : pause;
@@ -426,8 +428,8 @@ static void after_fork_in_child(void)
 
 static void handle_forks(void)
 {
-    if (!watch.forks_seen_to)
-        watch.forks_seen_to = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
+    if (!watch.handles_forks)
+        watch.handles_forks = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
 }
 
 /* Called with the mutex held. */

@@ -60,8 +60,7 @@ struct heddle_rescue {
 void heddle_watch_add(heddle_rescue *rescue);
 /* Removes the rescue: it is no longer called. First calls `on_recovered` if its loop was stuck. */
 void heddle_watch_remove(heddle_rescue *rescue);
-/* How many rescues there are. */
-unsigned heddle_watch_rescues(void);
+unsigned heddle_watch_count_rescues(void);
 
 /* Wakes the watch thread, which sleeps while all loops are idle: see heddle_watch_asleep. */
 void heddle_watch_rouse(void);
@@ -77,7 +76,7 @@ enum {
  * The activity of the record's thread, as far as the GVL shows it; HEDDLE_ACTIVITY_NATIVE_GVL stands for every thread
  * that holds the GVL.
  */
-static inline heddle_activity heddle_watch_gvl(uint32_t word)
+static inline heddle_activity heddle_gvl_activity(uint32_t word)
 {
     switch (word & 3) {
     case HEDDLE_GVL_WANTED:

@@ -8,7 +8,7 @@ module Heddle
     # `Thread.exit`) ends that fiber alone.
     #
     # The methods are defined on the thread alone, while it serves. Heddle's own exceptions bypass them
-    # (ext/heddle/preempt/delivery.c).
+    # (ext/heddle/preempt/thread_raise.c).
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 

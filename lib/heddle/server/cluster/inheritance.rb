@@ -71,8 +71,8 @@ module Heddle
 
         # @return [Net::Scoreboard, nil]
         def scoreboard
-          memory, poke = @values["scoreboard"] # nil where only a fork can pass it on
-          Net::Scoreboard.for_fd(memory, poke) if memory
+          memory, notify = @values["scoreboard"] # nil where only a fork can pass it on
+          Net::Scoreboard.for_fd(memory, notify) if memory
         rescue SystemCallError
           nil # another version: the workers of the two masters have no common scoreboard
         end

@@ -11,7 +11,8 @@
 #include <ruby/thread.h>
 
 typedef struct {
-    VALUE thread, exception; /* marked by both sides while one of them waits, and not needed afterwards */
+    /* kept alive by the stack of the caller, or of the helper once it has started; not used once abandoned */
+    VALUE thread, exception;
     bool abandoned, started, done;
     int holders; /* changed with the GVL */
     pthread_mutex_t mutex;
