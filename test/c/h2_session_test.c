@@ -710,7 +710,7 @@ static void feed_stops_after_a_number_of_streams(void)
 {
     static uint8_t bytes[15 * 8];
     test_owner *made = owner_new();
-    made->limits.streams_a_feed = 5;
+    made->limits.streams_per_feed = 5;
     connect_with(made);
     for (unsigned i = 0; i < 8; i++)
         memcpy(heddle_h2_put_header(bytes + 15 * i, 6, HEDDLE_H2_HEADERS, 5, 2 * i + 1), GET, 6);
@@ -725,7 +725,7 @@ static void feed_stops_after_a_number_of_fields(void)
 {
     static uint8_t bytes[15 * 8];
     test_owner *made = owner_new();
-    made->limits.fields_a_feed = 10;
+    made->limits.fields_per_feed = 10;
     connect_with(made);
     for (unsigned i = 0; i < 8; i++)
         memcpy(heddle_h2_put_header(bytes + 15 * i, 6, HEDDLE_H2_HEADERS, 5, 2 * i + 1), GET, 6);

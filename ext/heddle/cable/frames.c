@@ -50,14 +50,14 @@ static VALUE encode_extended(heddle_message *message, VALUE envelope, void *defl
 static const heddle_push_form_definition
     plain = {
         .name = "cable",
-        .least_envelope = sizeof(ENVELOPE_END) - 1,
+        .min_envelope_size = sizeof(ENVELOPE_END) - 1,
         .encode = encode_plain,
     },
     /* the extended form has stream_id, epoch and offset; a reset is sent as a rejected history */
     extended = {
         .name = "extended_cable",
-        .least_envelope = sizeof(ENVELOPE_END) - 1,
-        .tells_reset = true,
+        .min_envelope_size = sizeof(ENVELOPE_END) - 1,
+        .sends_reset = true,
         .encode = encode_extended,
     };
 

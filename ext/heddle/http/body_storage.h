@@ -6,7 +6,7 @@
 
 /* Reserves memory for a body of this length, in bytes. Returns false if the body may not stay in memory. */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
-/* Does the same for the received part of a body of unknown length. */
+/* Does the same for the received part of a body of unknown length. `complete`: no more bytes follow. */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
  * Gives the exchange a spool, unless the body has a known length for which the disk has no room now. `others`: how many

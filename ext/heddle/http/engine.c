@@ -98,7 +98,7 @@ heddle_fate heddle_engine_count_rejection(heddle_connection *connection, const h
     engine->rejected++;
     HEDDLE_ASSERT(rejection->status >= 400 && rejection->status < 400 + HEDDLE_REJECTION_STATUSES);
     engine->rejections[rejection->status - 400]++;
-    if (!engine->marked || NIL_P(engine->on_rejection) || rejection->unlogged)
+    if (!engine->has_object || NIL_P(engine->on_rejection) || rejection->unlogged)
         return HEDDLE_ALIVE;
     heddle_sockets *sockets = connection->sockets;
     uint64_t identity = heddle_sockets_identity(sockets, connection);
@@ -154,13 +154,13 @@ static void choose_protocol(heddle_connection *connection)
 }
 
 /* Returns an Array of the protocol's number and the loaded session. Returns nil if the session must end. */
-static VALUE load_session(heddle_service *service, VALUE words, int *state)
+static VALUE load_session(heddle_service *service, VALUE description, int *state)
 {
-    unsigned number = RSTRING_LEN(words) ? *(uint8_t *)RSTRING_PTR(words) : HEDDLE_HTTP_PROTOCOLS;
+    unsigned number = RSTRING_LEN(description) ? *(uint8_t *)RSTRING_PTR(description) : HEDDLE_HTTP_PROTOCOLS;
     if (number >= HEDDLE_HTTP_PROTOCOLS || !protocols[number]->load)
         return Qnil;
-    VALUE rest = rb_str_new(RSTRING_PTR(words) + 1, RSTRING_LEN(words) - 1);
-    RB_GC_GUARD(words); /* the bytes are copied after an allocation, which may collect the String */
+    VALUE rest = rb_str_new(RSTRING_PTR(description) + 1, RSTRING_LEN(description) - 1);
+    RB_GC_GUARD(description); /* the bytes are copied after an allocation, which may collect the String */
     VALUE loaded = protocols[number]->load((heddle_engine *)service, rest, state);
     return *state || NIL_P(loaded) ? Qnil : rb_assoc_new(UINT2NUM(number), loaded);
 }

@@ -32,7 +32,7 @@ struct heddle_engine {
     heddle_service base;
     VALUE on_rejection; /* Qnil: no callback */
     VALUE proxies;    /* the Heddle::Net::Networks of trusted proxies, or Qnil */
-    bool marked;      /* its Ruby object exists: on_rejection may be called */
+    bool has_object;  /* its Ruby object exists: on_rejection may be called */
 
     heddle_http_limits limits;
     uint64_t body_buffer, body_rate, linger_limit;

@@ -32,7 +32,7 @@ static void object_free(void *data)
     heddle_engine *engine = data;
     if (!engine)
         return;
-    engine->marked = false;
+    engine->has_object = false;
     heddle_service_release(&engine->base);
 }
 
@@ -56,7 +56,7 @@ static VALUE engine_allocate(VALUE klass)
         rb_memerror();
     engine->base = (heddle_service){.operations = &heddle_engine_operations, .holders = 1};
     engine->on_rejection = engine->proxies = Qnil;
-    engine->marked = true;
+    engine->has_object = true;
     engine->date_second = -1;
     return TypedData_Wrap_Struct(klass, &engine_type, engine);
 }

@@ -55,7 +55,7 @@ heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchang
     }
     memcpy(exchange->bytes, bytes, head->size);
     memcpy(exchange->head.fields, head->fields, head->field_count * sizeof(heddle_field));
-    exchange->work.probe = heddle_path_option_names(&engine->health_paths, exchange);
+    exchange->work.probe = heddle_path_option_has_path(&engine->health_paths, exchange);
     return exchange;
 }
 

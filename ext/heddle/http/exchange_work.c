@@ -10,7 +10,7 @@
  * ns. A client that has ended its side of the connection may still read, so it gets its response. But if it has also
  * waited for this long, it has nearly always closed its socket. Then it gets 503, and the application is not called.
  */
-static const int64_t GIVES_UP = INT64_C(1000) * 1000 * 1000;
+static const int64_t ABANDONED_AFTER = INT64_C(1000) * 1000 * 1000;
 
 static void begin_account(heddle_exchange *exchange)
 {
@@ -80,7 +80,7 @@ static void note_served(heddle_work *work, VALUE object)
 static bool is_abandoned(heddle_work *work, int64_t now)
 {
     heddle_exchange *exchange = heddle_exchange_of_work(work);
-    return now - exchange->queued >= GIVES_UP && exchange->operations->watch_disconnect(exchange);
+    return now - exchange->queued >= ABANDONED_AFTER && exchange->operations->watch_disconnect(exchange);
 }
 
 static void reject_work(heddle_work *work, heddle_overload why)

@@ -1,7 +1,7 @@
 #include "http/path_options.h"
 
 /* A prefix must end with or before a slash of the path, or at the end of the path: /rpc is not a prefix of /rpcs. */
-bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange)
+bool heddle_path_option_applies(const heddle_path_option *option, const heddle_exchange *exchange)
 {
     const char *path = exchange->bytes + exchange->head.path.start;
     size_t size = exchange->head.path.size;
@@ -14,7 +14,7 @@ bool heddle_path_option_counts(const heddle_path_option *option, const heddle_ex
     return option->all;
 }
 
-bool heddle_path_option_names(const heddle_path_option *option, const heddle_exchange *exchange)
+bool heddle_path_option_has_path(const heddle_path_option *option, const heddle_exchange *exchange)
 {
     size_t size = exchange->head.path.size;
     for (unsigned i = 0; i < option->count; i++) {

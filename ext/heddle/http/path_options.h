@@ -13,7 +13,7 @@ typedef struct {
 } heddle_path_option;
 
 /* Does the option apply to this request? */
-bool heddle_path_option_counts(const heddle_path_option *option, const heddle_exchange *exchange);
+bool heddle_path_option_applies(const heddle_path_option *option, const heddle_exchange *exchange);
 /* Is the request's path one of the option's paths? A path below one of them does not count. */
-bool heddle_path_option_names(const heddle_path_option *option, const heddle_exchange *exchange);
+bool heddle_path_option_has_path(const heddle_path_option *option, const heddle_exchange *exchange);
 void heddle_path_option_free(heddle_path_option *option);

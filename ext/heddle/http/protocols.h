@@ -30,10 +30,10 @@ typedef struct {
      */
     HEDDLE_LAST_USE void (*begin_rejecting)(heddle_connection *connection, int status, const char *reason);
     /*
-     * Loads a session that another process has handed off, see heddle_service_operations. `words` begins after the
-     * protocol's number. NULL if sessions of this protocol are never handed off.
+     * Loads a session that another process has handed off, see heddle_service_operations. `description` begins after
+     * the protocol's number. NULL if sessions of this protocol are never handed off.
      */
-    VALUE (*load)(heddle_engine *engine, VALUE words, int *state);
+    VALUE (*load)(heddle_engine *engine, VALUE description, int *state);
     HEDDLE_LAST_USE void (*resume)(heddle_connection *connection, VALUE loaded);
     /* Sets up the state that connections of this protocol share within an engine. NULL if they share none. */
     void (*configure)(heddle_engine *engine, VALUE configuration); /* may raise */

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Why a message is rejected: the status of the response, and one sentence. Here are the rejections that every version
- * of HTTP has; what only one version can reject stands with its parser. Uses no Ruby.
+ * Why a message is rejected: the status of the response, and one sentence. This file has the rejections that every
+ * version of HTTP has; those of one version are with its parser. Uses no Ruby.
  */
 
 #include "net/admission.h"

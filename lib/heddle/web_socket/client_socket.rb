@@ -29,13 +29,13 @@ module Heddle
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
       FRAGMENTS = 1_000
       # Bytes of the message limit that allow one more fragment.
-      BYTES_A_FRAGMENT = 1_024
+      BYTES_PER_FRAGMENT = 1_024
       PIECE = 65_536
       TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
       # The handshake's own fields.
       RESERVED = /\A(?:host|connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)\z/i
       REASON = 123
-      private_constant :GUID, :FRAGMENTS, :BYTES_A_FRAGMENT, :PIECE, :TEXT, :BINARY, :CLOSE, :PING, :PONG, :RESERVED,
+      private_constant :GUID, :FRAGMENTS, :BYTES_PER_FRAGMENT, :PIECE, :TEXT, :BINARY, :CLOSE, :PING, :PONG, :RESERVED,
                        :REASON
 
       # @return [String, nil] the subprotocol that the server has chosen
@@ -52,7 +52,7 @@ module Heddle
         @ping = ping
         @write_timeout = write_timeout
         @writing = Thread::Mutex.new
-        @codec = HTTP::WebSocket::Codec.new(message_limit, [FRAGMENTS, message_limit / BYTES_A_FRAGMENT].max)
+        @codec = HTTP::WebSocket::Codec.new(message_limit, [FRAGMENTS, message_limit / BYTES_PER_FRAGMENT].max)
         @messages = []
         @closing = @pinged = @reading = false
         limits = HTTP::Client::TimeLimits.from({ connect: timeout, tls: timeout, first_byte: timeout, read: timeout })

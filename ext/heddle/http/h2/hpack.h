@@ -108,7 +108,7 @@ void heddle_hpack_encoder_start(heddle_hpack_encoder *encoder);
 /* Called with the peer's SETTINGS_HEADER_TABLE_SIZE. The encoder never uses more than the default. */
 void heddle_hpack_encoder_limit(heddle_hpack_encoder *encoder, uint32_t limit);
 /* Frees the table of an idle connection; the next block announces that. */
-void heddle_hpack_encoder_rest(heddle_hpack_encoder *encoder);
+void heddle_hpack_encoder_trim(heddle_hpack_encoder *encoder);
 
 /*
  * Called before the first field of a block. Returns false without memory, as heddle_hpack_encode does: then the

@@ -35,7 +35,7 @@ void heddle_hpack_encoder_limit(heddle_hpack_encoder *encoder, uint32_t limit)
         set_limit(encoder, limit);
 }
 
-void heddle_hpack_encoder_rest(heddle_hpack_encoder *encoder)
+void heddle_hpack_encoder_trim(heddle_hpack_encoder *encoder)
 {
     if (encoder->table.room == 0)
         return;

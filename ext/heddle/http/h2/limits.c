@@ -4,10 +4,10 @@
 
 enum {
     SECOND = 1000000000,
-    A_STREAM = 10,           /* PRIORITY or WINDOW_UPDATE frames for each stream */
-    A_DATA_FRAME = 4,        /* WINDOW_UPDATEs for each DATA frame that we sent */
-    OVERHEAD_RATIO = 8,      /* received bytes for each byte of payload */
-    REST_AFTER = 2,          /* seconds without streams before memory is freed */
+    FRAMES_PER_STREAM = 10,     /* PRIORITY or WINDOW_UPDATE frames for each stream */
+    UPDATES_PER_DATA_FRAME = 4, /* WINDOW_UPDATEs for each DATA frame that we sent */
+    OVERHEAD_RATIO = 8,         /* received bytes for each byte of payload */
+    TRIM_AFTER = 2,             /* seconds without streams before memory is freed */
 };
 
 /*
@@ -21,7 +21,7 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .header_limit = 32768, .header_count = 100, .body_limit = UINT64_MAX,
         .crumb_count = 50, /* browsers send each cookie in a field of its own, and keep at least 50 cookies of a site */
         .connection_window = 1 << 20, /* bytes: 80 Mbit/s at a round trip of 100 ms */
-        .streams_a_feed = 100, .fields_a_feed = 1000,
+        .streams_per_feed = 100, .fields_per_feed = 1000,
         .refused_burst = 100,         /* clients may open a hundred streams before they know max_streams */
         /* when a user leaves a page, the browser resets up to max_streams at once */
         .reset_burst = 100, .reset_rate = 33,
@@ -90,7 +90,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
         session->payload += frame->length;
     if (session->received / OVERHEAD_RATIO > session->payload + session->limits->overhead)
         return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "the frames carry too little payload");
-    uint64_t allowance = session->limits->updates + A_STREAM * session->opened;
+    uint64_t allowance = session->limits->updates + FRAMES_PER_STREAM * session->opened;
     switch (frame->type) {
     case HEDDLE_H2_DATA:
         return frame->length > 0 || frame->flags & HEDDLE_H2_END_STREAM || heddle_h2_count_control(session);
@@ -102,7 +102,7 @@ bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *fr
     case HEDDLE_H2_PRIORITY_UPDATE:
         return count_among(session, &session->priorities, allowance, "too many PRIORITY frames");
     case HEDDLE_H2_WINDOW_UPDATE:
-        return count_among(session, &session->window_updates, allowance + A_DATA_FRAME * session->data_frames,
+        return count_among(session, &session->window_updates, allowance + UPDATES_PER_DATA_FRAME * session->data_frames,
                            "too many WINDOW_UPDATE frames");
     default:
         return heddle_h2_count_control(session);
@@ -116,9 +116,9 @@ static int64_t pick_earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static int64_t find_rest_time(const heddle_h2_session *session)
+static int64_t find_trim_time(const heddle_h2_session *session)
 {
-    return session->idle_since + (int64_t)REST_AFTER * SECOND;
+    return session->idle_since + (int64_t)TRIM_AFTER * SECOND;
 }
 
 int64_t heddle_h2_deadline(const heddle_h2_session *session)
@@ -131,8 +131,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
         deadline = pick_earlier(deadline, session->idle_since + limits->head_timeout);
     else if (session->stream_count == 0)
         deadline = pick_earlier(deadline, session->idle_since + limits->idle_timeout);
-    if (heddle_h2_can_rest(session))
-        deadline = pick_earlier(deadline, find_rest_time(session));
+    if (heddle_h2_can_trim(session))
+        deadline = pick_earlier(deadline, find_trim_time(session));
     if (session->block_stream)
         deadline = pick_earlier(deadline, session->block_since + limits->head_timeout);
     if (session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED)
@@ -143,7 +143,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
 }
 
 /*
- * Was less output sent in the last span of write_timeout than write_rate demands? Begins a new span when it has ended.
+ * Measures progress over spans of write_timeout. At the end of a span, returns whether less was sent than write_rate
+ * demands, and begins the next span. Returns false within a span.
  */
 static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
 {
@@ -157,8 +158,9 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Finds clients that read output too slowly. The number of sent bytes decides, because a client may read a single byte
- * now and then. A stream that waits for its turn has not stalled: only the limit of the connection applies to it.
+ * Ends the session, or single streams, if the client reads output too slowly. The number of sent bytes decides, because
+ * a slow client may still read a byte now and then. A stream that waits for its turn has not stalled: only the limit of
+ * the connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)
 {
@@ -193,8 +195,8 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
         heddle_h2_send_goaway(session, session->last_processed, "idle");
         heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);
     }
-    if (heddle_h2_can_rest(session) && now >= find_rest_time(session))
-        heddle_h2_rest(session);
+    if (heddle_h2_can_trim(session) && now >= find_trim_time(session))
+        heddle_h2_trim(session);
     if (heddle_h2_is_open(session) && session->drain_stage == HEDDLE_H2_DRAIN_ANNOUNCED && now >= session->drain_at)
         heddle_h2_finish_drain(session);
     if (heddle_h2_is_open(session) && now >= session->check_at &&

@@ -10,8 +10,8 @@
 
 enum {
     /*
-     * ns. How long the kept bytes may exceed connection_output before streams are limited to their shares: the client
-     * may be about to read
+     * ns. How long the kept bytes may exceed connection_output before each stream is limited to its share. Within this
+     * time a client that reads takes them
      */
     CROWDED = 1000000000,
     SMALLEST_PIECE = 1024, /* no frame has fewer bytes, unless the body ends with it */
@@ -35,8 +35,8 @@ static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_strea
 }
 
 /*
- * Incremental streams are listed in the order of their turns, all others by id, because they are sent one after
- * another.
+ * Incremental streams are listed in the order of their turns. The others are listed by id, because each is sent
+ * completely before the next one.
  */
 static void link_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {

@@ -4,7 +4,7 @@
 #include "http/target.h"
 #include "http/text.h"
 
-/* The rules for the fields of a request together (RFC 9113, 8.1.1, 8.2.3, 8.3.1 and 8.5; RFC 8441). */
+/* The rules for a request's fields as a whole (RFC 9113, 8.1.1, 8.2.3, 8.3.1 and 8.5; RFC 8441). */
 
 static const char *text_of(const heddle_h2_block *block, heddle_slice slice)
 {

@@ -435,8 +435,8 @@ static const uint8_t *take_preface(heddle_h2_session *session, const uint8_t *at
 
 bool heddle_h2_fed_enough(const heddle_h2_session *session)
 {
-    return session->fed_streams >= session->limits->streams_a_feed ||
-           session->fed_fields >= session->limits->fields_a_feed;
+    return session->fed_streams >= session->limits->streams_per_feed ||
+           session->fed_fields >= session->limits->fields_per_feed;
 }
 
 /* Returns false while much output waits for the peer, and when other connections should get their turn. */

@@ -32,8 +32,8 @@ typedef struct {
     uint64_t body_limit;
     bool keep_underscores;
 
-    uint32_t streams_a_feed;      /* requests that begin in one feed, before other connections get their turn */
-    uint32_t fields_a_feed;       /* decoded fields in one feed; the block that exceeds it is completed */
+    uint32_t streams_per_feed;    /* requests that begin in one feed, before other connections get their turn */
+    uint32_t fields_per_feed;     /* decoded fields in one feed; the block that exceeds it is completed */
     uint32_t refused_burst;       /* streams beyond max_streams, which are refused; refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
@@ -125,7 +125,7 @@ void heddle_h2_session_free(heddle_h2_session *session);
  * the session's output is not pulled yet, or if other connections need their turn.
  */
 size_t heddle_h2_feed(heddle_h2_session *session, int64_t now, const void *bytes, size_t size);
-/* Did the last feed reach streams_a_feed or fields_a_feed? Then other connections get their turn first. */
+/* Did the last feed reach streams_per_feed or fields_per_feed? Then other connections get their turn first. */
 bool heddle_h2_fed_enough(const heddle_h2_session *session);
 /*
  * Writes whole frames, at most `room` bytes, where `room` >= HEDDLE_H2_PULL_ROOM. Returns 0 if there is nothing to send

@@ -27,7 +27,7 @@ heddle_h2_limits heddle_h2_client_limits(void)
     limits.crumb_count = 0;
     limits.keep_underscores = true;
     limits.continuations = 8;
-    limits.fields_a_feed = UINT32_MAX; /* a client's connections take no turns */
+    limits.fields_per_feed = UINT32_MAX; /* a client's connections take no turns */
     limits.reset_burst = 1000;
     limits.reset_rate = 100;
     limits.stream_output = 128 << 10;

@@ -120,7 +120,7 @@ struct heddle_h2_stream {
     bool incremental;
     bool held;           /* the owner still uses it */
     bool listed;         /* it is in the list of streams that can send */
-    bool head_written, finished; /* set by the owner */
+    bool head_written, finished; /* the owner has written the head, or the end */
     bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
     bool answered;       /* on the client: the final head has come */
     bool expects_body;   /* on the client: false for HEAD */
@@ -275,9 +275,9 @@ void heddle_h2_free_stream(heddle_h2_stream *stream);
 /* Allocates the schedule before streams are added. Returns false without memory. */
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
 /* Has the session memory that it does not need while it is idle? */
-bool heddle_h2_can_rest(const heddle_h2_session *session);
+bool heddle_h2_can_trim(const heddle_h2_session *session);
 /* Frees that memory. The session then no longer knows how streams were closed. */
-void heddle_h2_rest(heddle_h2_session *session);
+void heddle_h2_trim(heddle_h2_session *session);
 
 /* Surrounds every function that the owner calls. */
 static inline void heddle_h2_enter(heddle_h2_session *session)
@@ -351,7 +351,7 @@ void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *p
 
 /* -- output.c ------------------------------------------------------------------------------------------------------ */
 
-/* Call this before anything is added to `output`. */
+/* Call this before anything is added to `output`. If no output waits, the measurement of progress begins now. */
 void heddle_h2_note_output(heddle_h2_session *session);
 /* Lists or unlists the stream, according to its window and its queue. */
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);

@@ -15,14 +15,14 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
         {HEDDLE_H2_SET_ENABLE_CONNECT_PROTOCOL, 1}, /* the last entry, which is optional */
     };
     unsigned count = sizeof(settings) / sizeof(*settings) - !limits->connect_protocol;
-    const heddle_h2_setting_value of_client[] = {
+    const heddle_h2_setting_value client_settings[] = {
         {HEDDLE_H2_SET_ENABLE_PUSH, 0},
         {HEDDLE_H2_SET_INITIAL_WINDOW_SIZE, limits->stream_window},
         {HEDDLE_H2_SET_MAX_HEADER_LIST_SIZE, limits->header_limit},
     };
     heddle_h2_note_output(session);
-    bool written = session->is_client ? heddle_h2_write_settings(&session->output, 0, of_client,
-                                                                 sizeof(of_client) / sizeof(*of_client))
+    bool written = session->is_client ? heddle_h2_write_settings(&session->output, 0, client_settings,
+                                                                 sizeof(client_settings) / sizeof(*client_settings))
                                       : heddle_h2_write_settings(&session->output, 0, settings, count);
     if (!written)
         return false;

@@ -113,13 +113,13 @@ static void free_schedule(heddle_h2_session *session)
     session->schedule = NULL;
 }
 
-bool heddle_h2_can_rest(const heddle_h2_session *session)
+bool heddle_h2_can_trim(const heddle_h2_session *session)
 {
     return session->stream_room > 0 && session->stream_count == 0 && heddle_h2_is_open(session);
 }
 
 /* The decoder's table is kept: only the client can empty it. */
-void heddle_h2_rest(heddle_h2_session *session)
+void heddle_h2_trim(heddle_h2_session *session)
 {
     free(session->remembered);
     session->remembered = NULL;
@@ -127,7 +127,7 @@ void heddle_h2_rest(heddle_h2_session *session)
     free(session->streams);
     session->streams = NULL;
     session->stream_room = 0;
-    heddle_hpack_encoder_rest(&session->encoder);
+    heddle_hpack_encoder_trim(&session->encoder);
 }
 
 heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)

@@ -37,9 +37,9 @@ VALUE heddle_log_make_clf(const heddle_log_entry *entry, bool combined)
 {
     const heddle_exchange *exchange = entry->exchange;
     heddle_slice method = entry->method, target = entry->target;
-    size_t wild = method.size + target.size + heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
-                  heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER);
-    heddle_log_line line = heddle_log_start_line(wild * CLF_GROWTH + HEDDLE_LOG_FIXED);
+    size_t value_size = method.size + target.size + heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
+                        heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER);
+    heddle_log_line line = heddle_log_start_line(value_size * CLF_GROWTH + HEDDLE_LOG_FIXED);
     heddle_log_put_text(&line, "%s - - [%.40s] \"", entry->remote ? entry->remote : "-", entry->time);
     put_clf(&line, exchange->bytes + method.start, method.size);
     heddle_log_put_text(&line, " ");

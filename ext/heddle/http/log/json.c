@@ -108,12 +108,12 @@ VALUE heddle_log_make_json(const heddle_log_entry *entry)
 {
     const heddle_exchange *exchange = entry->exchange;
     heddle_slice method = entry->method, target = entry->target;
-    size_t wild = method.size + target.size + heddle_log_field_size(exchange, HEDDLE_FIELD_HOST) +
-                  heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
-                  heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER) +
-                  (NIL_P(entry->id) ? 0 : HEDDLE_LOG_REQUEST_ID);
+    size_t value_size = method.size + target.size + heddle_log_field_size(exchange, HEDDLE_FIELD_HOST) +
+                        heddle_log_field_size(exchange, HEDDLE_FIELD_USER_AGENT) +
+                        heddle_log_field_size(exchange, HEDDLE_FIELD_REFERER) +
+                        (NIL_P(entry->id) ? 0 : HEDDLE_LOG_REQUEST_ID);
     size_t account = exchange->account ? ACCOUNT_ROOM : 0;
-    heddle_log_line line = heddle_log_start_line(wild * JSON_GROWTH + HEDDLE_LOG_FIXED + account);
+    heddle_log_line line = heddle_log_start_line(value_size * JSON_GROWTH + HEDDLE_LOG_FIXED + account);
     heddle_log_put_text(&line, "{\"time\":\"");
     put_now(&line);
     heddle_log_put_text(&line, "\",\"level\":\"info\",\"event\":\"request\",\"method\":");

@@ -292,7 +292,7 @@ static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
     stream_fields fields;
     if (read_stream(description, &fields))
         return description;
-    if (engine->marked && engine->websockets.loader)
+    if (engine->has_object && engine->websockets.loader)
         heddle_call_protected(engine->websockets.loader, rb_intern("refuse_stream"), 0, NULL, state);
     return Qnil;
 }

@@ -137,7 +137,7 @@ static void end_output(heddle_push_session *session)
         heddle_push_stop_carrier(session);
 }
 
-static void begin_to_end(heddle_push_session *session)
+static void begin_end(heddle_push_session *session)
 {
     heddle_connection_drop_input(session->work.connection);
     end_output(session);
@@ -183,7 +183,7 @@ const heddle_push_carrier heddle_push_h1_carrier = {
     .is_full = is_full,
     .flush = flush_output,
     .read = read_input,
-    .end = begin_to_end,
+    .end = begin_end,
     .stop = stop_connection,
     .close = close_connection,
     .set_deadline = set_deadline,

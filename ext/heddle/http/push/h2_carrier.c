@@ -166,7 +166,7 @@ static void wake_writer(heddle_push_session *session)
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
 /* Called when all output was sent: gives the client time to end its side. */
-static void begin_to_linger(heddle_push_session *session)
+static void begin_linger(heddle_push_session *session)
 {
     if (session->stream->ended || session->engine->linger_timeout == 0) {
         heddle_push_stop_carrier(session);
@@ -176,7 +176,7 @@ static void begin_to_linger(heddle_push_session *session)
     heddle_push_set_time_limit(session, session->engine->linger_timeout);
 }
 
-static void begin_to_end(heddle_push_session *session)
+static void begin_end(heddle_push_session *session)
 {
     heddle_push_stream *stream = session->stream;
     heddle_h2_tunnel_consume(&stream->tunnel, heddle_bytes_left(&stream->input));
@@ -185,7 +185,7 @@ static void begin_to_end(heddle_push_session *session)
     bool empty = count_pending(session) == 0;
     heddle_h2_tunnel_finish(&stream->tunnel);
     if (empty)
-        begin_to_linger(session);
+        begin_linger(session);
 }
 
 static void stop_stream(heddle_push_session *session, bool abrupt)
@@ -207,7 +207,7 @@ static void handle_flushed(heddle_h2_tunnel *tunnel)
         wake_writer(session);
         heddle_push_handle_drained(session);
     } else if (session->state == HEDDLE_PUSH_FINISHING && !session->lingers && count_pending(session) == 0) {
-        begin_to_linger(session);
+        begin_linger(session);
     }
     heddle_push_release_hold(session);
 }
@@ -334,7 +334,7 @@ const heddle_push_carrier heddle_push_h2_carrier = {
     .is_full = is_full,
     .flush = flush_stream,
     .read = read_input,
-    .end = begin_to_end,
+    .end = begin_end,
     .stop = stop_stream,
     .close = close_stream,
     .set_deadline = set_deadline,

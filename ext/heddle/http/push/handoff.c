@@ -38,7 +38,7 @@ static heddle_push_session *session_of(VALUE client)
 /*
  *  call-seq: movable? -> true or false
  *
- * Is it open, on a connection that can be handed off?
+ * Is the socket open, on a connection that can be handed off?
  */
 static VALUE client_movable_p(VALUE self)
 {
@@ -159,7 +159,7 @@ static void read_topic(heddle_description_reader *fields, topic_fields *into)
     if (!fields->valid)
         return;
     into->topic.form = (heddle_push_form)form;
-    size_t least = heddle_push_form_of((unsigned)form)->least_envelope;
+    size_t least = heddle_push_form_of((unsigned)form)->min_envelope_size;
     fields->valid = least ? into->envelope.size >= least : into->envelope.size == 0;
 }
 
@@ -211,7 +211,7 @@ static VALUE call_load(VALUE arguments)
 /* Returns handler, caller and description. The handler is nil if the socket must be closed. May wait. */
 VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 {
-    if (!engine->marked || !engine->websockets.loader)
+    if (!engine->has_object || !engine->websockets.loader)
         return Qnil;
     VALUE loaded = rb_protect(call_load, rb_assoc_new(engine->websockets.loader, description), state);
     return *state ? Qnil : rb_ary_new_from_args(3, rb_ary_entry(loaded, 0), rb_ary_entry(loaded, 1), description);

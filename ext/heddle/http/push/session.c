@@ -109,7 +109,7 @@ void heddle_push_begin_close(heddle_push_session *session, unsigned code, const 
     }
     enter_state(session, HEDDLE_PUSH_CLOSING);
     size_t pending = heddle_push_pending(session);
-    session->left = session->written - pending;
+    session->sent_at_check = session->written - pending;
     session->stalls = pending >= HEDDLE_OUTPUT_AT_ONCE;
     /*
      * A paused socket must read again, to find the client's close frame behind messages that the handler no longer

@@ -17,7 +17,7 @@
  *   ping_answers.c       the answers to pings of the client
  *   callbacks.c          the callbacks that are due, and the runner that calls them
  *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler sees
- *   session_methods.c    the methods of it that the handler calls
+ *   session_methods.c    its methods that the handler calls
  *   carrier.h            the operations of its carrier
  *
  * All of it runs with the GVL. A function that may be called on another thread than the loop's says so.
@@ -112,13 +112,13 @@ struct heddle_push_session {
     bool running;               /* a runner serves it */
     bool paused;                /* enough messages wait for the handler: nothing is read */
     bool defers_reading;        /* it was paused when it began to close, and reads again at its deadline */
-    bool pinged;                /* a ping was sent at `keepalive_sent_at`, and no input came since */
+    bool pinged;                /* a ping was due at `keepalive_sent_at`, and no input came since; see `stalls` */
     bool overflowed;            /* another thread has found too much output: the loop checks it */
     bool overrun;               /* another thread has dropped a message: the loop closes the socket */
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
     /*
-     * no ping could be sent, because the output is full and the client takes none of it. CLOSING: output waits for the
-     * client
+     * a ping was due while the output was full: it was not sent, and progress of the output counts as the answer.
+     * CLOSING: output waits for the client
      */
     bool stalls;
     bool lingers;               /* FINISHING: all output was sent, including FIN */
@@ -127,7 +127,7 @@ struct heddle_push_session {
     heddle_push_pong *pong; /* a pong that waits behind much output, from malloc; else NULL */
     uint64_t written;           /* bytes that were ever queued … */
     heddle_push_traffic traffic;
-    uint64_t left;              /* … and how many of them had been sent at the last check */
+    uint64_t sent_at_check;     /* … and how many of them had been sent at the last check */
     heddle_push_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
     heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
     uint32_t slot;            /* the slot of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
@@ -218,7 +218,7 @@ void heddle_push_abandon(heddle_push_session *session);
 /* Must reading pause until the handler has caught up? */
 bool heddle_push_must_pause(const heddle_push_session *session);
 
-/* Is this the thread of its loop? */
+/* Does the calling thread run the session's loop? */
 static inline bool heddle_push_is_in_loop(const heddle_push_session *session)
 {
     return session->work.connection->sockets->loop->thread == rb_thread_current();
@@ -254,7 +254,10 @@ bool heddle_push_exceeds_output(const heddle_push_session *session);
 /* Queues a short frame. Returns false without memory. Held. On any thread. */
 bool heddle_push_send_control(heddle_push_session *session, heddle_websocket_opcode opcode, const char *payload,
                               size_t size);
-/* Closes the socket if too much output waits; returns false then. Held. */
+/*
+ * Closes the socket if too much output waits; returns false then. On another thread than the loop's, leaves this check
+ * to heddle_push_check_overflow, and returns false only if the message must be dropped. Held.
+ */
 bool heddle_push_check_pace(heddle_push_session *session);
 /*
  * Queues a message that the framing has prepared. Returns false if the socket is not open, or was just closed because

@@ -25,10 +25,10 @@ static heddle_push_session *open_session(VALUE self)
 /*
  * call-seq: write(data) -> true or false
  *
- * Sends a message: text, or binary if the String's encoding is BINARY. Never waits: #pending counts the bytes that the
- * client has not taken yet. When that is more than websocket_output_limit, the socket is closed with 1008. Returns
- * false if the socket is closed. May be called on any thread. On an event stream +data+ must be text, and is sent as
- * the data of an event.
+ * Sends a message: text, or binary if the String's encoding is BINARY. Never waits: #pending counts the bytes that are
+ * still queued. When they are more than websocket_output_limit, the socket is closed with 1008. Returns false if the
+ * socket is closed. May be called on any thread. On an event stream +data+ must be text, and is sent as the data of an
+ * event.
  */
 static VALUE client_write(VALUE self, VALUE data)
 {
@@ -97,7 +97,7 @@ static VALUE client_close_code(VALUE self)
     X(client_handler, "handler", heddle_push_handle_of(self)->handler)                                                 \
     /* call-seq: close_reason -> String or nil */                                                                      \
     X(client_close_reason, "close_reason", heddle_push_handle_of(self)->reason)                                        \
-    /* Bytes that were written and that the client's kernel has not taken yet; 0 when the socket is closed. */         \
+    /* Bytes that were written and that the kernel has not taken yet; 0 when the socket is closed. */                  \
     X(client_pending, "pending", SIZET2NUM(session_of(self) ? heddle_push_pending(session_of(self)) : 0))              \
     /* websocket_output_limit; 0 when the socket is closed. */                                                         \
     X(client_output_limit, "output_limit",                                                                             \
@@ -130,7 +130,7 @@ heddle_slow_policy heddle_push_policy_named(VALUE name)
  */
 static void check_envelope(VALUE envelope, heddle_push_form form)
 {
-    size_t least = heddle_push_form_of(form)->least_envelope;
+    size_t least = heddle_push_form_of(form)->min_envelope_size;
     if ((least > 0) != RB_TYPE_P(envelope, T_STRING) ||
         (least && (!OBJ_FROZEN(envelope) || (size_t)RSTRING_LEN(envelope) < least)))
         rb_raise(rb_eArgError, "invalid envelope: %+" PRIsVALUE, envelope);

@@ -86,7 +86,7 @@ void heddle_push_drop_client(heddle_push_session *session, bool abandoned)
     if (session->handle)
         session->handle->session = NULL;
     session->handle = NULL;
-    bool listed = heddle_push_has_client(session) && session->engine->marked;
+    bool listed = heddle_push_has_client(session) && session->engine->has_object;
     if (listed && !abandoned) /* otherwise the list is gone, or this is a forked child */
         unlist_client(&session->engine->websockets, session->slot);
 }

@@ -3,17 +3,17 @@
 #include "http/push/session.h"
 
 enum {
-    FRAGMENTS = 1000,         /* the limit of the frames in a message is at least this; browsers send one frame */
-    BYTES_A_FRAGMENT = 1024,  /* bytes of websocket_message_limit that allow one more frame */
+    FRAGMENTS = 1000,            /* the limit of the frames in a message is at least this; browsers send one frame */
+    BYTES_PER_FRAGMENT = 1024,   /* bytes of websocket_message_limit that allow one more frame */
     UNFINISHED_BYTES = 16777216, /* the limit of the bytes of all incomplete messages is at least this */
-    UNFINISHED = 4,           /* … or this many times websocket_message_limit, if that is more */
+    UNFINISHED = 4,              /* … or this many times websocket_message_limit, if that is more */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)
 {
     heddle_websockets *sockets = &engine->websockets;
     sockets->limits.message = NUM2ULL(heddle_engine_option(configuration, "websocket_message_limit"));
-    uint64_t fragments = sockets->limits.message / BYTES_A_FRAGMENT;
+    uint64_t fragments = sockets->limits.message / BYTES_PER_FRAGMENT;
     sockets->limits.fragments = (uint32_t)(fragments > FRAGMENTS ? fragments : FRAGMENTS);
     sockets->output_limit = NUM2ULL(heddle_engine_option(configuration, "websocket_output_limit"));
     sockets->ping = heddle_parse_duration(heddle_engine_option(configuration, "websocket_ping"));

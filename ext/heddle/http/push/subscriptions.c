@@ -102,10 +102,10 @@ static VALUE encode_json(heddle_message *message, VALUE envelope, void *deflater
 static const heddle_push_form_definition
     as_text = {.name = "text", .encode = encode_text},
     as_binary = {.name = "binary", .encode = encode_binary},
-    as_json = {.name = "json", .tells_reset = true, .encode = encode_json},
+    as_json = {.name = "json", .sends_reset = true, .encode = encode_json},
     to_handler = {.name = "handler"},
-    as_event = {.tells_reset = true, .encode = heddle_event_encode},
-    as_event_chunk = {.tells_reset = true, .encode = heddle_event_encode_chunk};
+    as_event = {.sends_reset = true, .encode = heddle_event_encode},
+    as_event_chunk = {.sends_reset = true, .encode = heddle_event_encode_chunk};
 
 static const heddle_push_form_definition *forms[HEDDLE_PUSH_MOST_FORMS] = {
     [HEDDLE_PUSH_AS_TEXT] = &as_text,
@@ -193,8 +193,8 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         return;
     heddle_push_hold(session);
     bool delivered = true;
-    if (message->reset && !forms[subscription->form]->tells_reset) {
-        subscription->reset = true;
+    if (message->reset && !forms[subscription->form]->sends_reset) {
+        subscription->reset_due = true;
         heddle_push_queue_callback(session, HEDDLE_PUSH_ON_RESET);
     } else if (subscription->form == HEDDLE_PUSH_TO_HANDLER) {
         delivered = queue_publication(session, message);
@@ -232,7 +232,7 @@ static void prefetch_socket(const heddle_subscriber *subscriber, bool is_next)
     if (is_next)
         heddle_connection_prefetch(session->work.connection);
     else
-        heddle_prefetch(session, offsetof(heddle_push_session, left));
+        heddle_prefetch(session, offsetof(heddle_push_session, sent_at_check));
 }
 
 static const heddle_subscriber_operations operations = {
@@ -335,16 +335,16 @@ unsigned heddle_push_count_resets(const heddle_push_session *session)
 {
     unsigned count = 0;
     for (const heddle_push_subscription *one = session->subscriptions; one; one = one->next)
-        count += one->reset;
+        count += one->reset_due;
     return count;
 }
 
 VALUE heddle_push_take_reset(heddle_push_session *session)
 {
     for (heddle_push_subscription *one = session->subscriptions; one; one = one->next) {
-        if (!one->reset)
+        if (!one->reset_due)
             continue;
-        one->reset = false;
+        one->reset_due = false;
         return rb_utf8_str_new(one->name, one->size);
     }
     return Qnil;

@@ -23,8 +23,8 @@ typedef enum {
 typedef struct {
     const char *name; /* the value of the argument `as`; NULL: applications can't choose this form */
     /* the smallest envelope of a subscription, in bytes; encoders get the envelope as key. 0: there are no envelopes */
-    size_t least_envelope;
-    bool tells_reset; /* a reset is sent to the client as a message; otherwise the handler is called */
+    size_t min_envelope_size;
+    bool sends_reset; /* a reset is sent to the client as a message; otherwise the handler is called */
     /* encodes a message as a frame; the context is the deflater, or NULL for sockets without permessage-deflate */
     heddle_message_encoder *encode;
 } heddle_push_form_definition;
@@ -48,7 +48,7 @@ struct heddle_push_subscription {
     heddle_push_session *session;
     heddle_push_subscription *next; /* in the socket's list */
     uint8_t form;                        /* heddle_push_form */
-    bool reset;                          /* messages are lost, and on_reset was not called yet */
+    bool reset_due;                      /* messages are lost, and on_reset was not called yet */
     bool was_reset;                      /* the client got a reset */
     VALUE envelope; /* an interned String, marked by the WebSocket::Session; nil: the form has none */
     uint32_t size;

@@ -17,7 +17,7 @@ void heddle_h1_await_body(heddle_connection *connection)
     if (h1->stage == HEDDLE_H1_BODY && h1->exchange->spool)
         heddle_body_spool_trim(h1->exchange->spool);
     /* A streamed body of unknown length may never end. A client that pauses may be waiting for the response. */
-    if (h1->stage == HEDDLE_H1_BODY && h1->streams && h1->left < 0) {
+    if (h1->stage == HEDDLE_H1_BODY && h1->streams_body && h1->left < 0) {
         int64_t pause = heddle_add_duration(heddle_clock_coarse(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
     }
@@ -65,10 +65,10 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
     h1->body_deadline = heddle_body_first_deadline(engine, exchange->arrived);
     h1->body_heard = exchange->arrived;
     h1->taken = 0;
-    h1->streams = heddle_path_option_counts(&engine->stream_bodies, exchange);
+    h1->streams_body = heddle_path_option_applies(&engine->stream_bodies, exchange);
     if (length == HEDDLE_CHUNKED_BODY)
         heddle_chunked_start(&h1->chunked, head->field_bytes, head->line_count);
-    if (h1->streams && (h1->expects || engine->body_buffer == 0 || large))
+    if (h1->streams_body && (h1->expects || engine->body_buffer == 0 || large))
         return HEDDLE_H1_SERVE;
     bool spools = large && !heddle_body_fits_memory(engine, exchange, (uint64_t)length);
     int error = spools ? begin_to_spool(connection) : 0;
@@ -141,7 +141,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress proceed_reading(heddle_connection *c
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_exchange *exchange = h1->exchange;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    if (h1->streams) {
+    if (h1->streams_body) {
         bool fills_buffer = h1->left < 0 && exchange->body_size > engine->body_buffer;
         return h1->received || fills_buffer ? HEDDLE_H1_SERVE : HEDDLE_H1_MORE;
     }

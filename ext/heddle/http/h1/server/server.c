@@ -154,7 +154,7 @@ static void handle_deadline(heddle_connection *connection)
         break;
     case HEDDLE_H1_BODY:
         /* a streamed body pauses, but is not too slow overall: calls the application, which may read it */
-        if (h1->streams && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
+        if (h1->streams_body && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else
             heddle_body_reject_slow(h1->exchange);

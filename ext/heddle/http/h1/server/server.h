@@ -37,7 +37,7 @@ typedef struct {
     bool received;   /* the body was received completely */
     bool persists;   /* the client wants to keep the connection open */
     bool expects;    /* the client waits for 100 Continue */
-    bool streams;    /* the application reads the body while it is received */
+    bool streams_body; /* the application reads the body while it is received */
     uint32_t seen;   /* bytes of an incomplete head that were parsed */
     int64_t head_began; /* when the first bytes of an incomplete head came */
     int64_t body_deadline; /* see heddle_body_next_deadline; the time that the disk takes is added */

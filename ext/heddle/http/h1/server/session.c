@@ -73,7 +73,7 @@ static void begin_linger(heddle_connection *connection)
     heddle_h1_linger(connection);
 }
 
-static void begin_to_idle(heddle_connection *connection)
+static void become_idle(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
@@ -86,7 +86,7 @@ void heddle_h1_proceed(heddle_connection *connection)
 {
     switch ((heddle_h1_next)heddle_h1_of(connection)->after_sending) {
     case HEDDLE_H1_THEN_IDLE:
-        begin_to_idle(connection);
+        become_idle(connection);
         break;
     case HEDDLE_H1_THEN_LINGER:
         begin_linger(connection);

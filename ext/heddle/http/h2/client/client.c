@@ -187,8 +187,8 @@ static bool pull_output(heddle_h2_client *client)
 }
 
 /*
- * Sends what the kernel takes. Returns 0 if all was sent, and -EAGAIN if some output is left. After any other error the
- * connection is lost.
+ * Sends what the kernel takes. Returns -EAGAIN if some output is left, or another -errno if the connection is broken.
+ * Otherwise returns 0: all was sent, or another fiber is sending and sends this, too.
  */
 static int send_output(client_object *self)
 {
@@ -208,7 +208,7 @@ static int send_output(client_object *self)
         client->busy = false;
         if (result == -EAGAIN)
             return -EAGAIN;
-        if (result < 0) { /* reports no error yet: input that came before must be read first */
+        if (result < 0) { /* the streams don't fail yet: input that came before the error must still be read */
             heddle_bytes_reset(&client->outgoing, 0);
             return (int)result;
         }
@@ -364,16 +364,16 @@ static VALUE take_role(bool *taken)
     /* The waiters of streams for which a flush may have made room. The list is kept for the fiber that reads. */      \
     X(client_waiters, "waiters", collect_waiters(object_of(self)->client, false))                                      \
     /* True: only the caller may call `receive` until end_reading. */                                                  \
-    X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->is_read))                             \
+    X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->has_reader))                          \
     /* Does a fiber or thread read? */                                                                                 \
-    X(client_reading_p, "reading?", object_of(self)->client->is_read ? Qtrue : Qfalse)                                 \
+    X(client_reading_p, "reading?", object_of(self)->client->has_reader ? Qtrue : Qfalse)                              \
     /* True: only the caller may wait for room until end_sending. */                                                   \
-    X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->is_sent))                             \
+    X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->has_sender))                          \
     /* True: no further request can begin on this connection. */                                                       \
     X(client_leaving_p, "leaving?",                                                                                    \
       object_of(self)->client->lost || heddle_h2_is_leaving(object_of(self)->client->session) ? Qtrue : Qfalse)        \
-    X(client_end_reading, "end_reading", (object_of(self)->client->is_read = false, Qnil))                             \
-    X(client_end_sending, "end_sending", (object_of(self)->client->is_sent = false, Qnil))                             \
+    X(client_end_reading, "end_reading", (object_of(self)->client->has_reader = false, Qnil))                          \
+    X(client_end_sending, "end_sending", (object_of(self)->client->has_sender = false, Qnil))                          \
     /* Is the connection neither lost nor failed? */                                                                   \
     X(client_open_p, "open?",                                                                                          \
       object_of(self)->client->lost || !heddle_h2_is_open(object_of(self)->client->session) ? Qfalse : Qtrue)

@@ -2,7 +2,7 @@
 
 /*
  * A client's HTTP/2 connection for Ruby: a session over an outbound connection, and its streams. Many fibers and
- * threads use it, under a lock for threads; lib/heddle/http/client/shared_connection.rb decides which of them reads.
+ * threads use it, with the GVL; lib/heddle/http/client/shared_connection.rb decides which of them reads.
  */
 
 #include "http/h2/session_state.h"
@@ -77,7 +77,7 @@ struct heddle_h2_client {
     unsigned references;       /* by the connection's object, and by its streams */
     heddle_link ready;         /* the streams with something new */
     bool busy;                 /* a fiber sends or receives, and sends the rest afterwards */
-    bool is_read, is_sent;     /* a fiber or thread waits for input, or for room */
+    bool has_reader, has_sender; /* a fiber or thread waits for input, or for room */
     bool lost;                 /* the connection has ended, or failed */
     heddle_bytes outgoing;     /* pulled from the session, and not taken by the kernel yet */
 };

@@ -1,8 +1,8 @@
 /*
  * The body of a request over HTTP/2. Unless the application streams the body, the body is complete before the
  * application is called, as over HTTP/1.1. Bytes in memory or in the spool's buffer are credited to the client's
- * windows at once. While the writer has the buffer, new bytes wait in memory and are not credited, so the stream's
- * window bounds them.
+ * windows at once. While the buffer is being written to the file, new bytes wait in memory and are not credited, so the
+ * stream's window bounds them.
  */
 
 #include "http/body_deadline.h"
@@ -182,7 +182,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         reject_too_large(carrier);
         return;
     }
-    if (carrier->streams) {
+    if (carrier->streams_body) {
         if (!keep_in_memory(exchange, bytes, size))
             heddle_body_reject(carrier->exchange, ENOMEM);
         else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
@@ -218,7 +218,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
 void heddle_h2_end_body(heddle_h2_carrier *carrier)
 {
     carrier->received = true;
-    if (!carrier->exchange->spool || carrier->streams) {
+    if (!carrier->exchange->spool || carrier->streams_body) {
         heddle_h2_queue(carrier);
         return;
     }

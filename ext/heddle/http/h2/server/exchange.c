@@ -69,7 +69,7 @@ static VALUE decode_body(heddle_exchange_handle *handle)
 /* Takes the body. Credits its bytes to the client's windows only if the body is streamed. */
 static VALUE take_body(heddle_exchange *exchange)
 {
-    bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams;
+    bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams_body;
     return streamed ? decode_body(exchange->handle) : heddle_exchange_body_object(exchange);
 }
 
@@ -156,7 +156,7 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         size_t taken = heddle_h2_write(carrier->server->session, carrier->stream, RSTRING_PTR(string) + at,
                                        (size_t)RSTRING_LEN(string) - at);
         at += taken;
-        if (taken > 0) /* credit may make room at once */
+        if (taken > 0) /* sending may make room at once */
             heddle_last_use(heddle_h2_send(carrier->server));
         else if (heddle_h2_is_stuck(carrier->server))
             heddle_h2_reset_exchange(carrier);

@@ -181,7 +181,7 @@ void heddle_h2_note_taken(heddle_exchange *exchange)
 static bool begins_at_head(const heddle_h2_carrier *carrier)
 {
     int64_t length = carrier->exchange->head.content_length;
-    return carrier->streams && (length < 0 || length > (int64_t)carrier->exchange->engine->body_buffer);
+    return carrier->streams_body && (length < 0 || length > (int64_t)carrier->exchange->engine->body_buffer);
 }
 
 static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
@@ -198,7 +198,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     heddle_h2_server *server = server_of(session);
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    bool tunnels = request->head.protocol.size > 0; /* the application may need the tunnel's bytes */
+    bool tunnels = request->head.protocol.size > 0; /* the body is then the tunnel's bytes */
     if (request->head.method_id == HEDDLE_CONNECT && !tunnels) {
         heddle_rejection rejection;
         heddle_reject_connect(&rejection);
@@ -222,8 +222,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     carrier->exchange = exchange;
     carrier->received = request->ended;
     carrier->due.at = -1;
-    carrier->streams = !request->ended &&
-                       (tunnels || heddle_path_option_counts(&engine->stream_bodies, exchange));
+    carrier->streams_body =
+        !request->ended && (tunnels || heddle_path_option_applies(&engine->stream_bodies, exchange));
     exchange->carrier = carrier;
     carrier->head_memory = sizeof(*carrier) + sizeof(*exchange) + request->size;
     heddle_h2_count_memory(server, (ssize_t)carrier->head_memory);
@@ -297,7 +297,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) { /* only noted, because this is called while the session's output is pulled */
-        tunnel->noted = true;
+        tunnel->flushed_due = true;
         heddle_connection_flush_later(tunnel->server->connection);
         return;
     }

@@ -207,7 +207,7 @@ static void release_server(heddle_connection *connection)
     if (server->depth == 0)
         free_server(server);
     else
-        heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR); /* without an error code */
+        heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR);
 }
 
 static void abandon_server(heddle_connection *connection)

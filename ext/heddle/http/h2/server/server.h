@@ -10,7 +10,7 @@
 #include "net/sockets.h"
 
 enum {
-    /* bytes that are queued for the kernel; no more, because a change of priority no longer affects them */
+    /* bytes that are queued for the kernel; no more, because a later change of priority does not affect queued bytes */
     HEDDLE_H2_AT_ONCE = 65536,
 };
 
@@ -37,7 +37,7 @@ struct heddle_h2_carrier {
     size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
     heddle_link turn;        /* in the server's list of carriers that wait for the ready list */
     bool received;           /* the request was received completely */
-    bool streams;            /* the application reads the body while it is received */
+    bool streams_body;       /* the application reads the body while it is received */
     bool at_head;            /* the application is called before the body is complete */
     size_t uncredited;       /* bytes of the body that were not yet credited to the client's windows */
     bool gone;               /* the client has reset the stream, or the connection has failed */
@@ -57,7 +57,7 @@ struct heddle_h2_server {
     uint32_t held_count; /* carriers with a held head */
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and input is discarded */
-    bool swept;     /* the list has no ended carrier */
+    bool swept;     /* no ended carrier must be freed */
     size_t body_memory;     /* bytes of all bodies that are in memory and credited */
     size_t held;            /* body_memory, and bytes of the heads of waiting requests */
     size_t drawn;           /* the part of `held` that exceeds the connection's own share */

@@ -45,7 +45,6 @@ static void limit_unsent(heddle_connection *connection)
 #ifdef TCP_NOTSENT_LOWAT
     int most = HEDDLE_H2_AT_ONCE;
     setsockopt(connection->transport.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof(most));
-#else
 #endif
 }
 

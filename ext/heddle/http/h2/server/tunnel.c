@@ -50,7 +50,7 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
     session->now = heddle_clock_coarse();
     if (!heddle_h2_write_whole(session, tunnel->stream, bytes, size, more, more_size))
         return false;
-    tunnel->noted |= connection->sockets->loop->thread != rb_thread_current();
+    tunnel->flushed_due |= connection->sockets->loop->thread != rb_thread_current();
     schedule_output(tunnel);
     return true;
 }
@@ -109,10 +109,10 @@ void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at)
 
 /* -- calls of the server ------------------------------------------------------------------------------------------- */
 
-static heddle_h2_tunnel *find_noted(const heddle_h2_server *server)
+static heddle_h2_tunnel *find_flushed_due(const heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_first_tunnel(server);
-    while (tunnel && !tunnel->noted)
+    while (tunnel && !tunnel->flushed_due)
         tunnel = find_next_tunnel(tunnel);
     return tunnel;
 }
@@ -120,8 +120,8 @@ static heddle_h2_tunnel *find_noted(const heddle_h2_server *server)
 void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server)
 {
     heddle_h2_tunnel *tunnel;
-    while (server->connection && (tunnel = find_noted(server))) {
-        tunnel->noted = false;
+    while (server->connection && (tunnel = find_flushed_due(server))) {
+        tunnel->flushed_due = false;
         tunnel->operations->flushed(tunnel);
     }
 }

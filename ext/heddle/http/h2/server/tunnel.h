@@ -33,7 +33,7 @@ typedef struct {
 } heddle_h2_tunnel_operations;
 
 struct heddle_h2_tunnel {
-    bool noted;   /* `flushed` is to be called */
+    bool flushed_due; /* `flushed` is to be called */
     bool closing; /* the stream is being ended */
     bool input_ended; /* the client has sent FIN, and `end_input` was called */
     const heddle_h2_tunnel_operations *operations;
@@ -74,7 +74,7 @@ void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at);
 heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream);
 /* Returns NULL if there is none. */
 heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server);
-/* Calls `flushed` of each tunnel with `noted`. */
+/* Calls `flushed` of each tunnel with `flushed_due`. */
 void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server);
 /* Called when the client has ended its output, on all streams. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server);
