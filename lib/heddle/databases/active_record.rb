@@ -155,7 +155,7 @@ module Heddle
         # Do fibers wait for another connection?
         #
         # @api private
-        def heddle_needs? = heddle_grows? && @available.heddle_needs?
+        def heddle_needs_connection? = heddle_grows? && @available.heddle_needs_connection?
 
         # @api private
         # @return [ActiveRecord::ConnectionAdapters::AbstractAdapter, nil] an idle connection, now checked out

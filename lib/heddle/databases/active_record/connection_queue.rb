@@ -24,7 +24,7 @@ module Heddle
         def heddle_statistics = @heddle_statistics ||= Statistics.new(0, 0.0, 0)
 
         # @api private
-        def heddle_needs? = @heddle_waiting.to_i > @queue.size
+        def heddle_needs_connection? = @heddle_waiting.to_i > @queue.size
 
         # Connections that are closed as soon as they are checked in, so that no fiber is woken for them.
         #

@@ -116,7 +116,7 @@ module Heddle
 
         private
 
-        def needy = @pools.keys.select(&:heddle_needs?)
+        def needy = @pools.keys.select(&:heddle_needs_connection?)
 
         def used = @reserved + @pools.keys.sum(&:heddle_size)
 
