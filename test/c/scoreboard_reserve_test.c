@@ -6,7 +6,7 @@
 
 enum { SLOTS = 6 };
 
-static const int64_t PATIENCE = 100;
+static const int64_t DELAY = 100;
 static heddle_scoreboard scoreboard;
 
 static heddle_scoreboard_slot *add(uint32_t index, uint32_t rank)
@@ -26,7 +26,7 @@ static void stick(heddle_scoreboard_slot *slot, int64_t since, uint32_t label)
 
 static int64_t due(const heddle_scoreboard_slot *reserve)
 {
-    return heddle_scoreboard_reserve_due(&scoreboard, reserve, PATIENCE);
+    return heddle_scoreboard_reserve_due(&scoreboard, reserve, DELAY);
 }
 
 static void reserve_serves_when_all_workers_have_been_stuck_for_long_enough(void)
@@ -37,7 +37,7 @@ static void reserve_serves_when_all_workers_have_been_stuck_for_long_enough(void
     stick(one, 5000, 7);
     CHECK_EQUAL(INT64_MAX, due(reserve));
     stick(two, 4000, 7);
-    CHECK_EQUAL(5000 + PATIENCE, due(reserve));
+    CHECK_EQUAL(5000 + DELAY, due(reserve));
     stick(two, 0, 0);
     CHECK_EQUAL(INT64_MAX, due(reserve));
     heddle_scoreboard_close(&scoreboard);
@@ -49,10 +49,10 @@ static void draining_and_ended_workers_do_not_keep_a_reserve_from_serving(void)
     heddle_scoreboard_slot *one = add(0, 0), *two = add(1, 0), *reserve = add(2, 1);
     stick(one, 5000, 7);
     HEDDLE_SCOREBOARD_SET(two->open, 0);
-    CHECK_EQUAL(5000 + PATIENCE, due(reserve));
+    CHECK_EQUAL(5000 + DELAY, due(reserve));
     HEDDLE_SCOREBOARD_SET(two->open, 1);
     heddle_scoreboard_release(&scoreboard, 1);
-    CHECK_EQUAL(5000 + PATIENCE, due(reserve));
+    CHECK_EQUAL(5000 + DELAY, due(reserve));
     heddle_scoreboard_release(&scoreboard, 0);
     CHECK_EQUAL(INT64_MAX, due(reserve)); /* nobody is there: the master starts others */
     heddle_scoreboard_close(&scoreboard);
@@ -63,11 +63,11 @@ static void second_reserve_serves_only_when_the_first_one_is_stuck(void)
     CHECK_EQUAL(0, heddle_scoreboard_create(&scoreboard, SLOTS));
     heddle_scoreboard_slot *one = add(0, 0), *first = add(1, 1), *second = add(2, 2);
     stick(one, 5000, 7);
-    CHECK_EQUAL(5000 + PATIENCE, due(first));
+    CHECK_EQUAL(5000 + DELAY, due(first));
     CHECK_EQUAL(INT64_MAX, due(second));
     stick(first, 6000, 8);
-    CHECK_EQUAL(6000 + PATIENCE, due(second));
-    CHECK_EQUAL(5000 + PATIENCE, due(first));
+    CHECK_EQUAL(6000 + DELAY, due(second));
+    CHECK_EQUAL(5000 + DELAY, due(first));
     heddle_scoreboard_close(&scoreboard);
 }
 
