@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "heddle/temporary_folder" # here: a Ractor of Ruby 3.3 can load nothing
+require "heddle/temporary_folder" # loaded now, because a Ractor of Ruby 3.3 can't load files
 require "heddle/autoloads"
 require "heddle/options/option"
 
@@ -21,7 +21,7 @@ module Heddle
     ALL = SUBJECTS.values.flatten.freeze
     # The options that {Server::Configuration} has; {HTTP::Limits} has the others.
     OWN = ALL.reject(&:limit).freeze
-    # The options of a configuration file: all but its own path.
+    # The options that a configuration file may set: all except `config`, its own path.
     IN_FILE = ALL.reject { |option| option.name == :config }.freeze
     # Options that a reload does not change: the master's sockets and files stay.
     AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history].freeze

@@ -2,7 +2,7 @@
 
 module Heddle
   module Options
-    # How many connections there are, and how long one may do nothing.
+    # Limits on the number of connections, and on the time that one may be idle.
     CONNECTIONS = [
       Option.new(name: :max_connections, unit: :count, default: 0, range: 0..10_000_000, advanced: true,
                  default_words: "0", example: "max_connections 5_000",
@@ -21,7 +21,7 @@ module Heddle
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
                    reason: "Raise it above the idle timeout of the proxy in front",
-                   details: "For a connection that has not sent a byte yet, head_timeout applies."),
+                   details: "Before a client has sent its first byte, head_timeout applies instead."),
       Option.limit(:write_timeout, :seconds, 30, 0.001,
                    text: "close a connection whose client has read nothing of a response for this long",
                    reason: "Raise it when clients pause downloads, as media players do")

@@ -16,8 +16,8 @@ module Heddle
     MAXIMA = { bytes: 1 << 50, rate: 1 << 50, seconds: 86_400, count: 1_000_000 }.freeze
     private_constant :MAXIMA
 
-    # The definition of one option: the flag, the environment variable, the word in a configuration file, the check, the
-    # help and the documentation all come from it.
+    # The definition of one option. Its flag, its environment variables, its method in a configuration file, the check
+    # of its value, its help and its documentation are all made from this record.
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] one of {Units::WANTED}
@@ -40,7 +40,7 @@ module Heddle
     # @!attribute advanced [Boolean] whether only `--help --all` and the documentation show it
     Option = Data.define(:name, :unit, :default, :default_words, :range, :choices, :none, :short, :argument,
                          :variables, :conditions, :text, :reason, :details, :example, :limit, :advanced) do
-      # A limit of clients: how much one may send, or how long it may take.
+      # A limit on what clients send, or on the time that they take.
       # @param name [Symbol]
       # @param unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
       # @param default [Integer, Float, Boolean]
@@ -71,12 +71,12 @@ module Heddle
       # @return [Object] the value
       # @raise [ConfigurationError]
       def parse(value, source)
-        value, excluded = excluded_from(value) if choices && unit == :list
+        value, excluded = split_exception(value) if choices && unit == :list
         read = none?(value) ? [] : Units.read(unit, value)
         chosen = choices && read ? choose(read) : read
         if chosen.nil?
           shown = value.is_a?(Array) && value.one? ? value.first : value
-          raise ConfigurationError, "#{source} must be #{wanted}, but is #{shown.inspect}#{nearest(read)}"
+          raise ConfigurationError, "#{source} must be #{wanted}, but is #{shown.inspect}#{suggestion(read)}"
         end
         check(excluded ? default - chosen : chosen, value, source)
       end
@@ -97,8 +97,9 @@ module Heddle
 
       private
 
-      # `protect except: :handoff` is the default without handoff.
-      def excluded_from(value)
+      # `protect except: :handoff` sets the default without handoff.
+      # @return [Array(Object, Boolean)] the words, and whether they are excluded from the default
+      def split_exception(value)
         only = Array(value).first
         only.is_a?(Hash) && only.keys == [:except] ? [Array(only[:except]), true] : [value, false]
       end
@@ -120,7 +121,7 @@ module Heddle
         unit == :list ? chosen.uniq : chosen.first
       end
 
-      def nearest(read)
+      def suggestion(read)
         words = [*choices, *none].map(&:to_s)
         wrong = Array(read).find { |word| !words.include?(word) }
         found = wrong && choices && NameSuggestion.correct(wrong, words)

@@ -15,7 +15,7 @@ module Heddle
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
                  text: "environment of the application, exported as RAILS_ENV and RACK_ENV",
-                 reason: "Set it to production where users are served"),
+                 reason: "Set it to production on servers that users reach"),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; 1 in development and test",
@@ -24,8 +24,8 @@ module Heddle
                        "is short",
                  reason: "Lower it when memory is short; set 0 to serve without forking, for example under a debugger",
                  details: "See [Number of workers](processes.md#number-of-workers). With 0, and with 1 in " \
-                          "development and test, the server does not fork. Such a server is unavailable while it " \
-                          "restarts."),
+                          "development and test, the server does not fork. Such a server can't reload; it is " \
+                          "unavailable while it is stopped and started again."),
       Option.new(name: :reserve_workers, unit: :count, default: 1, range: 0..8, example: "reserve_workers 1",
                  text: "maximum number of extra workers, started on demand and used while all others are blocked; 0 " \
                        "for none",
@@ -63,7 +63,7 @@ module Heddle
                  default_words: "0; 5 s in Kubernetes",
                  text: "keep accepting connections for this long before a stop, while health checks get 503",
                  reason: "Raise it when a balancer takes longer to notice that a server stops",
-                 details: "Heddle knows by the variable KUBERNETES_SERVICE_HOST that it runs in Kubernetes. The " \
+                 details: "Heddle detects Kubernetes by the variable KUBERNETES_SERVICE_HOST. The " \
                           "option health_paths lists the health checks. During the delay, responses over HTTP/1.1 " \
                           "have `connection: close`. After it the server stops, and HTTP/2 clients get GOAWAY. A " \
                           "reload has no delay. See [Behind a balancer](processes.md#behind-a-balancer)."),
@@ -98,7 +98,7 @@ module Heddle
       Option.new(name: :worker_max_age, unit: :seconds, default: 0, range: 0..31_536_000,
                  example: "worker_max_age 86_400",
                  text: "replace a worker when it has served for this long; 0 for never",
-                 reason: "Set it to replace workers once a day, whatever they have served",
+                 reason: "Set it to replace workers regularly, for example once a day",
                  details: "The replacement works as with worker_max_requests."),
       Option.new(name: :refork_after, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "refork_after 1000",

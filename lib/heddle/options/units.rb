@@ -4,7 +4,7 @@ module Heddle
   module Options
     # Reads and writes the values of options: as text in flags and in the environment, as Ruby in a configuration file.
     module Units
-      # The check of a value, by its unit.
+      # What a value must be, by its unit, for error messages and the help.
       WANTED = {
         auto: "auto or a whole number", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
         list: "one or more words", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
@@ -22,7 +22,7 @@ module Heddle
 
       class << self
         # @param unit [Symbol]
-        # @param value [Object] a String as a person wrote it, or what a configuration file says
+        # @param value [Object] a String as a person wrote it, or the value in a configuration file
         # @return [Object, nil] the value; nil when it does not fit
         def read(unit, value)
           value = value.to_s if value.is_a?(Symbol)
@@ -69,7 +69,7 @@ module Heddle
 
         private
 
-        # Environment variables have the encoding of the locale, which does not matter here.
+        # Values are UTF-8, but Ruby marks environment variables with the encoding of the locale.
         def text?(value)
           strings = [value].flatten.grep(String)
           strings.all? { |one| one.dup.force_encoding(Encoding::UTF_8).valid_encoding? && !one.b.include?("\0") }
