@@ -22,9 +22,9 @@ module Heddle
 
       1. `heddle init --apply` changes the [files that start the server](rails.md#files-that-start-the-server), and
          translates Puma's configuration to `config/heddle.rb`. For each line of Puma's file it reports, with the line's
-         number, whether it is carried over, needless, or left out, and why. `heddle init --from config/puma.rb` only
-         translates.
-      2. `heddle check --changed` prints the settings that differ from the defaults, and where each was set.
+         number, whether it is translated, not needed, or not translated, and why. `heddle init --from config/puma.rb`
+         only translates.
+      2. `heddle check --changed` prints the options that are set, and where each was set.
       3. `bin/rails server`, `heddle serve` or `rackup -s heddle` starts the server.
 
       `heddle init --undo` restores each byte, and Puma serves again.
@@ -45,7 +45,7 @@ module Heddle
       without most protections ([Modes](modes.md#migration-of-an-existing-application)).
 
       A condition on `Rails.env` or on environment variables is kept. One that needs the application can't be computed in
-      `config/heddle.rb`: if it held, the line is carried over without the condition, and else left out. A
+      `config/heddle.rb`: if it held, the line is translated without the condition, and otherwise left out. A
       line whose condition did not hold, and whose value needs a variable that was not set, is left out, too.
 
       Where Puma's file names a port without an address, both servers listen on localhost under `rails server` in
@@ -96,14 +96,14 @@ module Heddle
 
     # @return [String] the page
     def self.text
-      words = CLI::InitCommand::PumaWords
+      words = CLI::InitCommand::PumaSettings
       rows = [words::OPTIONS.map { |word, option| [word, "`#{option}`"] },
               words::HOOKS.map { |word, hook| [word, "`#{hook} { … }`"] },
               words::TRANSLATED.to_a,
               words::PLUGINS.map { |name, why| ["plugin :#{name}", "not needed: #{why}"] },
               [["plugin :solid_queue", "`solid_queue true`; `SOLID_QUEUE_IN_PUMA` sets it, too"]],
               words::NEEDLESS.map { |word, why| [word, "not needed: #{why}"] },
-              words::LEFT.map { |word, why| [word, "no equivalent: #{why}"] }]
+              words::UNTRANSLATED.map { |word, why| [word, "no equivalent: #{why}"] }]
       [INTRODUCTION.chomp, *rows.flatten(1).map { |word, text| "| `#{word}` | #{text} |" }, "", behavior].join("\n")
     end
 

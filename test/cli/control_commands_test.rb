@@ -250,6 +250,6 @@ class ControlCommandsTest < Minitest::Test
     output, status = heddle("status", "--nonsense")
 
     assert_equal 2, status.exitstatus
-    assert_match(/heddle: invalid option: --nonsense: heddle help status/, output)
+    assert_match(/heddle: invalid option: --nonsense\. `heddle help status`/, output)
   end
 end

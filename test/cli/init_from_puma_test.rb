@@ -286,12 +286,12 @@ class InitFromPumaTest < Minitest::Test
   end
 
   def test_every_method_of_pumas_dsl_is_handled
-    words = Heddle::CLI::InitCommand::PumaWords
-    report = carry_over([*words::NEEDLESS.keys, *words::LEFT.keys].map { |name| "#{name}\n" }.join)
+    words = Heddle::CLI::InitCommand::PumaSettings
+    report = carry_over([*words::NEEDLESS.keys, *words::UNTRANSLATED.keys].map { |name| "#{name}\n" }.join)
 
-    assert_equal words::LEFT.size, left(report).size
+    assert_equal words::UNTRANSLATED.size, left(report).size
     words::NEEDLESS.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
-    words::LEFT.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
+    words::UNTRANSLATED.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
   end
 
   def test_a_plugin_is_left_out_with_what_runs_in_its_place
@@ -461,7 +461,7 @@ class InitFromPumaTest < Minitest::Test
 
     assert_includes code, "max_requests 1"
     assert_equal [:fiber, 1], [configuration.mode, configuration.max_requests]
-    assert_match(/may not be thread-safe. Raise it only after an audit/, report)
+    assert_match(/never had to be thread-safe\. Raise it only after an audit/, report)
     carry_over("threads 0, 1")
 
     assert_includes code, "max_requests 1"
@@ -662,7 +662,7 @@ class InitFromPumaTest < Minitest::Test
                   "access_log false", 'on_restart { puts "restarting" }'], code
     assert_equal [7, 16, 22, 23, 26], left(report).keys
     assert_match(%r{incomplete: config/puma\.rb:22: NameError: uninitialized constant Shop$}, report)
-    words = Heddle::CLI::InitCommand::PumaWords::NAMES
+    words = Heddle::CLI::InitCommand::PumaSettings::NAMES
     lines = RICH.lines.each_index.select { |index| words.include?(RICH.lines[index][/\A\w+!?/]&.to_sym) }
 
     assert_equal [1, *lines.map(&:succ)], report.scan(/^ {2,}(\d+)  /).flatten.map(&:to_i).sort

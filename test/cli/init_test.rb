@@ -61,7 +61,7 @@ class InitTest < Minitest::Test
     %w[--force=3 --keep-puma=no --force= --help=x].each do |word|
       status, _, errors = init(word)
 
-      assert_equal [2, "heddle: needless argument: #{word}: heddle help init lists the flags\n"], [status, errors]
+      assert_equal [2, "heddle: needless argument: #{word}. `heddle help init` lists the flags.\n"], [status, errors]
     end
 
     assert_equal before, Dir.children(".")
@@ -70,7 +70,7 @@ class InitTest < Minitest::Test
   end
 
   def test_mistakes
-    { ["--form", "x"] => /invalid option: --form\. Did you mean --from\? heddle help init/,
+    { ["--form", "x"] => /invalid option: --form\. Did you mean --from\? `heddle help init`/,
       ["--from"] => /missing argument: --from/,
       ["--version"] => /invalid option: --version/, ["--from=gone.rb"] => /there is no file gone\.rb/,
       %w[a b] => /init writes one file/, ["--from", "gone.rb"] => /there is no file gone\.rb/ }

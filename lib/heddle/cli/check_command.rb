@@ -14,8 +14,8 @@ module Heddle
 
           heddle check [config.ru] [flags of serve]
 
-          --changed print only options that differ from the defaults
-          --load    also load the application
+          --changed  print only options that are set
+          --load     also load the application
 
         Exits with 0 if the configuration is valid, and with 1 if not. Opens no sockets.
       TEXT
@@ -58,16 +58,15 @@ module Heddle
       end
 
       def check(configuration)
-        noting { @problems.concat(configuration.binds.filter_map(&:problem)) }
-        noting { configuration.check_selector }
-        @problems.push(*pidfile(configuration))
-        noting { configuration.web_socket_origins }
-        noting { configuration.pubsub_backend }
-        noting { check_application(configuration) }
+        collecting_error { @problems.concat(configuration.binds.filter_map(&:problem)) }
+        collecting_error { configuration.check_selector }
+        @problems.push(*pidfile_problem(configuration))
+        collecting_error { configuration.web_socket_origins }
+        collecting_error { configuration.pubsub_backend }
+        collecting_error { check_application(configuration) }
       end
 
-      # Records the error that the block raises.
-      def noting
+      def collecting_error
         yield
       rescue Server::ConfigurationError, Server::BootError => e
         @problems << e.message
@@ -80,12 +79,12 @@ module Heddle
         return unless @load
 
         configuration.export_environment
-        application = aside { loader.load }
+        application = with_stdout_on_stderr { loader.load }
         Server::Modes.fetch(configuration.mode).share(application)
         @application = "#{loader.path}, which can be loaded"
       end
 
-      def pidfile(configuration)
+      def pidfile_problem(configuration)
         path = configuration.pidfile or return
         folder = File.dirname(path)
         folder = File.dirname(folder) until File.exist?(folder)
@@ -95,7 +94,7 @@ module Heddle
       end
 
       # The application's output is not part of the report.
-      def aside
+      def with_stdout_on_stderr
         output = $stdout
         $stdout = $stderr
         yield

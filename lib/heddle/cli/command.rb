@@ -34,7 +34,7 @@ module Heddle
         accept(rest)
         act
       rescue OptionParser::ParseError => e
-        raise UsageError, "#{e.message.lines.first.chomp}#{hint(e)} heddle help #{name} lists the flags"
+        raise UsageError, "#{e.message.lines.first.chomp}#{hint(e)} `heddle help #{name}` lists the flags."
       end
 
       # @return [OptionParser]
@@ -50,7 +50,6 @@ module Heddle
 
       private
 
-      # The command's name.
       def name = self.class::NAME
 
       # If abbreviations are off, the OptionParser of Ruby 3.3 knows neither `--name=value` nor `--`.
@@ -64,19 +63,18 @@ module Heddle
         end
       end
 
-      # Ends the sentence about a flag that does not exist.
+      # @return [String] the end of OptionParser's sentence, with a suggestion for an unknown flag
       def hint(error)
-        return ":" unless error.is_a?(OptionParser::InvalidOption)
+        return "." unless error.is_a?(OptionParser::InvalidOption)
 
-        near = NameSuggestion.correct(error.args.first[/\A[^=]+/], parser.top.long.keys.map { |one| "--#{one}" })
-        near ? ". Did you mean #{near}?" : ":"
+        NameSuggestion.hint(error.args.first[/\A[^=]+/], parser.top.long.keys.map { |one| "--#{one}" })
       end
 
-      # Takes the arguments that are not flags.
+      # Handles the arguments that are not flags. By default there must be none.
       def accept(rest)
         return if rest.empty?
 
-        raise UsageError, "heddle #{name} takes no argument #{rest.first}: heddle help #{name} lists its flags"
+        raise UsageError, "#{name} takes no argument, but got #{rest.first}. `heddle help #{name}` lists its flags."
       end
 
       # For commands that take at most one file.

@@ -18,7 +18,7 @@ module Heddle
       # Requests that a press of the button makes, and how long each of them sleeps, in seconds.
       REQUESTS = 50
       SECONDS = 1
-      # Sizes of the thread pools with which the page can compare.
+      # Sizes of the thread pools that the page can compare Heddle with.
       POOLS = [3, 5, 16].freeze
       # Numbers of clients that the page offers, and for how many seconds they send requests.
       CROWDS = [1, 16, 64, 256].freeze
@@ -32,12 +32,12 @@ module Heddle
       private_constant :NDJSON
 
       # @param server [Server, nil] the server that serves the demo, for its addresses and counts
-      # @param urls [#call] gives the addresses of the server where `server` is nil
+      # @param urls [#call] returns the server's addresses if `server` is nil
       # @return [#call] a Rack application
       def self.app(server: nil, urls: -> { [] }) = new(server:, urls:)
 
-      # @param method [Method] one that is written with `def` and `end` on lines of their own
-      # @return [String] its source, as it stands in the file, without the indentation
+      # @param method [Method] must be written with `def` and `end` on lines of their own
+      # @return [String] its source text without the indentation
       def self.source_of(method)
         file, line = method.source_location
         lines = File.readlines(file).drop(line - 1)
@@ -85,7 +85,6 @@ module Heddle
         Answer.text(200, "blocked\n")
       end
 
-      # Answers at once.
       def hello(_env)
         [200, { "content-type" => "text/plain; charset=utf-8" }, [HELLO]]
       end
@@ -111,7 +110,7 @@ module Heddle
         paths = ["/sleep?seconds=#{SECONDS}"] * REQUESTS
         return Answer.stream(NDJSON, FanOut.new(*own_address, paths)) if way.empty?
 
-        alone(env) do
+        stream_exclusively(env) do
           @blocks = true
           FanOut.new(*own_address, [*paths, "/block?way=#{URI.encode_www_form_component(way)}"])
         end
@@ -123,11 +122,13 @@ module Heddle
       # Sends the number of clients in the query to /hello, and streams their reports.
       def burst(env)
         clients = number(env, "clients", 1..256, 64).to_i
-        alone(env) { Crowd.new(*own_address, "/hello", clients, CROWD_SECONDS, stopping: -> { @server&.stopping? }) }
+        stream_exclusively(env) do
+          Crowd.new(*own_address, "/hello", clients, CROWD_SECONDS, stopping: -> { @server&.stopping? })
+        end
       end
 
-      # Streams a body that keeps this server busy: one at a time, and only for this page.
-      def alone(env)
+      # Streams a body that keeps this server busy: only one at a time, and only to the demo's own page.
+      def stream_exclusively(env)
         return Answer.text(403, "Only this page may send this request.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
         return Answer.text(503, "Another visitor has pressed that button. Try again in a moment.\n") if @busy
 

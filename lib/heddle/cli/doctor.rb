@@ -37,7 +37,8 @@ module Heddle
 
       private
 
-      # The gems that the server changes, and those that it would change but for an option or an untried version.
+      # The gems that the server changes, and those that it does not change, because an option excludes them or Heddle
+      # was not tested with their version.
       def adapted
         Adaptations.by_state(@configuration).flat_map do |state, rows|
           rows.map do |row|
@@ -49,13 +50,13 @@ module Heddle
                           text: "not adapted, because an option excludes it. The change would be: #{row.changes}",
                           advice: ("add #{row.variable} to the option isolate" if shared?(row)))
             else Finding.new(level: :warning, subject: row.to_s, text: Adaptations.untried(row),
-                             advice: "try a newer Heddle, or use a version of the gem that was tried")
+                             advice: "try a newer Heddle, or use a version of the gem that Heddle was tested with")
             end
           end
         end
       end
 
-      # Would requests share this state? Not if Sentry keeps a hub for each fiber, as newer versions can.
+      # Whether requests would share the gem's state. Newer versions of Sentry can keep a hub for each fiber.
       def shared?(row)
         return false unless row.variable
 

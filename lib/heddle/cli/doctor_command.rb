@@ -30,7 +30,7 @@ module Heddle
 
       def severity(finding) = Doctor::MARKS.keys.index(finding.level)
 
-      # The configuration of the server; with a mistake in it, the defaults.
+      # If the configuration has a mistake, the checks use the defaults.
       def configure
         @configuration = Server::Configuration.load
         nil

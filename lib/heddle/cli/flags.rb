@@ -5,8 +5,8 @@ require "heddle/server"
 module Heddle
   module CLI
     # Reads a server's flags, which are its options: `--port 3000`, `--port=3000`, `-p 3000`, `-p3000`, `--access-log`,
-    # `--no-access-log`. Names can't be abbreviated, so that a flag of a later version changes no command line's
-    # meaning.
+    # `--no-access-log`. Names can't be abbreviated, so that flags which later versions add don't change the meaning of
+    # existing command lines.
     class Flags
       # The option of each flag and, for a switch, its value.
       NAMES = Options::ALL.each_with_object({}) do |option, names|
@@ -19,7 +19,7 @@ module Heddle
       private_constant :NAMES, :HELP, :ALL
 
       # @param word [String]
-      # @return [Boolean] whether a server has this flag
+      # @return [Boolean] whether `heddle serve` has this flag
       def self.known?(word) = NAMES.key?(word[/\A(?:--[^=]+|-.)/])
 
       # @return [Hash{Symbol => String, Boolean, Array<String>}] the values as the user has written them
@@ -50,7 +50,7 @@ module Heddle
 
       private
 
-      # Whatever the locale, as in a configuration file.
+      # Arguments are UTF-8 in any locale, as configuration files are.
       def utf8(word)
         text = word.dup.force_encoding(Encoding::UTF_8)
         text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")

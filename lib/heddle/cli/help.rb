@@ -11,7 +11,7 @@ module Heddle
 
       class << self
         # @param name [String, nil] of a command or an option
-        # @param more [Array<String>] `--all`: the options that few people need, too
+        # @param more [Array<String>] with `--all`, the help for `serve` includes the rarely needed options
         # @return [String]
         # @raise [UsageError] for an unknown name
         def for(name = nil, *more)
@@ -42,9 +42,9 @@ module Heddle
 
             #{subjects.join("\n\n")}
 
-            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}Each flag is also an environment variable (such as HEDDLE_STOP_TIMEOUT), and each but -C a line in
-            config/heddle.rb (such as stop_timeout 20); `heddle help stop_timeout` shows both. Sizes may end
-            in k, m or g.
+            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}In place of each flag you can set an environment variable (such as HEDDLE_STOP_TIMEOUT), or, except
+            for -C, write a line in config/heddle.rb (such as stop_timeout 20); `heddle help stop_timeout`
+            shows both. Sizes may end in k, m or g.
           TEXT
         end
 

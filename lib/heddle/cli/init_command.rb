@@ -41,7 +41,7 @@ module Heddle
         options.banner = "heddle init [config/heddle.rb]: #{COMMANDS.fetch(NAME).text}"
         options.on("--from FILE", "translate Puma's configuration, and list the lines that could not be " \
                                   "translated") { |file| @from = file }
-        options.on("--require FILE", "load this file first, here and in the new file; may be repeated") do |file|
+        options.on("--require FILE", "require this file first, here and in the new file; may be repeated") do |file|
           @required << file
         end
         options.on("--force", "overwrite an existing file; write one even if lines of Puma's file can't be " \

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # The base of commands that make a running server act.
+    # The base of commands that change a running server, such as `heddle stop`.
     class OrderCommand < ControlCommand
       private
 
@@ -11,9 +11,10 @@ module Heddle
         DONE
       end
 
-      # Sends the command, and returns the server's response.
+      # @return [String] the server's response
       def carry_out = client.command(order)
 
+      # The server's name of the command.
       def order = name
     end
   end

@@ -24,7 +24,6 @@ module Heddle
         DONE
       end
 
-      # As wide as the terminal.
       def status_text
         columns = @output.winsize.last if terminal?
         screen = Screen.new(colour: Screen.coloured?(@output))

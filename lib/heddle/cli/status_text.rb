@@ -20,8 +20,8 @@ module Heddle
       # @param report [Hash{Symbol => Object}] see Server::Control::SingleProcess#report
       # @param before [Hash{Symbol => Object}, nil] an earlier one
       # @param elapsed [Float, nil] seconds between them
-      # @param rows [Integer, nil] how many lines it may be; nil: any number
-      # @param columns [Integer, nil] how wide they should be
+      # @param rows [Integer, nil] maximum number of lines; nil: any number
+      # @param columns [Integer, nil] width that the lines should fit
       def initialize(report, before = nil, elapsed = nil, rows: nil, columns: nil)
         @report = report
         @before = before
@@ -33,7 +33,7 @@ module Heddle
       # @return [Array<String, Array>] see {Screen}
       def lines
         most = @rows ? [(@rows / 3) - 1, 2].max : nil
-        head = [*summary, *gap, *cut(table.lines, most), *problems, *unprotected]
+        head = [*summary, *gap, *truncate(table.lines, most), *problems, *unprotected]
         head + lists(@rows && (@rows - head.size))
       end
 
@@ -71,7 +71,7 @@ module Heddle
         parts.join("   ")
       end
 
-      # How requests have spent their time since the last report, the largest parts first.
+      # How requests have spent their time since the report `before`, the largest parts first.
       def spent
         before = seconds_by_part(@before ? @before[:workers] : [])
         parts = seconds_by_part(all).except(:proxy).map { |part, seconds| [part, seconds - before.fetch(part, 0)] }
@@ -134,7 +134,7 @@ module Heddle
         end
       end
 
-      # The count since the last report; without one, since the start.
+      # Counts since the report `before`; without one, since the start.
       def latencies
         sums = sum_of(all)
         return sums unless @before
@@ -147,7 +147,7 @@ module Heddle
         lists.empty? ? [] : lists.transpose.map(&:sum)
       end
 
-      # Between the bounds of the percentile's bucket, as if its requests were spread evenly.
+      # Interpolates within the percentile's bucket, as if its requests were spread evenly.
       def percentile(counts, percent)
         rank = counts.sum * percent / 100.0
         LATENCY_BOUNDS[..-2].zip([0, *LATENCY_BOUNDS], counts) do |upper, lower, count|
@@ -169,12 +169,12 @@ module Heddle
       # The most urgent lines for an operator.
       def problems
         found = all.flat_map do |one|
-          [held_up(one), limited(one), one[:problem] && "worker #{one[:index]}: #{one[:problem]}"].compact
+          [without_heartbeat(one), limited(one), one[:problem] && "worker #{one[:index]}: #{one[:problem]}"].compact
         end
         found.empty? ? [] : [*gap, *found.map { |text| [["! #{text}", :bad]] }]
       end
 
-      def held_up(one)
+      def without_heartbeat(one)
         age = one[:heartbeat_age] or return
         "worker #{one[:index]}: its loop has sent no heartbeat for #{Format.duration(age)}" if age > 2
       end
@@ -190,11 +190,11 @@ module Heddle
         lines = all.select { |one| one[:unprotected] }.group_by { |one| one[:unprotected] }.map do |reason, workers|
           "without protection (#{reason}): worker #{workers.map { |one| one[:index] }.join(", ")}"
         end
-        lines.unshift([[breaker, :bad]]) if @report.dig(:master, :protection, :tripped)
+        lines.unshift([[tripped_notice, :bad]]) if @report.dig(:master, :protection, :tripped)
         lines.empty? ? [] : [*gap, *lines]
       end
 
-      def breaker
+      def tripped_notice
         "! protections are off in new workers: #{@report.dig(:master, :protection, :off)}. heddle protect on " \
           "switches them on"
       end
@@ -203,20 +203,20 @@ module Heddle
       def lists(room)
         found = Requests.new(all, columns: @columns).lists
         found.each_with_index.flat_map do |list, index|
-          share = [list.lines.size, LINES].min + above
+          share = [list.lines.size, LINES].min + heading_size
           share = [share, room / (found.size - index)].min if room
-          next [] if share < above + [list.lines.size, 1].min
+          next [] if share < heading_size + [list.lines.size, 1].min
 
           room -= share if room
-          [*gap, [[list.heading, :title]], *cut(list.lines, share - above)]
+          [*gap, [[list.heading, :title]], *truncate(list.lines, share - heading_size)]
         end
       end
 
-      # The heading and the blank line of a list.
-      def above = gap.size + 1
+      # Lines of a list's heading, with the blank line above it.
+      def heading_size = gap.size + 1
 
-      # The first ones, and how many more there are.
-      def cut(lines, most)
+      # @return [Array] the first lines, and a line with the number of the others
+      def truncate(lines, most)
         return lines if most.nil? || lines.size <= most
 
         [*lines.first([most - 1, 0].max), "        … and #{lines.size - most + 1} more"]

@@ -31,7 +31,7 @@ module Heddle
       def act
         raise UsageError, "--interval must be more than 0 seconds, but is #{@interval}" unless @interval > 0
 
-        report = client.status # without a server the screen stays as it is
+        report = client.status # asked before the screen changes, because this raises if no server runs
         raise UsageError, "heddle top needs a terminal; heddle status needs none" unless terminal? && $stdin.tty?
 
         watch(report)

@@ -22,7 +22,7 @@ module Heddle
           end
         end
 
-        # Ruby that computes.
+        # Ruby code that computes.
         def compute(seconds = SECONDS)
           ends = MonotonicClock.now + seconds
           number = 0

@@ -5,8 +5,8 @@ require "socket"
 module Heddle
   module CLI
     class Demo
-      # A body that runs many clients for a few seconds. Each client keeps a connection, and sends one request after the
-      # other. The clients run in a process of their own, so that they don't use the server's core if there are two
+      # A response body that runs many clients for a few seconds. Each keeps a connection, and sends one request after
+      # the other. The clients run in a process of their own, so that they don't use the server's core if there are two
       # cores. The process reports in lines of JSON.
       class Crowd
         # Seconds between two lines, and seconds after which a client without a response gives up.
@@ -24,7 +24,7 @@ module Heddle
           # The browser has gone.
         end
 
-        # @param stopping [#call] whether the server stops, and the crowd with it
+        # @param stopping [#call] returns whether the server stops; the clients then stop, too
         def initialize(host, port, path, clients, seconds, stopping: -> { false })
           @arguments = [host, port, path, clients, seconds].map(&:to_s)
           @stopping = stopping
@@ -50,7 +50,7 @@ module Heddle
           end
         end
 
-        # Runs the clients, in the process.
+        # Runs the clients. Called in the process that {#each} has started.
         #
         # @param input [IO] the process ends at once when this input ends
         # @yieldparam sample [Hash]

@@ -5,10 +5,10 @@ require "net/http"
 module Heddle
   module CLI
     class Demo
-      # A body that makes many HTTP requests to a server at once, each over a socket and in a fiber of its own. It
+      # A response body that sends many requests to a server at once, each over a socket and in a fiber of its own. It
       # reports their starts and ends in lines of JSON while they happen. Times are seconds since the first one started.
       #
-      # A browser could not do this: it opens six connections a host and queues the rest.
+      # A browser can't do this: it opens only six connections to a host, and queues the other requests.
       class FanOut
         # Seconds after which a request without a response has failed.
         TIMEOUT = 30
@@ -41,7 +41,7 @@ module Heddle
           yield "#{JSON.generate(event: "done", at: seconds)}\n"
         end
 
-        # Makes one request. `Net::HTTP` is Ruby's own, and knows nothing of fibers.
+        # Sends one request, with Ruby's own `Net::HTTP`, which knows nothing of fibers.
         def request(number)
           report("start", number)
           http = ::Net::HTTP.new(@host, @port, nil)

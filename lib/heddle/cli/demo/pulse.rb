@@ -3,13 +3,13 @@
 module Heddle
   module CLI
     class Demo
-      # An endless body. Several times a second it sends a line of JSON, with the server's counts since the last line,
-      # and its state now. Times are in seconds.
+      # An endless response body. Several times a second it sends a line of JSON with the server's counts since the last
+      # line, and with its current state. Times are in seconds.
       class Pulse
         # Seconds between two lines.
         INTERVAL = 0.25
 
-        # @param server [Server, nil] nil: all counts are 0
+        # @param server [Server, nil] nil: the lines count no responses, and have no state
         # @param interval [Float] seconds between two lines
         def initialize(server, interval: INTERVAL)
           @server = server
@@ -32,10 +32,10 @@ module Heddle
 
         private
 
-        # The counters of the server's engine since its start: responses by their duration.
+        # The numbers of responses since the engine's start, by duration.
         def latencies = @server&.engine&.latencies || []
 
-        # Most buckets are empty, so the others come as pairs: bucket, and responses.
+        # Most buckets are empty, so only the others are sent, as pairs of bucket and number of responses.
         def changes(before, after)
           pairs = after.zip(before).each_with_index.filter_map do |(count, previous), bucket|
             [bucket, count - previous] if count > previous

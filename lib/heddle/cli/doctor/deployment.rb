@@ -17,11 +17,11 @@ module Heddle
         end
 
         # @return [Array<Finding>]
-        def findings = FILES.filter_map { |name| start(name) }
+        def findings = FILES.filter_map { |name| finding_in(name) }
 
         private
 
-        def start(name)
+        def finding_in(name)
           path = File.join(@folder, name)
           return unless File.file?(path)
 
@@ -37,7 +37,7 @@ module Heddle
 
         def puma(place)
           Finding.new(level: :warning, subject: place, text: "starts Puma",
-                      advice: "start bundle exec heddle serve instead, with its flags for Puma's (docs/rails.md)")
+                      advice: "run `bundle exec heddle serve` instead, and translate Puma's flags (docs/rails.md)")
         end
 
         def rails(place)

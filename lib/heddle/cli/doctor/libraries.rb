@@ -3,17 +3,17 @@
 module Heddle
   module CLI
     class Doctor
-      # Gems of the application that keep a request's state by thread. In mode fiber many requests share a thread.
+      # Gems of the application that keep a request's state per thread. In mode fiber many requests share a thread.
       class Libraries
         # A known problem of a gem: its versions, the problem and the advice.
         Known = Data.define(:name, :versions, :level, :text, :advice) do
           def concerns?(spec) = name == spec.name && Gem::Requirement.new(*versions).satisfied_by?(spec.version)
 
-          # State by thread is harmless in modes other than fiber.
+          # State per thread is harmless in modes other than fiber.
           def finding(spec, mode)
-            later = level == :problem && mode != :fiber
-            Finding.new(level: later ? :note : level, subject: "#{spec.name} #{spec.version}",
-                        text: later ? "before you use mode fiber: #{text}" : text, advice:)
+            harmless = level == :problem && mode != :fiber
+            Finding.new(level: harmless ? :note : level, subject: "#{spec.name} #{spec.version}",
+                        text: harmless ? "before you use mode fiber: #{text}" : text, advice:)
           end
         end
 
@@ -34,9 +34,9 @@ module Heddle
                     text: "keeps Ruby's lock while a query runs: under any server, the worker's other requests wait",
                     advice: "keep queries short (indexes), and run as many workers as there are processors"),
           Known.new(name: "puma_worker_killer", versions: [">= 0"], level: :warning, text: "kills workers of Puma only",
-                    advice: "take it out"),
+                    advice: "remove it from the Gemfile"),
           Known.new(name: "unicorn-worker-killer", versions: [">= 0"], level: :warning,
-                    text: "kills workers of Unicorn only", advice: "take it out"),
+                    text: "kills workers of Unicorn only", advice: "remove it from the Gemfile"),
           Known.new(name: "pitchfork", versions: [">= 0"], level: :note, text: "is another server", advice: nil),
           Known.new(name: "puma", versions: [">= 0"], level: :note,
                     text: "is another server; while it is in the bundle, rails server and rackup start it",
@@ -45,17 +45,17 @@ module Heddle
         ].freeze
 
         # Gems whose own threads or processes run an application's jobs. {GemSettings} has other such gems.
-        POOLS = %w[good_job sucker_punch que delayed_job].freeze
+        JOB_RUNNERS = %w[good_job sucker_punch que delayed_job].freeze
 
         # Gems whose thread variables don't belong to a request.
         HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties
                       timeout itsi itsi-scheduler heddle].freeze
-        WORDS = /thread_variable_set\(|ThreadLocalVar\.new/
-        private_constant :POOLS, :HARMLESS, :WORDS
+        PER_THREAD = /thread_variable_set\(|ThreadLocalVar\.new/
+        private_constant :JOB_RUNNERS, :HARMLESS, :PER_THREAD
 
         # Groups of a Gemfile that production leaves out.
-        AWAY = %i[development test].freeze
-        private_constant :AWAY
+        NOT_IN_PRODUCTION = %i[development test].freeze
+        private_constant :NOT_IN_PRODUCTION
 
         class << self
           # @return [Array<Gem::Specification>] the loaded gems, without those that are only in the groups development
@@ -64,7 +64,7 @@ module Heddle
             specs = Gem.loaded_specs.values
             return specs unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]
 
-            groups = ::Bundler.definition.groups - AWAY
+            groups = ::Bundler.definition.groups - NOT_IN_PRODUCTION
             names = ::Bundler.definition.specs_for(groups).map(&:name)
             specs.select { |spec| names.include?(spec.name) }
           rescue StandardError
@@ -81,7 +81,7 @@ module Heddle
 
         # @return [Array<Finding>]
         def findings
-          found = known + unknown + pools + tried
+          found = known + unknown + job_runners + tested
           return found unless found.none? { |one| %i[problem warning].include?(one.level) }
 
           [Finding.new(level: :ok, subject: "gems", text: "none of the #{@specs.size} gems is known to mix up " \
@@ -96,7 +96,7 @@ module Heddle
           end
         end
 
-        # Gems whose source keeps state by thread. It may be harmless, but the user should know.
+        # Gems whose source keeps state per thread. It may be harmless, but the user should know.
         def unknown
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|
@@ -110,7 +110,7 @@ module Heddle
           spec.full_require_paths.each do |folder|
             Dir.glob("**/*.rb", base: folder) do |file|
               File.foreach(File.join(folder, file), encoding: Encoding::BINARY).with_index(1) do |line, number|
-                return "#{file}:#{number}" if WORDS.match?(line) && !line.lstrip.start_with?("#")
+                return "#{file}:#{number}" if PER_THREAD.match?(line) && !line.lstrip.start_with?("#")
               end
             end
           end
@@ -119,8 +119,7 @@ module Heddle
           nil
         end
 
-        # Settings of gems that were tried with Heddle.
-        def tried
+        def tested
           @specs.filter_map do |spec|
             setting = GemSettings::ALL[spec.name]
             next if !setting || KNOWN.any? { |one| one.concerns?(spec) }
@@ -129,8 +128,8 @@ module Heddle
           end
         end
 
-        def pools
-          @specs.select { |spec| POOLS.include?(spec.name) }.map do |spec|
+        def job_runners
+          @specs.select { |spec| JOB_RUNNERS.include?(spec.name) }.map do |spec|
             note(spec, "runs jobs in its own threads or processes: threads in the server's process compete for its GVL",
                  "run it as a separate process if jobs use much CPU")
           end

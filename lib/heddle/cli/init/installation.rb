@@ -5,7 +5,7 @@ module Heddle
     class InitCommand
       # Changes the files of an application that start its server, and restores them.
       class Installation
-        # Files with lines that start a server => the beginning of such a line.
+        # Patterns of files that start a server, and the beginning of the lines that do so.
         STARTS = {
           "{Dockerfile,Dockerfile.*}" => /\A\s*(?:CMD|ENTRYPOINT)\s/i,
           "{Procfile,Procfile.*}" => /\A[\w-]+:/,
@@ -18,11 +18,12 @@ module Heddle
         # `heddle doctor` recognizes this line.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
+        START_REASON = "`heddle serve` loads the application only once; `rails server` also loads it in the master."
         KEPT = "Puma serves development and tests, on every machine of the team; Heddle serves production"
-        private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :KEPT
+        private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :START_REASON, :KEPT
 
         # @param keep_puma [Boolean, nil] for development and tests; nil: except on Linux
-        # @param platform [String] as RbConfig names the operating system
+        # @param platform [String] RbConfig's name of the operating system
         def initialize(keep_puma: nil, platform: RbConfig::CONFIG["host_os"])
           @keep_puma = keep_puma.nil? ? !platform.include?("linux") : keep_puma
           reason = keep_puma ? "of --keep-puma" : "Heddle was never tested on #{platform} (or: --no-keep-puma)"
@@ -31,7 +32,7 @@ module Heddle
           @report = []
         end
 
-        # Finds what is to be changed, and writes nothing.
+        # Determines the changes, and writes nothing.
         # @param configured [Boolean] whether there is a configuration file, which says where to listen
         # @return [self]
         # @raise [UsageError]
@@ -108,10 +109,10 @@ module Heddle
           path = Dir["{Gemfile,gems.rb}"].first or return @report << "There is no Gemfile: add the gem heddle.\n"
           edit(path) do |lines|
             calls = gems(path, lines.text)
-            here = calls.any? { |call| name_of(call) == "heddle" }
-            calls.each { |call| here = replace_puma(lines, path, call, here) if name_of(call) == "puma" }
-            if here
-              keep_for_production(lines, path, calls) if @keep_puma
+            has_heddle = calls.any? { |call| name_of(call) == "heddle" }
+            calls.each { |call| has_heddle = replace_puma(lines, path, call, has_heddle) if name_of(call) == "puma" }
+            if has_heddle
+              limit_to_production(lines, path, calls) if @keep_puma
             else
               text = "gem \"heddle\"#{", group: :production" if @keep_puma}"
               lines.append(text)
@@ -120,25 +121,26 @@ module Heddle
           end
         end
 
-        # Where the gem can't be compiled, loading it would end every command. `bundle add heddle` names no group.
-        def keep_for_production(lines, path, calls)
+        # `bundle add heddle` adds the gem without a group. Where the gem can't be compiled, every command would then
+        # fail to load it.
+        def limit_to_production(lines, path, calls)
           call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
           replace_call(lines, path, call, with_group(call, ":production"), @why_kept)
         end
 
         # @return [Boolean] whether the Gemfile names Heddle now
-        def replace_puma(lines, path, call, here)
+        def replace_puma(lines, path, call, has_heddle)
           if @keep_puma
-            return here if grouped?(call)
+            return has_heddle if grouped?(call)
 
             replace_call(lines, path, call, with_group(call, "%i[development test]"), @why_kept)
-          elsif here
+          elsif has_heddle
             replace_call(lines, path, call, '# The gem "heddle" takes its place.', "The Gemfile names Heddle already.")
           else
-            replace_call(lines, path, call, heddle(call), "`rails server` and Capybara start Heddle then.")
-            here = true
+            replace_call(lines, path, call, heddle_call(call), "`rails server` and Capybara then start Heddle.")
+            has_heddle = true
           end
-          here
+          has_heddle
         end
 
         # Also replaces a comment above the call that names Puma.
@@ -181,14 +183,14 @@ module Heddle
           write_call(call, [*given.map(&:slice), "group: #{groups}"])
         end
 
-        # One line, as {MarkedLines#replace} requires.
+        # @return [String] one line, as {MarkedLines#replace} requires
         def write_call(call, arguments)
           text = arguments.join(", ").gsub(/\s*\n\s*/, " ")
           call.closing_loc ? "gem(#{text})" : "gem #{text}"
         end
 
-        # With the groups and platforms that Puma had.
-        def heddle(call)
+        # @return [String] the call for Heddle, with the groups and platforms of Puma's call
+        def heddle_call(call)
           kept = options(call).select { |pair| pair.key.slice.match?(/\A(?:groups?|platforms?|install_if):/) }
           write_call(call, ['"heddle"', *kept.map(&:slice)])
         end
@@ -205,8 +207,8 @@ module Heddle
               next if development && line.match?(/rails s(?:erver)?\b/)
 
               text = StartCommand.translate(line, bind: (@bind unless development))
-              replace(lines, path, index..index, text, "It loads the application once.") if text
-            rescue StartCommand::UnknownWordError, PumaTranslation::LeftError => e
+              replace(lines, path, index..index, text, START_REASON) if text
+            rescue StartCommand::UnknownWordError, PumaTranslation::SkippedError => e
               @report.push("#{path}:#{index + 1} was not changed: #{e.message}.", "  #{PrintableText.line(line)}", "")
             end
           end
@@ -214,8 +216,8 @@ module Heddle
 
         def prepare_database(lines, path, index, line)
           indent = line[/\A\s*/]
-          replace(lines, path, index..index, "#{indent}#{PREPARES}", "It also prepares the database before Heddle " \
-                                                                     "starts.")
+          replace(lines, path, index..index, "#{indent}#{PREPARES}", "The database is then also prepared before " \
+                                                                     "Heddle starts.")
         end
 
         def edit_test(path)

@@ -30,7 +30,7 @@ module Heddle
         # @return [Boolean] whether it has a mark
         def made? = !@digest.nil?
 
-        # @return [Boolean] whether it is unchanged since
+        # @return [Boolean] whether it is as this command wrote it
         def unchanged? = made? && Digest::SHA256.hexdigest(@text.sub(MARK, "")) == @digest
 
         # @return [String, nil] the bytes of the file that it replaced; nil: there was none

@@ -3,16 +3,16 @@
 module Heddle
   module CLI
     class InitCommand
-      # The lines of a file, some of them changed. The former lines stay above as comments, so that each byte can be
-      # restored, also after other edits of the file.
+      # The lines of a file, some of them changed. Above each changed line stays the former one as a comment, so that it
+      # can be restored, also after other edits of the file.
       #
       #     # heddle:install replaced: gem "puma", ">= 5.0"
       #     gem "heddle"
       class MarkedLines
         MARK = /\A([ \t]*)# heddle:install (replaced|added):(?: (.*?))?(\r?\n)?\z/mn
-        # The mark of a line that replaces another.
-        OWN = /\bgem[ (]*["'](?:heddle|puma)["']|\bheddle(?:", ")?\s*serve\b|:heddle\b/n
-        private_constant :MARK, :OWN
+        # Matches a line that `heddle init --apply` has written in place of another.
+        WRITTEN = /\bgem[ (]*["'](?:heddle|puma)["']|\bheddle(?:", ")?\s*serve\b|:heddle\b/n
+        private_constant :MARK, :WRITTEN
 
         # @return [String] the file's bytes
         attr_reader :text
@@ -24,7 +24,7 @@ module Heddle
           @newline = @text[/\r?\n/n] || "\n"
         end
 
-        # @return [Array<String>] without their ends
+        # @return [Array<String>] the lines without their line ends
         def to_a = @lines.map { |line| line.delete_suffix("\n").delete_suffix("\r") }
 
         # @param numbers [Range<Integer>] of lines that follow each other, from 0
@@ -48,7 +48,7 @@ module Heddle
           @lines = @text.lines
         end
 
-        # @return [String] the bytes that the file had, with all other changes since
+        # @return [String] the file's bytes with the former lines, and with all other changes since then
         def restore
           lines = @lines.dup
           found = []
@@ -59,8 +59,8 @@ module Heddle
             found << "#{indent}#{old}#{ending}" if kind == "replaced"
             next if MARK.match?(lines.first.to_s) && kind == "replaced" && lines.first[MARK, 2] == "replaced"
 
-            # The line that replaced it, unless a user has removed or changed that.
-            next unless lines.first&.match?(OWN)
+            # Drops the line that replaced the former one, unless a user has removed or changed it.
+            next unless lines.first&.match?(WRITTEN)
 
             its_ending = lines.shift[/\r?\n\z/n].to_s
             found[-1] = found[-1].chomp + its_ending if found.any? && its_ending.empty?

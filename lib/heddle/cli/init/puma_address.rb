@@ -24,11 +24,11 @@ module Heddle
           @remarks = remarks
         end
 
-        # @param url [String] as Puma's `bind` takes it
+        # @param url [String] the argument of Puma's `bind`
         # @return [String]
-        # @raise [PumaTranslation::LeftError]
+        # @raise [PumaTranslation::SkippedError]
         def of_url(url)
-          uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or left("its kind of address is unknown")
+          uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or reject("its kind of address is unknown")
           parameters = URI.decode_www_form(uri[3].to_s).to_h
           case uri[1]
           when "tcp" then tcp(with_host(uri[2]), parameters)
@@ -39,11 +39,11 @@ module Heddle
 
         # @param host [String]
         # @param port [Integer, String]
-        # @param options [Hash] as Puma's `ssl_bind` takes them
+        # @param options [Hash] the options of Puma's `ssl_bind`
         # @return [String]
-        # @raise [PumaTranslation::LeftError]
+        # @raise [PumaTranslation::SkippedError]
         def of_tls(host, port, options)
-          left("Heddle reads certificates from files only") if options.key?(:cert_pem) || options.key?(:key_pem)
+          reject("Heddle reads certificates from files only") if options.key?(:cert_pem) || options.key?(:key_pem)
 
           tls("#{PumaAddress.host(host)}:#{port}", options.to_h { |name, value| [name.to_s, value] })
         end
@@ -54,16 +54,16 @@ module Heddle
         def with_host(address) = address.sub(%r{:?(?:/.*)?\z}m, "").sub(/\A(?=:\d+\z|\z)/, EVERY_HOST)
 
         def tcp(address, parameters)
-          drop(parameters, "backlog" => "net.core.somaxconn limits it", "low_latency" => "always so")
+          drop(parameters, "backlog" => "net.core.somaxconn limits it", "low_latency" => "Heddle always does this")
           address
         end
 
         def unix(path, parameters)
-          left("Heddle does not listen on sockets without a file") if path.start_with?("@")
+          reject("Heddle does not listen on sockets without a file") if path.start_with?("@")
 
           mode, umask = %w[mode umask].map { |name| parameters.delete(name) }
           drop(parameters, "backlog" => "net.core.somaxconn limits it")
-          umask = Integer(umask || 0, exception: false) or left("its umask is not a number")
+          umask = Integer(umask || 0, exception: false) or reject("its umask is not a number")
           # Every user may connect to Puma's socket by default.
           mode = mode ? mode.to_i(8) : 0o777 & ~umask
           "unix:#{InitCommand.relative(path)}?mode=#{format("%03o", mode)}"
@@ -72,17 +72,16 @@ module Heddle
         def tls(address, parameters)
           kept = parameters.slice("cert", "key").map { |name, path| "#{name}=#{file(path)}" }
           @remarks << "In development Heddle makes a certificate; elsewhere set cert and key." if kept.empty?
-          kept.concat(clients(parameters))
+          kept.concat(client_verification(parameters))
           drop(parameters.except("cert", "key", "ca", "verify_mode"), {})
           ["tls://#{address}", *(kept.join("&") unless kept.empty?)].join("?")
         end
 
-        # Translates Puma's modes of client certificates.
-        def clients(parameters)
+        def client_verification(parameters)
           verify = { "peer" => "optional", "force_peer" => "required" }[parameters["verify_mode"].to_s]
           return [] unless verify
 
-          left("verify_mode needs ca, the authorities of client certificates") unless parameters["ca"]
+          reject("verify_mode needs ca, the authorities of client certificates") unless parameters["ca"]
           ["verify=#{verify}", "ca=#{file(parameters["ca"])}"]
         end
 
@@ -92,7 +91,7 @@ module Heddle
           parameters.each_key { |name| @remarks << "#{name} is left out#{": #{why[name]}" if why[name]}" }
         end
 
-        def left(why) = raise(PumaTranslation::LeftError, why)
+        def reject(why) = raise(PumaTranslation::SkippedError, why)
       end
     end
   end

@@ -12,7 +12,7 @@ module Heddle
 
         class << self
           # @param text [String]
-          # @return [String, nil] nil: it can't be computed in Heddle's file, or names Puma, which is not loaded there
+          # @return [String, nil] nil: it can't be evaluated in Heddle's file, or names Puma, which is not loaded there
           def translate(text)
             return if /\bPuma\b/.match?(text)
 
@@ -24,7 +24,7 @@ module Heddle
 
           private
 
-          # Evaluates it, because a line that fails would end every command.
+          # Evaluates the condition, because a line of Heddle's file that raises would make every command fail.
           def computable?(text, environment)
             file = Server::Configuration::File.new("condition", folder: Dir.pwd, environment:)
             scope = Server::Configuration::Context.new(file).__binding__

@@ -27,8 +27,8 @@ module Heddle
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
-        # Variables that say where the application runs stay set, because conditions depend on them. RAILS_MAX_THREADS
-        # is Heddle's own only in mode thread.
+        # Environment variables that Heddle reads itself, without two kinds: those that name the environment, because
+        # conditions in the file depend on them, and RAILS_MAX_THREADS, because Heddle reads it only in mode thread.
         OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables -
                          ["RAILS_MAX_THREADS"]).freeze
         PROCESSORS = /nproc|processor|cpu/i
@@ -52,8 +52,8 @@ module Heddle
         # @return [Array<PumaRun::Failure>] statements that could not be run, so that their settings are missing
         attr_reader :failures
 
-        # @return [Array<PumaStatements::Statement>] the file's statements beside settings
-        def statements = PumaStatements.new(@tree, @source, @run.failures) { |node| word?(node) }.to_a
+        # @return [Array<PumaStatements::Statement>] the file's statements other than settings
+        def statements = PumaStatements.new(@tree, @source, @run.failures) { |node| setting?(node) }.to_a
 
         # @return [Array<Call>]
         def calls
@@ -62,15 +62,15 @@ module Heddle
 
         private
 
-        # Once with the environment as it is, which the file may need. If variables are set that Heddle reads itself,
-        # runs it once more without them, to get the file's own defaults.
+        # Runs the file with the environment as it is, which the file may need. If variables are set that Heddle reads
+        # itself, runs it once more without them, to get the file's own defaults.
         def run
           path = File.expand_path(@name)
           @run = @defaults = PumaRun.new(path, @tree)
           set = OWN_VARIABLES.select { |name| ENV.key?(name) }
           @defaults = PumaRun.new(path, @tree, without: set) if set.any?
           @failures = @run.failures.reject do |failure|
-            PumaStatements.beside_settings?(failure) { |node| word?(node) }
+            PumaStatements.harmless?(failure) { |node| setting?(node) }
           end
         end
 
@@ -78,7 +78,7 @@ module Heddle
           case node
           when Prism::IfNode, Prism::UnlessNode then walk_branches(node, conditions, found)
           when Prism::CallNode
-            return found << call(node, conditions) if word?(node)
+            return found << call(node, conditions) if setting?(node)
 
             children(node, node.block ? nil : conditions, found)
           when Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode
@@ -95,10 +95,10 @@ module Heddle
           SyntaxTree.branches(node).each { |child, test| walk(child, conditions && [*conditions, test], found) }
         end
 
-        def word?(node)
+        def setting?(node)
           return false unless node.receiver.nil? || node.receiver.is_a?(Prism::SelfNode)
 
-          PumaWords::NAMES.include?(node.name) || @run.records.any? { |record| record.name == node.name }
+          PumaSettings::NAMES.include?(node.name) || @run.records.any? { |record| record.name == node.name }
         end
 
         def call(node, conditions)
@@ -142,18 +142,18 @@ module Heddle
           return "" unless node
 
           names = reads(node) - seen
-          [node.slice, *set(names).map { |value| text_with_variables(value, seen + names) }].join(" ")
+          [node.slice, *assigned_values(names).map { |value| text_with_variables(value, seen + names) }].join(" ")
         end
 
         # @return [Array<Prism::Node>] what the file sets these variables to
-        def set(names)
+        def assigned_values(names)
           writes = @tree.value.statements.body.grep(Prism::LocalVariableWriteNode)
           writes.select { |write| names.include?(write.name) }.map(&:value)
         end
 
         def computed(node)
           argument = node.arguments&.arguments&.first or return false
-          argument = set([argument.name]).first || argument if argument.is_a?(Prism::LocalVariableReadNode)
+          argument = assigned_values([argument.name]).first || argument if argument.is_a?(Prism::LocalVariableReadNode)
           !literal?(argument) && !FROM_ENVIRONMENT.match?(argument.slice)
         end
 
@@ -165,22 +165,23 @@ module Heddle
           end
         end
 
-        # Variables and methods of Puma's file, and Puma itself.
+        # @param own [Array<Symbol>] local variables of the node
+        # @return [Array<String>] the file's variables and methods that the node uses, and Puma's constant
         def needs(node, own)
           outer = @tree.value.locals - own
           found = SyntaxTree.nodes(node).select do |one|
             case one
             when Prism::LocalVariableReadNode then outer.include?(one.name)
-            when Prism::CallNode then one.receiver.nil? && methods.include?(one.name)
+            when Prism::CallNode then one.receiver.nil? && defined_methods.include?(one.name)
             when Prism::ConstantReadNode then one.name == :Puma
             end
           end
           found.map { |one| one.name.to_s }.uniq
         end
 
-        # @return [Array<Symbol>] the file's own
-        def methods
-          @methods ||= @tree.value.statements.body.grep(Prism::DefNode).map(&:name)
+        # @return [Array<Symbol>] methods that the file defines
+        def defined_methods
+          @defined_methods ||= @tree.value.statements.body.grep(Prism::DefNode).map(&:name)
         end
       end
     end

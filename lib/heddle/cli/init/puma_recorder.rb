@@ -38,7 +38,7 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
     def self.const_missing(name) = ::Concurrent.const_get(name)
   end
 
-  ::Heddle::CLI::InitCommand::PumaWords::NAMES.each do |name|
+  ::Heddle::CLI::InitCommand::PumaSettings::NAMES.each do |name|
     define_method(name) { |*values, **keywords| __record__(name, values, keywords) }
   end
 

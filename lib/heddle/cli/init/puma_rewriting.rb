@@ -8,25 +8,25 @@ module Heddle
         # @param file [PumaFile]
         # @param failures [Array<String>] what could not be run
         # @param outcomes [Array<PumaTranslation::Outcome>] in the order of the file
-        # @param said [Array<Symbol>] options that the new file mentions
-        def initialize(file, failures, outcomes, said)
+        # @param mentioned [Array<Symbol>] options that the new file mentions
+        def initialize(file, failures, outcomes, mentioned)
           @file = file
           @failures = failures
           @outcomes = outcomes
-          @said = said
+          @mentioned = mentioned
         end
 
         # @return [String] the new file
         def text
-          ["# frozen_string_literal: true\n\n#{incomplete}# Made of #{@file.name} by `heddle init`. `heddle check` " \
+          ["# frozen_string_literal: true\n\n#{incomplete}# Made from #{@file.name} by `heddle init`. `heddle check` " \
            "prints each option's value and its source.\n",
-           *of(:carried).map { |one| paragraph(one) }, *additions, *left_in_file].join("\n")
+           *of(:translated).map { |one| paragraph(one) }, *additions, *skipped_in_file].join("\n")
         end
 
         # @return [Array<String>] lines for a terminal
         def report
-          [*section("Carried over:", :carried), *section("Not needed, because Heddle does this anyway:", :needless),
-           *section("Not translated:", :left), ""]
+          [*section("Translated:", :translated), *section("Not needed, because Heddle does this anyway:", :needless),
+           *section("Not translated:", :skipped), ""]
         end
 
         private
@@ -49,17 +49,17 @@ module Heddle
         # Lines that keep Puma's defaults where Heddle's differ.
         def additions
           found = []
-          unless @said.include?(:bind)
-            rails = Template.comment(PumaWords::RAILS) if PumaWords.rails?
-            found << "# Puma's default is to listen on every address.\n#{rails}#{PumaWords.listen}\n"
+          unless @mentioned.include?(:bind)
+            rails = Template.comment(PumaSettings::RAILS) if PumaSettings.rails?
+            found << "# Puma's default is to listen on every address.\n#{rails}#{PumaSettings.listen}\n"
           end
-          return found if @said.include?(:access_log)
+          return found if @mentioned.include?(:access_log)
 
           found << "# Puma's default is not to log requests.\naccess_log false\n"
         end
 
-        def left_in_file
-          left = of(:left)
+        def skipped_in_file
+          left = of(:skipped)
           return [] if left.empty?
 
           rows = left.map { |one| Template.comment("#{one.call.line}: #{one.call.source}  (#{one.remarks.first})") }

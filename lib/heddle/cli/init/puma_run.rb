@@ -25,11 +25,11 @@ module Heddle
           # @return [Boolean] whether it would have loaded the application
           def application? = error.is_a?(ApplicationGuard::Refused)
 
-          # @return [Boolean] whether a constant is missing: one of the application's, most likely
-          def constant? = error.instance_of?(NameError) && error.name.to_s.match?(/\A\p{Upper}/)
+          # @return [Boolean] whether a constant is missing, most likely one of the application's
+          def missing_constant? = error.instance_of?(NameError) && error.name.to_s.match?(/\A\p{Upper}/)
         end
 
-        # Calls that change this process or start something: they can't be settings.
+        # Matches calls that change this process or start others. They can't be settings.
         NEVER_RUN = /\A(?:::)?(?:Signal\.trap|trap|at_exit|fork|exec|system|spawn|(?:Thread|Process|Kernel)\.\w+)\b/
         private_constant :NEVER_RUN
 
@@ -39,7 +39,7 @@ module Heddle
         # @return [Array<Failure>]
         attr_reader :failures
 
-        # @return [Array<Symbol>] variables that statements that failed would have set
+        # @return [Array<Symbol>] variables that the failed statements would have set
         def unset = @unset ||= failures.flat_map { |failure| PumaStatements.assigned(failure.node) }
 
         # @param path [String] the file's, absolute

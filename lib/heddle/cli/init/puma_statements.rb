@@ -4,11 +4,11 @@ module Heddle
   module CLI
     class InitCommand
       # The statements of a Puma configuration file that are not settings: Ruby code that Puma runs once when it starts.
-      # It is not carried over, so each line is reported, with advice.
+      # They are not translated, so each line is reported, with advice.
       class PumaStatements
         # @!attribute line [Integer]
         # @!attribute source [String] its first line
-        # @!attribute reason [String] why it is not carried over, and where it belongs
+        # @!attribute reason [String] why it is not translated, and where it belongs
         # @!attribute library [String, nil] the statement, if it loads a library
         # @!attribute conditions [Array<String>] under which it runs
         Statement = Data.define(:line, :source, :reason, :library, :conditions)
@@ -24,9 +24,10 @@ module Heddle
           # @param failure [PumaRun::Failure]
           # @yieldparam node [Prism::CallNode]
           # @yieldreturn [Boolean] whether it is one of Puma's settings
-          # @return [Boolean] whether it failed because the application is not loaded, without the loss of a setting
-          def beside_settings?(failure, &)
-            (failure.application? || failure.constant?) && assigned(failure.node).empty? && !words?(failure.node, &)
+          # @return [Boolean] whether it failed because the application is not loaded, and has no effect on a setting
+          def harmless?(failure, &)
+            (failure.application? || failure.missing_constant?) && assigned(failure.node).empty? &&
+              !settings?(failure.node, &)
           end
 
           # @param node [Prism::Node]
@@ -37,8 +38,8 @@ module Heddle
 
           # @param node [Prism::Node]
           # @return [Boolean] whether one of Puma's settings is in it
-          def words?(node, &word)
-            SyntaxTree.nodes(node).grep(Prism::CallNode).any?(&word)
+          def settings?(node, &setting)
+            SyntaxTree.nodes(node).grep(Prism::CallNode).any?(&setting)
           end
         end
 
@@ -47,10 +48,10 @@ module Heddle
         # @param failures [Array<PumaRun::Failure>]
         # @yieldparam node [Prism::CallNode]
         # @yieldreturn [Boolean] whether it is one of Puma's settings
-        def initialize(tree, source, failures, &word)
+        def initialize(tree, source, failures, &setting)
           @lines = source.lines
           @failures = failures.to_h { |failure| [failure.node, failure] }
-          @word = word
+          @setting = setting
           @found = []
           visit(tree.value)
         end
@@ -63,7 +64,7 @@ module Heddle
         def visit(node, conditions = [])
           return if WRITES.include?(node.class)
           return node.compact_child_nodes.each { |child| visit(child, conditions) } if GROUPS.include?(node.class)
-          return add(node, conditions) unless PumaStatements.words?(node, &@word)
+          return add(node, conditions) unless PumaStatements.settings?(node, &@setting)
           return unless node.is_a?(Prism::IfNode) || node.is_a?(Prism::UnlessNode)
 
           SyntaxTree.branches(node).each { |child, test| visit(child, [*conditions, test]) }

@@ -10,27 +10,27 @@ module Heddle
         # @!attribute call [PumaFile::Call, PumaStatements::Statement]
         # @!attribute lines [Array<String>] of the new file
         # @!attribute remarks [Array<String>] the differences
-        # @!attribute kind [Symbol] :carried, :needless or :left
+        # @!attribute kind [Symbol] :translated, :needless or :skipped
         Outcome = Data.define(:call, :kind, :lines, :remarks)
 
-        # Raised for a setting that can't be carried over; the message says why.
-        class LeftError < OwnError; end
+        # Raised for a setting that can't be translated; the message says why.
+        class SkippedError < OwnError; end
 
         COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
-        ENDLESS = "it switches full garbage collections off, and nothing here runs them"
-        # Block parameters that only Puma passes: in any hook the second one (data that hooks with one key share), in
-        # on_restart also the first (Puma's launcher).
+        NEVER_COLLECTED = "it switches full garbage collections off, and Heddle's workers start none"
+        # Match blocks with parameters that only Puma passes: the second parameter of any hook (data that hooks share),
+        # and the first one of on_restart (Puma's launcher).
         TWO = /\A(?:\{|do)\s*\|[^|]*,/
         ONLY_PUMAS = { on_restart: /\A(?:\{|do)\s*\|/ }.freeze
-        private_constant :COLLECTIONS_OFF, :ENDLESS, :TWO, :ONLY_PUMAS
+        private_constant :COLLECTIONS_OFF, :NEVER_COLLECTED, :TWO, :ONLY_PUMAS
 
-        # Raised for a setting that need not be carried over; the message says why.
+        # Raised for a setting that need not be translated; the message says why.
         class NeedlessError < OwnError; end
 
         # @param file [PumaFile]
         def initialize(file)
           @file = file
-          @said = []
+          @mentioned = []
           @remarks = []
           settings = file.calls.map { |call| outcome(call) }
           @outcomes = [*settings, *others(file.statements, settings)].sort_by { |one| one.call.line }
@@ -47,11 +47,11 @@ module Heddle
 
         private
 
-        # A library is needed only where code was carried over.
+        # A library is needed only if code was copied to the new file.
         def others(statements, settings)
-          code = settings.any? { |one| one.kind == :carried && (one.call.block || one.call.conditions&.any?) }
+          code = settings.any? { |one| one.kind == :translated && (one.call.block || one.call.conditions&.any?) }
           statements.map do |one|
-            next Outcome.new(one, :left, [], [one.reason]) unless one.library
+            next Outcome.new(one, :skipped, [], [one.reason]) unless one.library
             next load_library(one) if code && !one.library.include?("_relative")
 
             Outcome.new(one, :needless, [], ["nothing that was translated needs it"])
@@ -60,45 +60,45 @@ module Heddle
 
         def load_library(statement)
           conditions = statement.conditions.map { |text| PumaCondition.translate(text) }
-          return Outcome.new(statement, :carried, guarded([statement.library], conditions), []) if conditions.all?
+          return Outcome.new(statement, :translated, guarded([statement.library], conditions), []) if conditions.all?
 
-          Outcome.new(statement, :left, [], ["its condition can't be computed in the new file"])
+          Outcome.new(statement, :skipped, [], ["its condition can't be computed in the new file"])
         end
 
         def outcome(call)
           @remarks = []
-          said = @said.dup
+          mentioned = @mentioned.dup
           lines = condition(call, translate(call))
-          Outcome.new(call, :carried, lines, @remarks)
+          Outcome.new(call, :translated, lines, @remarks)
         rescue NeedlessError => e
           Outcome.new(call, :needless, [], [e.message])
-        rescue LeftError => e
-          @said = said
-          Outcome.new(call, :left, [], [e.message])
+        rescue SkippedError => e
+          @mentioned = mentioned
+          Outcome.new(call, :skipped, [], [e.message])
         end
 
         def translate(call)
           name = call.name
-          raise NeedlessError, PumaWords::NEEDLESS[name] if PumaWords::NEEDLESS.key?(name)
-          raise LeftError, PumaWords::LEFT[name] if PumaWords::LEFT.key?(name)
+          raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
+          raise SkippedError, PumaSettings::UNTRANSLATED[name] if PumaSettings::UNTRANSLATED.key?(name)
 
           out_of_band(call) if name == :out_of_band
-          raise LeftError, ENDLESS if COLLECTIONS_OFF.match?(call.block.to_s)
-          return hook(call) if PumaWords::HOOKS.key?(name)
+          raise SkippedError, NEVER_COLLECTED if COLLECTIONS_OFF.match?(call.block.to_s)
+          return hook(call) if PumaSettings::HOOKS.key?(name)
 
           own = own_variable(call) unless name == :threads
           raise NeedlessError, "Heddle reads #{own} itself" if own
-          raise LeftError, "its value could not be computed when the file was run" unless call.values
+          raise SkippedError, "its value could not be computed when the file was run" unless call.values
 
           remark_on_value(call)
-          return same(call, PumaWords::OPTIONS.fetch(name)) if PumaWords::OPTIONS.key?(name)
+          return same_option(call, PumaSettings::OPTIONS.fetch(name)) if PumaSettings::OPTIONS.key?(name)
           return bind(call) if name == :bind
           return translate_plugin(call, *call.values) if name == :plugin
-          return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaWords::TRANSLATED.key?(name)
+          return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaSettings::TRANSLATED.key?(name)
 
-          raise LeftError, "Heddle does not know this setting of Puma"
+          raise SkippedError, "Heddle does not know this setting of Puma"
         rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
-          raise LeftError, "heddle init does not understand its arguments"
+          raise SkippedError, "heddle init does not understand its arguments"
         end
 
         def remark_on_value(call)
@@ -110,9 +110,9 @@ module Heddle
           end
         end
 
-        # `environment ENV.fetch("RAILS_ENV", "development")` is what Heddle does anyway.
-        def same(call, name)
-          option = Options::BY_NAME[name] or raise LeftError, "there is no option for it yet"
+        # `environment ENV.fetch("RAILS_ENV", "development")` need not be translated: Heddle reads the variable itself.
+        def same_option(call, name)
+          option = Options::BY_NAME[name] or raise SkippedError, "there is no option for it yet"
           variable = option.variables.find { |one| call.arguments.match?(/\b#{one}\b/) }
           value = call.values.first
           known = [nil, option.default, *ENV.values_at(*variable)]
@@ -121,54 +121,58 @@ module Heddle
           option(name, option.unit == :path && value.is_a?(String) ? InitCommand.relative(value) : value)
         end
 
-        # `pidfile ENV["PIDFILE"]` is what Heddle does anyway: it reads the variable.
+        # @return [String, nil] the variable, if the call is like `pidfile ENV["PIDFILE"]`, and Heddle reads it itself
         def own_variable(call)
           name = call.arguments[/\A\(?ENV(?:\[|\.fetch\(?\s*)["'](\w+)["']\s*[\])]*\z/, 1]
           name if name && Options.variables.include?(name)
         end
 
         def hook(call)
-          name = PumaWords::HOOKS.fetch(call.name)
-          raise LeftError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
-          raise LeftError, "it has no block" unless call.block
-          raise LeftError, "its block has parameters that Puma passes" if call.block.match?(ONLY_PUMAS.fetch(name, TWO))
-          raise LeftError, "its block uses #{call.needs.join(", ")}, which only Puma's file defines" if call.needs.any?
+          name = PumaSettings::HOOKS.fetch(call.name)
+          raise SkippedError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
 
-          ["#{name} #{call.block}"]
+          block = call.block or raise SkippedError, "it has no block"
+          raise SkippedError, "its block has parameters that Puma passes" if block.match?(ONLY_PUMAS.fetch(name, TWO))
+
+          needs = call.needs.join(", ")
+          raise SkippedError, "its block uses #{needs}, which only Puma's file defines" unless needs.empty?
+
+          ["#{name} #{block}"]
         end
 
         def option(name, value)
-          option = Options::BY_NAME[name] or raise LeftError, "there is no option for it yet"
+          option = Options::BY_NAME[name] or raise SkippedError, "there is no option for it yet"
           value = option.parse(value, name.to_s)
           literal = Options::Units.literal(option.unit, value)
           ["#{name} #{name == :port ? literal.delete("_") : literal}"]
         rescue Server::ConfigurationError => e
-          raise LeftError, e.message
+          raise SkippedError, e.message
         end
 
-        # Code that ran in several threads runs in fibers, too. Code that ran in one never had to be thread-safe.
+        # Code that ran in several threads also runs in fibers. Code that ran in a single thread never had to be
+        # thread-safe.
         def translate_threads(min, max = min)
           if max.to_i != 1
             raise NeedlessError, "each process runs many requests at once, in fibers; " \
                                  "`mode :thread` and `threads #{[min.to_i, max.to_i].max}` give each request a thread"
           end
-          @remarks << "One request at a time in each process, as under Puma: this code may not be thread-safe. Raise " \
-                      "it only after an audit."
+          @remarks << "One request at a time in each process, as under Puma: the code never had to be thread-safe. " \
+                      "Raise it only after an audit."
           option(:max_requests, 1)
         end
 
         def out_of_band(call)
           raise NeedlessError, "Ruby collects garbage by itself" if /\bGC\./.match?(call.block.to_s)
 
-          raise LeftError, "a busy worker would never run it; run such work as a job"
+          raise SkippedError, "a busy worker would never run it; run such work as a job"
         end
 
         def translate_workers(count) = option(:workers, count.to_s == "auto" ? :auto : count.to_i)
 
         def translate_port(port, host = @host)
-          return listen("#{PumaAddress.host(host || PumaWords::HOST)}:#{port}") if @said.include?(:port)
+          return listen("#{PumaAddress.host(host || PumaSettings::HOST)}:#{port}") if @mentioned.include?(:port)
 
-          @said << :port
+          @mentioned << :port
           [*(host ? listen(PumaAddress.host(host)) : listen_everywhere), *option(:port, port.to_s)]
         end
 
@@ -180,9 +184,9 @@ module Heddle
         def bind(call)
           url = call.values.first.to_s
           port = url[%r{\Atcp://.*:(\d+)}, 1]
-          return translate_bind(url) unless port && /\bPORT\b/.match?(call.arguments) && !@said.include?(:port)
+          return translate_bind(url) unless port && /\bPORT\b/.match?(call.arguments) && !@mentioned.include?(:port)
 
-          @said << :port
+          @mentioned << :port
           @remarks.clear
           [*translate_bind(url.sub(":#{port}", "")), *option(:port, port)]
         end
@@ -196,38 +200,39 @@ module Heddle
         def address = PumaAddress.new(@remarks)
 
         def listen(address)
-          @said << :bind
+          @mentioned << :bind
           ["bind #{address.inspect}"]
         end
 
         def listen_everywhere
-          @said << :bind
-          @remarks << PumaWords::RAILS if PumaWords.rails?
-          [PumaWords.listen]
+          @mentioned << :bind
+          @remarks << PumaSettings::RAILS if PumaSettings.rails?
+          [PumaSettings.listen]
         end
 
         def translate_quiet(*which)
-          @said << :access_log
+          @mentioned << :access_log
           ["access_log #{[false, nil].include?(which.fetch(0, true))}"]
         end
 
         def translate_log_requests(*which) = translate_quiet(!which.fetch(0, true))
 
-        def translate_preload_app(*answer)
-          raise NeedlessError, "the application is loaded once, before the workers are forked" if answer.fetch(0, true)
+        def translate_preload_app(*on)
+          raise NeedlessError, "the application is loaded once, before the workers are forked" if on.fetch(0, true)
 
-          raise LeftError, "the application is always loaded before the workers are forked"
+          raise SkippedError, "the application is always loaded before the workers are forked"
         end
 
-        def translate_early_hints(*answer)
-          raise NeedlessError, "early hints are off unless this option is set" unless answer.fetch(0, true)
+        def translate_early_hints(*on)
+          raise NeedlessError, "early hints are off unless this option is set" unless on.fetch(0, true)
 
-          @remarks << "Clients behind a proxy get none, because some proxies can't forward them; with :always they do."
+          @remarks << "Clients behind a proxy get no early hints, because some proxies can't forward them; with " \
+                      ":always they get them."
           ["early_hints :on"]
         end
 
         def translate_force_shutdown_after(value = :forever)
-          raise LeftError, "there is always a limit, which stop_timeout sets" if value == :forever
+          raise SkippedError, "there is always a limit, which stop_timeout sets" if value == :forever
 
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
@@ -235,10 +240,10 @@ module Heddle
         # Rails generates a condition on SOLID_QUEUE_IN_PUMA, which the option reads itself.
         def translate_plugin(call, name)
           name = PrintableText.line(name)
-          raise NeedlessError, PumaWords::PLUGINS.fetch(name) if PumaWords::PLUGINS.key?(name)
+          raise NeedlessError, PumaSettings::PLUGINS.fetch(name) if PumaSettings::PLUGINS.key?(name)
 
           hint = ": run bin/rails tailwindcss:watch in another process, as bin/dev does" if name == "tailwindcss"
-          raise LeftError, "Heddle has no plugins, and nothing that replaces #{name}#{hint}" if name != "solid_queue"
+          raise SkippedError, "Heddle has no plugins, and nothing that replaces #{name}#{hint}" if name != "solid_queue"
 
           variable = "SOLID_QUEUE_IN_PUMA"
           raise NeedlessError, "Heddle reads #{variable} itself" if call.conditions == [%(ENV["#{variable}"])]
@@ -247,7 +252,7 @@ module Heddle
         end
 
         def translate_stdout_redirect(output = nil, errors = nil, *)
-          raise LeftError, "redirect errors on the command line: heddle serve 2>> log/error.log" unless output
+          raise SkippedError, "redirect errors on the command line: heddle serve 2>> log/error.log" unless output
 
           @remarks << "This is the server's log. The application's own output goes to the standard output, errors to " \
                       "the standard error: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"
@@ -257,10 +262,10 @@ module Heddle
         def condition(call, lines)
           conditions = call.conditions&.map { |text| PumaCondition.translate(text) }
           if conditions&.all? && !call.reached && call.unset.any?
-            raise LeftError, "its value needs #{call.unset.first}, which was not set when the file was read"
+            raise SkippedError, "its value needs #{call.unset.first}, which was not set when the file was read"
           end
           return guarded(lines, conditions) if conditions&.all?
-          raise LeftError, "its condition was false when the file was read" unless call.reached
+          raise SkippedError, "its condition was false when the file was read" unless call.reached
 
           @remarks << "its condition is left out: it was true when the file was read"
           lines
@@ -275,7 +280,7 @@ module Heddle
           ["if #{test}", *lines.flat_map { |line| line.lines(chomp: true) }.map { |line| "  #{line}" }, "end"]
         end
 
-        def rewriting = PumaRewriting.new(@file, failures, @outcomes, @said)
+        def rewriting = PumaRewriting.new(@file, failures, @outcomes, @mentioned)
       end
     end
   end

@@ -11,7 +11,7 @@ module Heddle
         # A word of the command has no counterpart, or a flag has no value.
         class UnknownWordError < OwnError; end
 
-        # Flags of Puma, rackup and `rails server` that have a value, and Heddle's; nil: not needed.
+        # Flags of Puma, rackup and `rails server` that have a value, and Heddle's flags; nil: Heddle needs none.
         FLAGS = {
           "-p" => "--port", "--port" => "--port", "-b" => "--bind", "--bind" => "--bind", "--binding" => "--bind",
           "-o" => "--bind", "--host" => "--bind", "-e" => "--environment", "-E" => "--environment",
@@ -25,7 +25,7 @@ module Heddle
                    (?:puma|rackup|rails\ s(?:erver)?)(?=[\s"']|\z)
                    (?:[^&|;"'\#]|(?<=[\s=])(?:'[^'"\s]*'|"[^'"\s]*"))*(?<!\s))(?=\s*(?:[&|;"'\#]|\z))}x
         EXEC_FORM = /\[[^\[\]]*\]\s*\z/
-        # Addresses that mean something else to Heddle than to Puma.
+        # Matches addresses that mean something else to Heddle than to Puma.
         PUMAS_URL = %r{\A(?:unix://|(?:tcp|ssl)://[^?]*\?)}
         private_constant :PROGRAM, :SHELL, :EXEC_FORM, :PUMAS_URL
 
@@ -33,7 +33,7 @@ module Heddle
           # @param line [String]
           # @param bind [String, nil] where to listen when the line does not say
           # @return [String, nil] nil: it starts no server
-          # @raise [UnknownWordError, PumaTranslation::LeftError]
+          # @raise [UnknownWordError, PumaTranslation::SkippedError]
           def translate(line, bind: nil)
             list = line[EXEC_FORM]
             return list_form(line, list.rstrip, bind) if list

@@ -5,10 +5,9 @@ module Heddle
     class InitCommand
       # A configuration file that changes nothing: everything in it is a comment.
       module Template
-        # The most common options.
-        TOLD = %i[bind port workers mode threads protect stop_timeout access_log body_limit].freeze
+        COMMON = %i[bind port workers mode threads protect stop_timeout access_log body_limit].freeze
         WIDTH = 98
-        private_constant :TOLD, :WIDTH
+        private_constant :COMMON, :WIDTH
 
         HEAD = <<~RUBY
           # frozen_string_literal: true
@@ -20,7 +19,7 @@ module Heddle
 
         class << self
           # @return [String]
-          def text = [HEAD, *TOLD.map { |name| option(Options::BY_NAME.fetch(name)) }, *hooks].join("\n")
+          def text = [HEAD, *COMMON.map { |name| option(Options::BY_NAME.fetch(name)) }, *hooks].join("\n")
 
           # @param text [String]
           # @return [String] as comments

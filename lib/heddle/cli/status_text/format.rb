@@ -28,7 +28,7 @@ module Heddle
           end
 
           # @param path [String, nil] a place in code
-          # @return [String] without the folder that the command was given in
+          # @return [String] relative to the current folder, if it is below it
           def place(path) = path.to_s.delete_prefix("#{Dir.pwd}/")
         end
       end

@@ -12,7 +12,8 @@ module Heddle
         # @param columns [Integer]
         def initialize(workers, columns:)
           @workers = workers
-          # Characters of method and target; the columns before them take about thirty, and a place should fit, too.
+          # Characters for method and target. The columns before them take about thirty, and a place in code should fit
+          # behind them.
           @room = (columns - 50).clamp(20, 60)
         end
 

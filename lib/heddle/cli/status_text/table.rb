@@ -5,7 +5,7 @@ module Heddle
     class StatusText
       # The workers, one a line.
       class Table
-        # Header, and for each worker its cell.
+        # The heading of each column, and a lambda that returns a worker's cell.
         COLUMNS = {
           "worker" => ->(one, _) { one[:index] }, "pid" => ->(one, _) { one[:pid] },
           "state" => ->(one, _) { one[:state] }, "req/s" => ->(_one, rate) { rate && Format.rate(rate) },

@@ -7,7 +7,7 @@ module Heddle
     class InitCommand
       # The settings of Puma's configuration (versions 5 to 7), each with Heddle's counterpart. The table is data:
       # `puma_settings.yml`.
-      module PumaWords
+      module PumaSettings
         TABLE = YAML.load_file("#{__dir__}/puma_settings.yml", symbolize_names: true)
         private_constant :TABLE
 
@@ -18,12 +18,13 @@ module Heddle
 
         # Where Puma 8 listens by default: every address of IPv6 and IPv4.
         HOST = "[::]"
-        # `rails server` gives Puma another address.
+        # A remark for the new file, because `rails server` gives Puma another default.
         RAILS = "Under `rails server` this is localhost in development, as with Puma."
         RAILS_HOST = %(defined?(::Rails::Server) && environment == "development" ? "localhost" : #{HOST.inspect}).freeze
         private_constant :RAILS_HOST
 
-        # @return [String] the line that listens there, in the application's folder
+        # @return [String] the line of Heddle's file that listens on Puma's default address; called in the application's
+        #   folder
         def self.listen = rails? ? "bind(#{RAILS_HOST})" : "bind #{HOST.inspect}"
 
         # @return [Boolean]
@@ -45,9 +46,9 @@ module Heddle
         NEEDLESS = group(:needless)
 
         # Settings without a counterpart, each with the reason.
-        LEFT = group(:without_equal)
+        UNTRANSLATED = group(:without_equal)
 
-        NAMES = [*[OPTIONS, HOOKS, TRANSLATED, NEEDLESS, LEFT].flat_map(&:keys), :plugin].freeze
+        NAMES = [*[OPTIONS, HOOKS, TRANSLATED, NEEDLESS, UNTRANSLATED].flat_map(&:keys), :plugin].freeze
       end
     end
   end
