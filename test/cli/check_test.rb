@@ -37,7 +37,7 @@ class CheckTest < Minitest::Test
     assert_operator others.map(&:size).max, :<, 80, "one long value does not widen the other rows"
     assert_equal 1, long.size
     assert_match(/^configuration file: config.heddle\.rb$/, output)
-    assert_match(/^All is well\.$/, output)
+    assert_match(/^The configuration is valid\.$/, output)
   end
 
   def test_check_prints_only_values_that_differ_from_defaults
@@ -53,7 +53,7 @@ class CheckTest < Minitest::Test
     write("config/heddle.rb", "# nothing yet\n")
     _, output = check("--changed")
 
-    assert_match(/\AEvery option has its default\.$/, output)
+    assert_match(/\AEvery option has its default value\.$/, output)
     assert_match(/^configuration file: config.heddle\.rb$/, output)
   end
 

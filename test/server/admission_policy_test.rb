@@ -17,8 +17,8 @@ class AdmissionPolicyTest < Minitest::Test
     while left > 0
       running = [busy, policy.limit].compact.min
       pool_waiting = working ? running - working : 0
-      limit = policy.look(Heddle::Server::AdmissionPolicy::Sample.new(elapsed: 0.1, memory:, pool_waiting:,
-                                                                      busy: running, waiting:))
+      limit = policy.update(Heddle::Server::AdmissionPolicy::Sample.new(elapsed: 0.1, memory:, pool_waiting:,
+                                                                        busy: running, waiting:))
       left -= 0.1
     end
     limit
@@ -86,12 +86,12 @@ class AdmissionPolicyTest < Minitest::Test
   end
 
   def test_a_crowd_at_a_pool_brings_the_limit_down_at_once
-    assert_nil policy.crowd(FLOOR, FLOOR - 1)
-    assert_nil policy.crowd(40, 20)
-    assert_equal 38, policy.crowd(40, 21)
+    assert_nil policy.limit_for_pools(FLOOR, FLOOR - 1)
+    assert_nil policy.limit_for_pools(40, 20)
+    assert_equal 38, policy.limit_for_pools(40, 21)
     assert_equal :pool, policy.reason
-    assert_equal FLOOR, policy.crowd(40, 39)
-    assert_equal FLOOR, policy.crowd(100, 60), "it only comes down"
+    assert_equal FLOOR, policy.limit_for_pools(40, 39)
+    assert_equal FLOOR, policy.limit_for_pools(100, 60), "it only comes down"
   end
 
   def test_a_few_that_wait_for_a_pool_are_fine

@@ -28,7 +28,7 @@ class ConfigurationTest < Minitest::Test
     configuration = Configuration.load(flags: { mode: "single", workers: "4", threads: "3" }, environment: {},
                                        file: nil)
 
-    assert_equal [1, false], [configuration.worker_count, configuration.workers_of_their_own?]
+    assert_equal [1, false], [configuration.worker_count, configuration.worker_processes?]
   end
 
   def test_addresses_without_a_port_are_shown_with_the_option_port

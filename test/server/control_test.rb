@@ -347,7 +347,7 @@ class ControlTest < Minitest::Test
     error = assert_raises(Client::NoServerError) { client.status }
 
     assert_match(/no server runs here.*--control unix:path/, error.message)
-    refute_predicate client, :there?
+    refute_predicate client, :running?
   end
 
   def test_another_program_that_answers_is_not_a_server
@@ -389,7 +389,7 @@ class ControlTest < Minitest::Test
       stopped = UNIXServer.new(@path).tap { |server| server.listen(0) }
       waiting = fill_queue
 
-      assert_match(/is full: it accepts none\. The process is suspended/,
+      assert_match(/accepts no connections\. The process is suspended/,
                    assert_raises(Client::NoServerError) { client.status }.message)
     ensure
       [stopped, *waiting].each { |socket| socket&.close }

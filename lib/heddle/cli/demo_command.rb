@@ -20,9 +20,9 @@ module Heddle
 
       def command = "demo"
 
-      def most_arguments = 0
+      def max_arguments = 0
 
-      def what = "the demo site"
+      def app_name = "the demo site"
 
       def load = Demo.app(server: @server, urls: -> { @master.resources.urls })
 

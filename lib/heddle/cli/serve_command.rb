@@ -11,11 +11,11 @@ module Heddle
 
       def command = "serve"
 
-      def most_arguments = 1
+      def max_arguments = 1
 
-      def what = loader.path
+      def app_name = loader.path
 
-      # In mode ractor an application must be shareable.
+      # In mode ractor the checks are left out, because Ractors can't share them.
       def load
         app = loader.load
         return app if @configuration.environment != "development" || @configuration.mode == :ractor

@@ -22,7 +22,7 @@ module Heddle
           @output.puts(Help.for(command, *@flags.help_words))
           return DONE
         end
-        check_rest(@flags.rest)
+        check_argument_count(@flags.rest)
         @inheritance = Server::Cluster::Inheritance.from_environment
         configuration = Server::Configuration.load(flags: @flags.values, defaults:, file: configuration_file)
         configuration.warnings.each { |text| warn "heddle: #{text}" }
@@ -42,33 +42,33 @@ module Heddle
 
       private
 
-      # Prints through the log's buffer, because a new master must not wait when no program reads the standard error.
+      # Prints through a buffer, because a new master must not wait when no program reads the standard error.
       def warn(text) = @errors.puts(text)
 
       # This command's own defaults, in place of the defaults of {Options}.
       def defaults = {}
 
-      # Where the configuration file is, when the command names none.
+      # @return [Symbol, nil] where to look for a configuration file that no flag and no variable names
       def configuration_file = :find
 
-      # Opens the sockets first, so that a taken port is reported before a minute of loading.
+      # Opens the sockets before the application is loaded, so that a taken port is reported at once.
       def serve(configuration)
         @output.sync = true
         @configuration = configuration
-        leave_ruby_alone(configuration)
+        forbid_patches(configuration)
         Protection.fetch(:preempt).prepare if configuration.protections.include?(:preempt)
         log = Server::Log.of(configuration, output: @output)
         pidfile = Server::Pidfile.new(configuration.pidfile) if configuration.pidfile
-        way = configuration.workers_of_their_own? ? :serve_by_workers : :serve_alone
+        way = configuration.worker_processes? ? :serve_by_workers : :serve_alone
         Events.reporting_to(log) { send(way, configuration, log, pidfile) } ? DONE : FAILED
       ensure
         pidfile&.remove
       end
 
-      # The master needs no patches of Ruby. Each worker applies its own, because some workers run unpatched.
-      def leave_ruby_alone(configuration)
+      # The master needs no patches of Ruby. Each worker applies its own, because some workers run without patches.
+      def forbid_patches(configuration)
         reason = configuration.without_protection
-        reason ||= "done in the workers" if configuration.workers_of_their_own?
+        reason ||= "done in the workers" if configuration.worker_processes?
         Scheduler::Patches.forbid(reason) if reason
       end
 
@@ -87,8 +87,8 @@ module Heddle
             server.run(application, signals: true) do
               begin_jobs.call
               announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
-              configuration.hooks.try(:on_booted, log)
-              notify.attend("serves #{what} on #{server.urls.join(", ")}") { server.stopping? }
+              configuration.hooks.run_safely(:on_booted, log)
+              notify.attend("serves #{app_name} on #{server.urls.join(", ")}") { server.stopping? }
             end
           end
         ensure
@@ -100,7 +100,8 @@ module Heddle
         configuration.hooks.around_worker { Server::SolidQueue.beside(configuration, log, &) }
       end
 
-      # A service manager must not take a failed start for a server that was stopped.
+      # An `exit` while the application is loaded is reported as a failed start. A service manager would take the exit
+      # status 0 for a server that was stopped.
       def load_here
         load
       rescue SystemExit => e
@@ -115,7 +116,7 @@ module Heddle
           # fails.
           pidfile&.write if inheritance.any?
           source = master.control
-          source.control ||= control_of(configuration, source, log, succeeding: true)
+          source.control ||= control_of(configuration, source, log, taking_over: true)
           announce(configuration, log, urls, details, workers: master.fleet.size, reserves: master.fleet.reserves)
         end
         source = nil
@@ -129,15 +130,15 @@ module Heddle
         source&.close
       end
 
-      def control_of(configuration, source, log, succeeding: false)
-        Server::Control.open(configuration, source, log, succeeding:).tap { |control| control&.start }
+      def control_of(configuration, source, log, taking_over: false)
+        Server::Control.open(configuration, source, log, taking_over:).tap { |control| control&.start }
       end
 
-      # In the format text, this is also printed to the terminal if the log goes to a file. In the other formats, which
-      # programs read, it is an event of the log.
+      # In the format text, the lines are also printed to the terminal if the log goes to a file. In the other formats,
+      # which programs read, the log gets an event instead.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
         experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
-        fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: what, urls:,
+        fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: app_name, urls:,
                    mode: "#{configuration.mode}#{experimental}", processes: processes(configuration, workers, reserves),
                    ruby_notice: Platform.newer_ruby, adapted: details[:adapted][/.+/],
                    protection: details[:protection] }
@@ -166,10 +167,10 @@ module Heddle
          *("#{on_demand} in reserve on demand" if on_demand > 0)].join(", and ")
       end
 
-      def check_rest(rest)
-        return if rest.size <= most_arguments
+      def check_argument_count(rest)
+        return if rest.size <= max_arguments
 
-        raise UsageError, "#{command} takes #{most_arguments == 0 ? "no" : "one"} file, but got #{rest.join(", ")}"
+        raise UsageError, "#{command} takes #{max_arguments == 0 ? "no" : "one"} file, but got #{rest.join(", ")}"
       end
     end
   end

@@ -5,9 +5,9 @@ module Heddle
     # `heddle stop`: ends a running server.
     class StopCommand < OrderCommand
       NAME = "stop"
-      # Seconds between two checks whether it has ended.
+      # Seconds between two checks whether the server has ended.
       POLL_INTERVAL = 0.1
-      UNANSWERED = "some requests were cut off before they were answered: the server's log has their number"
+      UNANSWERED = "some requests were cut off before they were answered: the server's log says how many"
       UNKNOWN = "the server ended without saying whether every request was answered: its log may say why"
       private_constant :POLL_INTERVAL, :UNANSWERED, :UNKNOWN
 
@@ -25,7 +25,7 @@ module Heddle
         return super if @impatient
 
         answered = client.await_end { super() }
-        sleep(POLL_INTERVAL) while client.there?
+        sleep(POLL_INTERVAL) while client.running?
         @output.puts("stopped")
         return DONE if answered
 

@@ -24,7 +24,7 @@ module Heddle
 
           configuration = handler.configuration(options)
           return if Options::ONE_PROCESS.include?(configuration.environment)
-          return unless configuration.workers_of_their_own?
+          return unless configuration.worker_processes?
 
           ["serve", options[:config] || "config.ru", *flags(configuration, options)]
         rescue Server::ConfigurationError

@@ -8,36 +8,37 @@ module Heddle
       include MonotonicClock
 
       # Seconds between two checks while requests run or wait.
-      BUSY = 0.1
+      BUSY_INTERVAL = 0.1
       # Seconds between two checks otherwise.
-      QUIET = 1.0
+      IDLE_INTERVAL = 1.0
       # Seconds between two checks of the memory.
-      MEMORY = 1.0
+      MEMORY_INTERVAL = 1.0
       # The share of a process's memory for output that waits for slow clients.
-      RESPONSES = 0.25
+      RESPONSE_SHARE = 0.25
       # Bytes for that output where the memory is not known.
-      RESPONSES_UNKNOWN = 268_435_456
+      RESPONSE_BYTES = 268_435_456
       # Minimum rate at which a client reads a response, in bytes a second over `write_timeout`; as in http/h2/limits.c.
-      LEAST_RATE = 1_000
+      MIN_RATE = 1_000
       # Seconds between two log lines about the same event.
-      SILENCE = 60
+      LOG_INTERVAL = 60
       REASONS = {
         memory: "memory is short", pool: "most requests wait for a pool", max_requests: "max_requests",
         threads: "one a thread"
       }.freeze
-      private_constant :BUSY, :QUIET, :MEMORY, :RESPONSES, :RESPONSES_UNKNOWN, :LEAST_RATE, :SILENCE, :REASONS
+      private_constant :BUSY_INTERVAL, :IDLE_INTERVAL, :MEMORY_INTERVAL, :RESPONSE_SHARE, :RESPONSE_BYTES, :MIN_RATE,
+                       :LOG_INTERVAL, :REASONS
 
       # @param sockets [Net::Sockets]
       # @param configuration [Configuration]
       # @param log [#event]
       # @param limit [Integer, nil] how many requests run at once, regardless of memory and pools
       # @param reason [Symbol] where that limit is from: :max_requests or :threads
-      # @param connections [Integer, nil] how many connections the sockets take, for a line in the log
+      # @param connections [Integer, nil] how many connections the sockets may have, for the log line about this limit
       # @param memory [#call] returns the bytes that the server uses, or nil
       def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil,
                      memory: -> { Memory.compared(configuration.memory_budget) })
         @sockets = sockets
-        @most_connections = connections
+        @max_connections = connections
         @log = log
         @fixed = limit
         @fixed_reason = reason
@@ -50,7 +51,7 @@ module Heddle
         @reported = Hash.new(0)
         @heartbeat = now
         @lag = 0.0
-        @said = {}
+        @logged_at = {}
         # In single mode requests wait without a time limit, because a developer may use a debugger meanwhile.
         sockets.queue(configuration.queue_limit, configuration.mode == :single ? nil : configuration.queue_timeout)
         sockets.limit = @fixed
@@ -61,7 +62,7 @@ module Heddle
       def start
         @heartbeat = now
         @context = Concurrency::Context.of(Fiber.scheduler)
-        @context.on_pool_wait = method(:crowd) unless @fixed
+        @context.on_pool_wait = method(:limit_for_pools) unless @fixed
         @task = Heddle.async(name: "admission", background: true) { run }
       end
 
@@ -86,77 +87,78 @@ module Heddle
       private
 
       def run
-        before = looked = now
+        before = measured = now
         loop do
-          pause = rest
+          pause = check_interval
           sleep(pause)
           @heartbeat = time = now
           memory = nil
-          if time - looked >= MEMORY
-            looked = time
+          if time - measured >= MEMORY_INTERVAL
+            measured = time
             memory = @memory = @read_memory.call
           end
           lag = [time - before - pause, 0.0].max
           elapsed = time - before
           @lag += (lag - @lag) * (1 - Math.exp(-elapsed / AdmissionPolicy::AVERAGED))
-          look(elapsed, memory)
-          @cut += @sockets.cut_slow_readers(@responses, LEAST_RATE, @write_timeout)
-          tell(time)
+          update_limit(elapsed, memory)
+          @cut += @sockets.cut_slow_readers(@responses, MIN_RATE, @write_timeout)
+          log_limits(time)
           before = time
         end
       end
 
-      # Seconds until the next check.
-      def rest = @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY : QUIET
+      def check_interval
+        @sockets.busy > 0 || @sockets.waiting > 0 || @sockets.limit != @fixed ? BUSY_INTERVAL : IDLE_INTERVAL
+      end
 
-      def look(elapsed, memory)
-        limit = @policy.look(AdmissionPolicy::Sample.new(elapsed:, memory:, busy: @sockets.busy,
-                                                         pool_waiting: @context.pool_waiting,
-                                                         waiting: @sockets.waiting))
+      def update_limit(elapsed, memory)
+        limit = @policy.update(AdmissionPolicy::Sample.new(elapsed:, memory:, busy: @sockets.busy,
+                                                           pool_waiting: @context.pool_waiting,
+                                                           waiting: @sockets.waiting))
         @sockets.limit = limit unless @fixed || limit == @sockets.limit
       end
 
-      # Called without waiting for the next check: until then a hundred requests could begin to wait for a pool, whose
-      # time limit may be short.
-      def crowd
-        limit = @policy.crowd(@sockets.busy, @context.pool_waiting)
+      # Called each time that a task begins to wait for a pool. Until the next check a hundred requests could do so, and
+      # the pool's time limit may be short.
+      def limit_for_pools
+        limit = @policy.limit_for_pools(@sockets.busy, @context.pool_waiting)
         @sockets.limit = limit unless limit == @sockets.limit
       end
 
-      def tell(time)
-        if @most_connections && @sockets.connections >= @most_connections
-          say(:connections_exhausted, time, limit: @most_connections)
+      def log_limits(time)
+        if @max_connections && @sockets.connections >= @max_connections
+          log_event(:connections_exhausted, time, limit: @max_connections)
         end
-        say_growth(:address_limited, time, :connections, @sockets.refused)
-        say_growth(:slow_readers_cut, time, :clients, @cut, responses: @responses)
+        log_growth(:address_limited, time, :connections, @sockets.refused)
+        log_growth(:slow_readers_cut, time, :clients, @cut, responses: @responses)
         limit = @sockets.limit
         if limit && @sockets.waiting > 0
           why = REASONS.fetch(@fixed ? @fixed_reason : @policy.reason)
-          say(:requests_queued, time, limit:, reason: why, waiting: @sockets.waiting)
+          log_event(:requests_queued, time, limit:, reason: why, waiting: @sockets.waiting)
         end
         full, late = @sockets.rejected_full, @sockets.rejected_late
-        say_growth(:queue_rejected, time, :requests, full + late, full:, late:)
+        log_growth(:queue_rejected, time, :requests, full + late, full:, late:)
       end
 
       # Logs how much a counter has grown since the last log line about it.
-      def say_growth(what, time, field, count, **fields)
+      def log_growth(what, time, field, count, **fields)
         grown = count - @reported[what]
-        @reported[what] = count if grown > 0 && say(what, time, field => grown, **fields)
+        @reported[what] = count if grown > 0 && log_event(what, time, field => grown, **fields)
       end
 
       # Maximum bytes of the pending responses of one loop.
       def response_budget(configuration)
-        workers = configuration.workers_of_their_own? ? configuration.worker_count : 1
+        workers = configuration.worker_processes? ? configuration.worker_count : 1
         loops = configuration.mode == :thread ? 1 : configuration.threads
         budget = configuration.memory_budget
-        budget ? (budget * RESPONSES / workers / loops).to_i : RESPONSES_UNKNOWN
+        budget ? (budget * RESPONSE_SHARE / workers / loops).to_i : RESPONSE_BYTES
       end
 
       # @return [Boolean] whether it was logged
-      def say(what, time, **fields)
-        return false if @said[what] && time - @said[what] < SILENCE
+      def log_event(what, time, **fields)
+        return false if @logged_at[what] && time - @logged_at[what] < LOG_INTERVAL
 
-        @said[what] = time
+        @logged_at[what] = time
         @log.event(what, **fields)
         true
       end

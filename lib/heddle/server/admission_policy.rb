@@ -29,14 +29,14 @@ module Heddle
       GROWTH = 0.1
       # Below this share of the memory's limit, the high-water mark is forgotten: then any excess over the limit counts,
       # not only growth.
-      WELL = 0.75
+      SUFFICIENT = 0.75
       # Seconds without a waiting request after which the limit is lifted.
-      CALM = 10
+      LIFT_AFTER = 10
       # Seconds over which samples are averaged.
       AVERAGED = 1.0
       # The smallest growth of memory that counts, as a share of the memory's limit.
-      NOTABLE = 0.005
-      private_constant :CUT, :CUT_INTERVAL, :GROWTH, :WELL, :CALM, :NOTABLE
+      MIN_MEMORY_GROWTH = 0.005
+      private_constant :CUT, :CUT_INTERVAL, :GROWTH, :SUFFICIENT, :LIFT_AFTER, :MIN_MEMORY_GROWTH
 
       # @return [Integer, nil] how many requests may run at once; nil: any number
       attr_reader :limit
@@ -55,11 +55,11 @@ module Heddle
 
       # @param sample [Sample]
       # @return [Integer, nil] the limit from now on
-      def look(sample)
-        take_in(sample)
+      def update(sample)
+        record(sample)
         pressure = find_pressure
-        if pressure then come_down(sample, pressure)
-        elsif @limit && !memory_short? then go_up(sample)
+        if pressure then reduce_limit(sample, pressure)
+        elsif @limit && !memory_short? then raise_limit(sample)
         end
         @limit
       end
@@ -69,7 +69,7 @@ module Heddle
       # @param busy [Integer] requests that run
       # @param pool_waiting [Integer] tasks that wait for something from a pool
       # @return [Integer, nil] the limit from now on
-      def crowd(busy, pool_waiting)
+      def limit_for_pools(busy, pool_waiting)
         return @limit if busy <= POOL_FLOOR || pool_waiting * 2 <= busy
 
         bound = pool_bound(busy, pool_waiting)
@@ -82,12 +82,12 @@ module Heddle
 
       private
 
-      def take_in(sample)
+      def record(sample)
         share = sample.busy > 0 ? [sample.pool_waiting.fdiv(sample.busy), 1.0].min : 0.0
         @pool_share += (share - @pool_share) * (1 - Math.exp(-sample.elapsed / AVERAGED))
         @since_cut += sample.elapsed
         @memory = sample.memory if sample.memory
-        @high_water = nil if @high_water && @memory < @memory_limit * WELL
+        @high_water = nil if @high_water && @memory < @memory_limit * SUFFICIENT
       end
 
       def find_pressure
@@ -100,12 +100,12 @@ module Heddle
 
       # A process hardly ever returns memory to the system, so above the limit only growth counts.
       def memory_grows?
-        memory_short? && @memory > (@high_water || 0) + (@memory_limit * NOTABLE)
+        memory_short? && @memory > (@high_water || 0) + (@memory_limit * MIN_MEMORY_GROWTH)
       end
 
       def memory_short? = @memory_limit && @memory && @memory > @memory_limit
 
-      def come_down(sample, pressure)
+      def reduce_limit(sample, pressure)
         @calm = 0.0
         return if @since_cut < CUT_INTERVAL || (pressure == :pool && @limit.nil? && sample.busy <= POOL_FLOOR)
 
@@ -118,11 +118,11 @@ module Heddle
         @since_cut = 0.0
       end
 
-      def go_up(sample)
+      def raise_limit(sample)
         if sample.waiting > 0 || sample.busy >= @limit
           @calm = 0.0
           @limit += [(@limit * GROWTH).floor, 1].max
-        elsif (@calm += sample.elapsed) >= CALM
+        elsif (@calm += sample.elapsed) >= LIFT_AFTER
           @limit = @reason = nil
         end
       end

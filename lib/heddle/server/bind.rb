@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Where to listen, as a person writes it: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, with
+    # Parses the addresses of the option bind: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, with
     # parameters after a question mark.
     module Bind
       SCHEME = %r{\A(tcp|http|tls|ssl|https|unix|systemd)(?::(?://)?|\z)}
@@ -22,7 +22,7 @@ module Heddle
       #
       # @!attribute port [Integer]
       # @!attribute proxies [Net::Networks, nil] trusted proxies
-      # @!attribute tls [TLSSettings, nil] certificates; nil: such a bind is refused
+      # @!attribute tls [TLSSettings, nil] nil: only addresses that name a certificate can use TLS
       Defaults = Data.define(:port, :proxies, :tls) do
         def initialize(port:, proxies: nil, tls: nil) = super
       end
@@ -51,12 +51,12 @@ module Heddle
 
         private
 
-        # @return [Array] the kind, the text between it and the question mark, and the text behind that
+        # @return [Array] the kind, the text between it and the question mark, and the parameters
         def split(address)
           scheme = address[SCHEME, 1]
           rest, query = (scheme ? address.sub(SCHEME, "") : address).split("?", 2)
           scheme = ALIASES.fetch(scheme, scheme)
-          wrong(address) if rest.to_s.empty? && scheme != "systemd"
+          reject(address) if rest.to_s.empty? && scheme != "systemd"
           parameters = parameters_of(address, query.to_s)
           unknown = parameters.keys - PARAMETERS.fetch(scheme)
           unless unknown.empty?
@@ -77,7 +77,7 @@ module Heddle
                                     "URL: name=value&name=value"
         end
 
-        def wrong(address)
+        def reject(address)
           raise ConfigurationError, "--bind must be host:port, [::1]:port, :port (every IPv4 address), " \
                                     "tls://host:port, unix:path or systemd, but is #{address.inspect}"
         end
@@ -85,8 +85,7 @@ module Heddle
         def tcp(address, rest, parameters, defaults, **shared)
           match = HOST_AND_PORT.match(rest)
           port = match && (match[2] ? match[2].to_i : defaults.port)
-          wrong(address) unless port
-
+          reject(address) unless port
           raise ConfigurationError, "--bind #{address}: the port must be at most 65535" if port > 65_535
 
           host = match[1].empty? ? "0.0.0.0" : match[1].delete("[]")
@@ -117,7 +116,7 @@ module Heddle
         end
 
         def tls(address, parameters, defaults)
-          settings = (defaults.tls || TLSSettings.new).with(**differences(parameters)).check_verification
+          settings = (defaults.tls || TLSSettings.new).with(**tls_settings(parameters)).check_verification
           if parameters.key?("ca") && settings.verify == :none
             raise ConfigurationError, "ca needs verify=optional or verify=required, but verify is none"
           end
@@ -130,7 +129,7 @@ module Heddle
           raise ConfigurationError, "--bind #{address}: #{e.message}"
         end
 
-        def differences(parameters)
+        def tls_settings(parameters)
           { minimum: parameters["min"]&.first, verify: parameters["verify"]&.first&.to_sym,
             ca: parameters["ca"]&.first }.compact
         end

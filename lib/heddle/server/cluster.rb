@@ -10,7 +10,7 @@ module Heddle
       # @param server [Server] that accepts requests
       # @return [Hash{Symbol => String}] how a serving process is described at boot
       def self.boot_details(server)
-        { selector: server.selector.to_s, protection: Protection.summary(server.configuration.left_out),
+        { selector: server.selector.to_s, protection: Protection.summary(server.configuration.reasons_off),
           adapted: Adaptations.summary(server.configuration) }
       end
     end

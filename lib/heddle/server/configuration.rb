@@ -47,11 +47,11 @@ module Heddle
         unknown = values.keys - Options::BY_NAME.keys
         raise ConfigurationError, "there is no option called #{unknown.join(", ")}" if unknown.any?
 
-        Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| take(option, values) }
+        Options::OWN.partition { |option| !option.dependent? }.flatten.each { |option| set(option, values) }
         @origin = origin
         check_mode
         check_paths
-        check_stop
+        check_drain_delay
         @http = http_configuration(values)
         @selector = @selector&.to_sym
         freeze
@@ -100,8 +100,8 @@ module Heddle
         raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
       end
 
-      # @return [Configuration] only the values, without hooks and sources; Ractors may share it
-      def bare
+      # @return [Configuration] only the values, without hooks and sources
+      def shareable_copy
         copy = clone(freeze: false)
         copy.instance_variable_set(:@origin, nil)
         Ractor.make_shareable(copy)
@@ -122,7 +122,7 @@ module Heddle
       def file = @origin.file
 
       # @return [Array<String>] probable mistakes
-      def warnings = source(:port).kind == :flag ? [*@origin.warnings, *idle_port] : @origin.warnings
+      def warnings = source(:port).kind == :flag ? [*@origin.warnings, *port_warning] : @origin.warnings
 
       # Reads all sources again, such as the configuration file.
       # @return [Configuration] a new one
@@ -174,13 +174,12 @@ module Heddle
         raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode #{mode}: #{reason}"
       end
 
-      # Seconds after which Kubernetes by default kills a pod that it has told to stop; most Docker platforms do the
-      # same.
+      # Seconds after which Kubernetes, by default, kills a pod that was told to stop.
       GRACE_PERIOD = 30
       private_constant :GRACE_PERIOD
 
-      # A user who has set stop_timeout, too, has another grace period.
-      def check_stop
+      # If stop_timeout is set, too, the user is taken to have set a longer grace period.
+      def check_drain_delay
         return if drain_delay < GRACE_PERIOD || source(:stop_timeout).kind != :default
 
         raise ConfigurationError, "drain_delay (#{source(:drain_delay)}) is " \
@@ -189,14 +188,14 @@ module Heddle
                                   "terminationGracePeriodSeconds above the sum of both"
       end
 
-      def take(option, values)
+      def set(option, values)
         value = values.fetch(option.name) do
           option.default.is_a?(Proc) ? option.default.call(known) : option.default
         end
         instance_variable_set(:"@#{option.name}", value.freeze)
       end
 
-      # Inputs of the defaults.
+      # The values so far, for defaults that depend on them.
       def known
         Options::OWN.to_h { |option| [option.name, instance_variable_get(:"@#{option.name}")] }
       end

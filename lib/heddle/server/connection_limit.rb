@@ -13,7 +13,7 @@ module Heddle
       RESERVE = 64
       # The minimum, however few descriptors there are.
       LEAST = 16
-      # A quarter of all descriptors is for bodies in files.
+      # All descriptors per descriptor of a connection: a quarter of all is for bodies in files.
       BODIES = 4 / 3r
       private_constant :BYTES, :RESERVE, :LEAST, :BODIES
 
@@ -41,14 +41,13 @@ module Heddle
 
         private
 
-        # The memory that all HTTP/2 connections share, in addition to the memory of each, which is as large as over
-        # HTTP/1.1.
+        # All HTTP/2 connections share this memory. Each also has its own, which is as large as over HTTP/1.1.
         def http2_memory(configuration)
           configuration.http2 == :off ? 0 : configuration.http.http2_memory
         end
 
         def by_memory(configuration, memory)
-          workers = configuration.workers_of_their_own? ? configuration.worker_count : 1
+          workers = configuration.worker_processes? ? configuration.worker_count : 1
           memory && ((memory / workers) - http2_memory(configuration)) / (BYTES + configuration.http.body_buffer)
         end
       end

@@ -7,7 +7,7 @@ module Heddle
     class Control
       Autoloads.add(self, "heddle/server/control")
 
-      # Raised for a command that this server can't follow.
+      # Raised for a command that this server can't carry out.
       class RejectedError < OwnError; end
 
       # Seconds that a recording may take.
@@ -22,30 +22,31 @@ module Heddle
       WAITING = %r{\A/(?:record|ended)\b}
       # Maximum bytes of a message to be published, from a client that may give commands.
       MESSAGE = 256 << 20
-      # Seconds that the end of the control sockets may take, and the part of them for running requests.
+      # Seconds that closing the control sockets may take, and the part of them for requests that still run.
       STOP_TIMEOUT = 2
-      LAST_WORDS = 1
+      DRAIN_TIMEOUT = 1
       # Not io_uring, which takes too much memory for occasional requests.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
       # Seconds between two attempts to take over addresses that another server still has.
       POLL_INTERVAL = 0.5
-      private_constant :CONNECTIONS, :LIMITS, :WAITING, :MESSAGE, :STOP_TIMEOUT, :LAST_WORDS, :SELECTOR, :POLL_INTERVAL
+      private_constant :CONNECTIONS, :LIMITS, :WAITING, :MESSAGE, :STOP_TIMEOUT, :DRAIN_TIMEOUT, :SELECTOR,
+                       :POLL_INTERVAL
 
       # Opens the sockets that the configuration names.
       #
       # @param configuration [Configuration]
       # @param source [SingleProcess] answers status requests and runs commands
       # @param log [Log]
-      # @param succeeding [Boolean] whether another server has the addresses, and ends when this one serves
+      # @param taking_over [Boolean] whether another server has the addresses, and ends when this one serves
       # @return [Control, nil] nil: there is none
       # @raise [BootError] when an address that the user has named can't be opened
-      def self.open(configuration, source, log, succeeding: false)
+      def self.open(configuration, source, log, taking_over: false)
         const_get(:App) # loaded now, so that a missing library fails the start, not a thread
         later = []
         listeners = Address.all(configuration.control).flat_map do |address|
-          address.open(succeeding:)
+          address.open(taking_over:)
         rescue BootError => e
-          if succeeding then later << address
+          if taking_over then later << address
           elsif address.default? then log.event(:control_socket_missing, reason: e.message)
           else raise
           end
@@ -57,7 +58,7 @@ module Heddle
       # Answers control requests while the block runs.
       #
       # @param configuration [Configuration]
-      # @param server [Server] the only one of this process
+      # @param server [Server] the server of this process
       # @param log [Log]
       # @yieldreturn [Boolean, nil] whether every request was answered
       # @return [Boolean, nil] the same
@@ -113,7 +114,7 @@ module Heddle
         @listeners.each(&:close)
       end
 
-      # In a child process: closes the parent's resources.
+      # Called in a child process: closes the parent's resources.
       # @return [void]
       def close_in_child = @listeners.each(&:release)
 
@@ -125,10 +126,10 @@ module Heddle
           Native.leave_unreported(scheduler)
           @main = Fiber.current
           sockets = @listeners.map { |listener| sockets_for(scheduler, listener) }
-          succeed(scheduler, sockets) unless @later.empty?
+          take_over_addresses(scheduler, sockets) unless @later.empty?
           ready << true
           scheduler.park until @stopping
-          answer_rest(scheduler, sockets)
+          drain(scheduler, sockets)
         ensure
           @main = nil
           sockets&.each(&:close)
@@ -139,9 +140,9 @@ module Heddle
         ready << true
       end
 
-      # Answers clients that wait for the server's end.
-      def answer_rest(scheduler, sockets)
-        deadline = MonotonicClock.now + LAST_WORDS
+      # Answers the clients that wait for the server's end.
+      def drain(scheduler, sockets)
+        deadline = MonotonicClock.now + DRAIN_TIMEOUT
         sockets.each do |one|
           one.stop_listening
           one.shutdown_idle
@@ -152,19 +153,19 @@ module Heddle
         end
       end
 
-      # Takes over the addresses of another server, once it has ended.
-      def succeed(scheduler, sockets)
-        Heddle.async(name: "succession", background: true) do
+      # Opens the addresses of another server, once it has ended.
+      def take_over_addresses(scheduler, sockets)
+        Heddle.async(name: "takeover of addresses", background: true) do
           until @later.empty?
             sleep(POLL_INTERVAL)
-            found = @later.flat_map { |address| try(address) }
+            found = @later.flat_map { |address| try_to_open(address) }
             sockets.concat(found.map { |listener| sockets_for(scheduler, listener) })
             @listeners.concat(found)
           end
         end
       end
 
-      def try(address)
+      def try_to_open(address)
         address.open.tap { @later.delete(address) }
       rescue BootError
         []

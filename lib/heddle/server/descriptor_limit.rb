@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # How many descriptors, and so connections, this process may have.
+    # Raises the number of descriptors, and so of connections, that this process may have.
     module DescriptorLimit
       # The usual soft limit of 1,024 is meant for programs that use `select`: an fd_set has no room for more. So
       # programs that the application starts get the former limit back, if Ruby's calls of exec can be intercepted.

@@ -13,10 +13,10 @@ module Heddle
       POLL_INTERVAL = 1.0
       # Seconds between two checks for connections that can be handed off, or that the application has taken over.
       HANDOFF_INTERVAL = 0.02
-      # Seconds that busy WebSockets which can move to another worker have to become idle.
+      # Seconds that a busy WebSocket has to become idle, so that it can be handed off to another worker.
       IDLE_WAIT = 1.0
-      # The share of stop_timeout for asking WebSockets for their state. Most of the time is for sockets that are
-      # closed.
+      # The share of stop_timeout in which WebSockets are handed off, for which their state is asked. The rest is for
+      # sockets that are closed.
       STATE_SHARE = 0.2
       # Seconds that clients of Action Cable may take to close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
@@ -28,7 +28,7 @@ module Heddle
       # @param configuration [Configuration]
       # @param log [Log]
       # @param handoff_sender [BasicSocket, false, nil] see {Server#stop}
-      # @param handoff_receiver [BasicSocket, nil] where connections are that workers have handed off
+      # @param handoff_receiver [BasicSocket, nil] from which workers receive connections that others hand off
       # @yieldreturn [Boolean] whether to stop at once
       def initialize(sockets, engine, configuration, log, handoff_sender: nil, handoff_receiver: nil, &at_once)
         @sockets = sockets
@@ -46,7 +46,8 @@ module Heddle
       # @yield when nothing more is accepted
       # @return [Boolean] whether everything was answered
       def run(&)
-        # A worker that is replaced has a successor: 1012. The rest of the time is for clients that are slow to close.
+        # WebSockets are closed with 1001 (going away); if other workers continue, with 1012 (service restart). The rest
+        # of the time is for clients that are slow to close.
         @engine.drain(@handoff_sender.nil? ? 1001 : 1012, @stop_timeout * 0.8)
         @sockets.wake_at_end(Fiber.current)
         @handoff_sender ? hand_off_all(&) : drain_queue(&)
@@ -94,10 +95,10 @@ module Heddle
       def hand_off_web_sockets
         handoff = @engine.websocket_loader
         deadline = [@deadline, now + IDLE_WAIT].min
-        end_of_asking = now + [IDLE_WAIT, @stop_timeout * STATE_SHARE].max
+        state_deadline = now + [IDLE_WAIT, @stop_timeout * STATE_SHARE].max
         until (left = @engine.websocket_clients.select { |client| handoff.movable?(client) }).empty?
           results = left.map do |client|
-            !@at_once.call && now < end_of_asking ? handoff.give(client, @handoff_sender) : :busy
+            !@at_once.call && now < state_deadline ? handoff.give(client, @handoff_sender) : :busy
           end
           break if @at_once.call || now >= deadline
 
@@ -105,7 +106,7 @@ module Heddle
         end
       end
 
-      # Connections that the application has taken over can't go to another process. At a reload they stay open until
+      # Connections that the application has taken over can't move to another process. At a reload they stay open until
       # the time is up. When the whole server stops, waiting would not help their clients.
       def close_detached
         await_detached(@deadline) if @handoff_sender

@@ -4,7 +4,7 @@ require "stringio"
 
 module Heddle
   class Server
-    # Where errors go, `rack.errors` of every request. Like the log, it drops lines rather than block.
+    # The stream for errors, `rack.errors` of every request. Like the log, it drops lines rather than block.
     class ErrorStream < LineBuffer
       # @param texts [Array<#to_s>]
       # @return [Integer] bytes
@@ -37,7 +37,7 @@ module Heddle
       def tty? = @stream.respond_to?(:tty?) && @stream.tty?
       alias isatty tty?
 
-      # @return [true] nothing is kept beyond a call
+      # @return [true] each call writes its text
       def sync = true
 
       # Does nothing, because Rack forbids closing it. The method must exist: Logger, and so Sinatra, takes an object

@@ -20,7 +20,7 @@ module Heddle
       end
 
       # @param name [Symbol] one of {NAMES}
-      # @yield when it is time
+      # @yield at that point
       # @return [void]
       def add(name, &block)
         @blocks[name] = [*@blocks[name], block].freeze
@@ -40,7 +40,7 @@ module Heddle
       # @param name [Symbol]
       # @param log [#event]
       # @return [void]
-      def try(name, log)
+      def run_safely(name, log)
         self[name].each do |block|
           block.call
         rescue Cancelled, SignalException

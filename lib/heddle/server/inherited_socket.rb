@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Listening sockets that were open when this program began, as systemd hands them over (sd_listen_fds(3)).
+    # Listening sockets that were open when this program began, such as those that systemd passes (sd_listen_fds(3)).
     #
     # @!attribute io [TCPServer, UNIXServer]
     # @!attribute name [String] FileDescriptorName= of its unit; "unknown" where there is none
@@ -10,12 +10,11 @@ module Heddle
       const_set(:FIRST, 3)
 
       class << self
-        # @return [Boolean] whether they come from the master that this one replaces
-        attr_accessor :handed_on
+        # @return [Boolean] whether the master that this one replaces has passed its sockets from systemd
+        attr_accessor :from_old_master
 
-        # Should a server without configured addresses listen on the inherited sockets?
-        # @return [Boolean]
-        def any? = handed_on || waiting.any?
+        # @return [Boolean] whether a server without configured addresses should listen on the inherited sockets
+        def any? = from_old_master || waiting.any?
 
         # The sockets that no listener has taken yet.
         # @return [Array<InheritedSocket>]
@@ -28,14 +27,14 @@ module Heddle
           taken
         end
 
-        # Reads the three variables, and removes them, because they are not for programs that this one starts.
+        # Reads the three variables, and removes them, so that programs that this one starts don't see them.
         # @param environment [Hash{String => String}]
         # @return [Array<InheritedSocket>]
         def find(environment)
           count = environment["LISTEN_FDS"].to_i
-          meant = environment["LISTEN_PID"] == Process.pid.to_s && count.positive?
+          return [] unless environment["LISTEN_PID"] == Process.pid.to_s && count.positive?
+
           names = environment["LISTEN_FDNAMES"].to_s.split(":", -1)
-          return [] unless meant
 
           %w[LISTEN_FDS LISTEN_PID LISTEN_FDNAMES].each { |name| environment.delete(name) }
           (0...count).filter_map { |index| listening(self::FIRST + index, names[index]) }

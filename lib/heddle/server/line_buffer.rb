@@ -9,7 +9,7 @@ module Heddle
     class LineBuffer
       # Maximum seconds from a call to the writing of its line.
       DELAY = 0.05
-      # Bytes that wait for a reader; further lines are counted and not kept.
+      # Maximum bytes that wait to be written. Further lines are dropped and counted.
       LIMIT = 1_048_576
       # The maximum number of seconds that a call waits until its line is written. If it was not written by then,
       # further calls don't wait before the stream takes lines again.
@@ -17,9 +17,9 @@ module Heddle
       private_constant :DELAY, :LIMIT, :TIMEOUT
 
       # @param stream [#write]
-      # @yieldparam lines [Integer] that were lost
+      # @yieldparam lines [Integer] how many lines were lost
       # @yieldparam reason [String]
-      # @yieldreturn [String] the line that reports them; without a block it is plain text
+      # @yieldreturn [String] the line that reports this; without a block it is plain text
       def initialize(stream, &loss)
         @stream = stream
         @loss = loss || ->(lines, reason) { "#{Events::TABLE.fetch(:log_lines_lost).text({ lines:, reason: })}\n" }
@@ -52,7 +52,8 @@ module Heddle
         text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
         if @lines.bytesize + bytes > LIMIT then @lost += count_lines(text)
         else
-          @lines << text # no method call before it, in which Ruby could switch to the thread that takes the lines
+          # Between reading @lines and appending there is no call, in which Ruby could switch to the writing thread.
+          @lines << text
         end
         if @thread
           @requests << :lines if @requests.empty?
@@ -94,11 +95,11 @@ module Heddle
         @thread = Thread.new { run }
         @thread.name = "heddle log"
       rescue ThreadError
-        # The system allows no more threads, or the process ends: the caller writes itself.
+        # The system allows no more threads, or the process ends. The caller then writes the lines itself.
       end
 
       def run
-        # A thread begins with a copy of its maker's storage, which may be a request's.
+        # A thread begins with a copy of its creator's fiber storage, which may be a request's.
         Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
         until (request = @requests.pop) == :end
           sleep(DELAY) if request == :lines && @collecting
@@ -120,7 +121,7 @@ module Heddle
       end
 
       # A log that no program reads any more, or whose disk is full, must not stop the server. How much of the text was
-      # written is unknown then, so the next one begins on a line of its own.
+      # written is then unknown, so the next text begins on a line of its own.
       def put(text)
         number = count_lines(text)
         text = "\n#{text}" if @unwritten > 0

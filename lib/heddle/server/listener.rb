@@ -6,13 +6,13 @@ module Heddle
     class Listener
       # @return [TCPServer, UNIXServer]
       attr_reader :io
-      # @return [String] where it is reached, for a person
+      # @return [String] its address, for a person
       attr_reader :url
       # @return [Integer, nil] nil for a unix socket
       attr_reader :port
       # @return [Net::TLS, nil] the TLS acceptor for its clients
       attr_accessor :tls
-      # @return [Net::Networks, nil] from where connections begin with the header of the PROXY protocol
+      # @return [Net::Networks, nil] networks whose connections begin with a header of the PROXY protocol
       attr_reader :proxies
       # @return [Boolean] whether only this user and root may connect, for a socket without a file and permissions
       attr_reader :own_user
@@ -41,14 +41,14 @@ module Heddle
         address.ip? && !address.ipv4_loopback? && !address.ipv6_loopback?
       end
 
-      # @param sockets [Net::Sockets] accept from it from now on
+      # @param sockets [Net::Sockets] from now on they accept its connections
       # @return [void]
       def attach(sockets)
         tls&.certificates&.look_again # this may be a new process after a reload
         sockets.listen(io, tls:, proxies:)
       end
 
-      # Leaves the socket, and a unix socket's file, to other processes that have it.
+      # Closes the socket in this process only: other processes have it, too. So a unix socket's file stays.
       # @return [void]
       def release
         @io.close unless @io.closed?

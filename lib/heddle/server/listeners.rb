@@ -14,7 +14,7 @@ module Heddle
         @kept = false
       end
 
-      # From now on {#close} leaves the sockets open: this process accepts no more, but its future child processes will.
+      # From now on {#close} leaves the sockets open, because this process's future children will accept on them.
       # @return [void]
       def keep_open = @kept = true
 
@@ -43,7 +43,7 @@ module Heddle
         log.event(:proxies_trusted_by_default, address: listener.io.local_address.inspect_sockaddr)
       end
 
-      # Idempotent, and from any thread.
+      # Idempotent. May be called from any thread.
       # @return [void]
       def close
         all = @all

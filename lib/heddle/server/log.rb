@@ -16,7 +16,7 @@ module Heddle
       MINUTE = 60
       # Lines of an application's backtrace.
       LINES = 30
-      # Lines of a backtrace below which there is only the server's code.
+      # Beginnings of backtrace lines below which there is only the server's code.
       BOTTOM = %w[handler thread_handler].map { |name| "#{::File.expand_path("../rack", __dir__)}/#{name}.rb:".freeze }
                                          .freeze
       # Bytes of a request's target that are logged with an error.
@@ -77,19 +77,19 @@ module Heddle
       # @return [Boolean] whether requests are logged
       def access? = @access
 
-      # A request was answered or abandoned.
+      # Logs a request that was answered or abandoned.
       # @param exchange [HTTP::Exchange]
       def request(exchange) = @output.write(@format.request(exchange))
 
-      # A WebSocket has ended.
+      # Logs a WebSocket that has ended.
       # @param account [Rack::SocketCallbacks::Account]
       def web_socket(account)
         values = account.to_h
         event(:websocket, **values.except(:seconds), duration: values[:seconds].round(6)) unless @format.only_requests?
       end
 
-      # A client sent a malformed request, or a request that the server has no room for. Rejections for lack of room are
-      # logged once a minute if requests are not logged.
+      # Logs a malformed request, or a request that the server has no room for. If requests are not logged, lack of room
+      # is logged once a minute.
       # @param address [String] the client's
       # @param status [Integer] of the response
       # @param reason [String]
@@ -100,7 +100,7 @@ module Heddle
         end
       end
 
-      # The application has raised an exception.
+      # Logs an exception that the application has raised.
       # @param exchange [HTTP::Exchange]
       # @param error [Exception]
       def failure(exchange, error)
@@ -111,12 +111,12 @@ module Heddle
                                                        cause:)
       end
 
-      # The application's response differs from its head, for example in its length.
+      # Logs a response of the application that contradicts its head, for example by its length.
       # @param exchange [HTTP::Exchange]
       # @param text [String]
       def violation(exchange, text) = event(:response_violation, **request_of(exchange), violation: text)
 
-      # A client has left, which is not an error.
+      # Counts a client that has left, which is not an error.
       # @param _exchange [HTTP::Exchange]
       # @param _error [ClientGoneError]
       def client_gone(_exchange, _error) = @gone += 1
@@ -125,8 +125,7 @@ module Heddle
       # @param text [String]
       def line(text) = @output.write(text)
 
-      # Adds the counts of a Ractor's log.
-      # @param number [Integer] clients that left
+      # @param number [Integer] clients that left, as a Ractor's log has counted them
       def count_gone(number) = @gone += number
 
       # Logs an event, and counts it if it is an error or a warning.
@@ -164,7 +163,7 @@ module Heddle
         { method: exchange.method, target: exchange.target.byteslice(0, TARGET), request_id: exchange.request_id }
       end
 
-      # Where in the application it was raised.
+      # The lines of the application's code.
       def backtrace(error) = ErrorText.backtrace(error).take_while { |line| !line.start_with?(*BOTTOM) }.take(LINES)
 
       def report_shortage(reason)

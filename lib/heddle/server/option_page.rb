@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # What `heddle help` prints of one option: its effect, default, values, flag, variable and example.
+    # The text of `heddle help OPTION`: the option's effect, default, values, flag, variable and example.
     class OptionPage
       WIDTH = 96
       # A link from docs/options.md to another page.
@@ -21,7 +21,7 @@ module Heddle
         "#{option.name}: #{option.text}. #{option.reason}.\n\n#{rows.join("\n")}#{details}"
       end
 
-      # @return [Hash{String => String}] what there is of default, values, flag, variable and file
+      # @return [Hash{String => String}] default, values, flag, variable and line in the file, as far as it has them
       def attributes
         { "default" => option.default_text, "values" => values, "flag" => flags, "variable" => variables,
           "file" => option.example }.reject { |_, value| value.nil? || value.empty? }

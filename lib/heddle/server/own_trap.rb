@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # Handlers of signals for this process alone. A child that the application forks inherits the handlers, but has no
-    # server. So there the signal has its default effect.
+    # server. In the child the signal has its default effect.
     module OwnTrap
       # The results of trap for a signal without a handler.
       FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze

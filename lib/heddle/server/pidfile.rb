@@ -14,11 +14,12 @@ module Heddle
         @path = path
       end
 
-      # Bytes that are read of the file: more than any process ID has.
+      # Bytes that are read from the file: more than any process ID has.
       SIZE = 32
       private_constant :SIZE
 
-      # Writes the file, also over the file of a killed server. The sockets show whether another server runs.
+      # Overwrites an existing file, which a killed server may have left. A server that still runs would have kept the
+      # sockets, which were opened before.
       # @return [void]
       # @raise [BootError]
       def write
@@ -33,8 +34,8 @@ module Heddle
                          "--pidfile."
       end
 
-      # Removes the file, unless it is another process's by now. If a former server of the file still runs, writes its
-      # ID again.
+      # Removes the file, unless it names another process by now. If the server whose ID this one has overwritten still
+      # runs, restores its ID.
       # @return [void]
       def remove
         return unless named == Process.pid

@@ -6,12 +6,12 @@ module Heddle
     module ProcessLimit
       MESSAGE = "the system allows this user or container no more threads and processes (EAGAIN). Raise pids.max of " \
                 "the container, TasksMax of the systemd unit or `ulimit -u`, or run fewer workers and threads"
-      # Ruby raises a plain ThreadError for it, as for mistakes of a program. Only the message (thread.c) distinguishes
-      # them.
+      # Ruby raises a plain ThreadError for EAGAIN, too. Only the message (thread.c) distinguishes it from other errors
+      # of threads.
       NO_THREAD = "can't create Thread"
       private_constant :MESSAGE, :NO_THREAD
 
-      # The system has refused a process of the server.
+      # Raised when the system refuses to fork a process of the server.
       class NoProcessError < Errno::EAGAIN
         include Heddle::Error
 

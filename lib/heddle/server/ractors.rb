@@ -18,8 +18,8 @@ module Heddle
       Autoloads.add(self, "heddle/server/ractors")
 
       # Modules that only the main Ractor uses.
-      NOT_THERE = %i[CLI Rails].freeze
-      private_constant :NOT_THERE
+      MAIN_ONLY = %i[CLI Rails].freeze
+      private_constant :MAIN_ONLY
 
       class << self
         # Called before the first Ractor is made, because a Ractor of Ruby 3.3 can't load files.
@@ -28,7 +28,7 @@ module Heddle
           Warning[:experimental] = false # Ruby would warn at each start; docs/modes.md does instead
           require "heddle/concurrency/deadline"
           Heddle.eager_load
-          Autoloads.load_constants(Heddle, self, Log, Heddle::Net, Concurrency, except: NOT_THERE)
+          Autoloads.load_constants(Heddle, self, Log, Heddle::Net, Concurrency, except: MAIN_ONLY)
         end
       end
     end

@@ -52,7 +52,7 @@ module Heddle
           thread
         end
 
-        # Gives way only now and then: each time, another thread that computes may keep Ruby's lock for 100 ms.
+        # Lets other threads run, but only each {SLICE}: each time, a computing thread may keep Ruby's lock for 100 ms.
         # @return [void]
         def give_way
           return if @next_pass && MonotonicClock.now < @next_pass
@@ -80,8 +80,8 @@ module Heddle
         Stalls::Switch.observer = method(:stalled)
       end
 
-      # A request has ended. Called in the request's fiber. Time spent on a slow client, or on a streamed body
-      # after the response's head, does not count.
+      # Called in a request's fiber when the request has ended. Time that it spent on a slow client, or on a streamed
+      # body after the response's head, does not count.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def end(exchange)
@@ -101,8 +101,8 @@ module Heddle
 
       private
 
-      # The log has reported this stall. Ignores shorter stalls outside of requests, which are frequent while the
-      # application is loaded.
+      # Called when the log has reported a stall. Ignores shorter stalls outside of requests, which are frequent while
+      # the application is loaded.
       def stalled(stall)
         return unless stall.request || stall.seconds >= @limit
         return if paused?(:stall)

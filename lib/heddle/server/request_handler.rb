@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Serves requests: runs in a fiber from the moment a request is complete until its response is.
+    # Serves requests, each in a fiber, from the complete request to the complete response.
     class RequestHandler
       # @return [HTTP::Engine] the service of the sockets
       attr_reader :engine

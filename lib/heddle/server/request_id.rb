@@ -31,7 +31,7 @@ module Heddle
 
       private
 
-      # The address of the connection counts, not the forwarded one.
+      # Compares the address of the connection, not a forwarded one, with the trusted networks.
       def id_of(given, exchange)
         peer = exchange.remote_address if given && ALLOWED.match?(given)
         return given if peer && @proxies.include?(peer)
@@ -40,13 +40,13 @@ module Heddle
         SecureRandom.uuid_v7
       end
 
-      # What the application has set itself stays.
-      def add(answer, id)
-        headers = answer[1] if answer.is_a?(Array) && answer.size == 3
-        return answer if !headers.is_a?(Hash) || headers.any? { |one, _| one.to_s.casecmp?(NAME) }
+      # Keeps an ID that the application has set itself.
+      def add(response, id)
+        headers = response[1] if response.is_a?(Array) && response.size == 3
+        return response if !headers.is_a?(Hash) || headers.any? { |one, _| one.to_s.casecmp?(NAME) }
 
-        # The Hash may be the application's own, for all its responses.
-        [answer[0], headers.merge(NAME => id), answer[2]]
+        # Copied, because the application may use the same Hash for all responses.
+        [response[0], headers.merge(NAME => id), response[2]]
       end
     end
   end

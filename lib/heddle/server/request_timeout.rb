@@ -21,11 +21,11 @@ module Heddle
       # @return [Array] the application's response, or the one for a timeout
       # @raise [TimeoutError] if a limit that the application itself has set is exceeded
       def call(env)
-        answer = cancelled = nil
-        # Limits the request and the tasks that it starts, because the response is ready when they have ended.
+        response = cancelled = nil
+        # Limits the request and the tasks that it starts, because the server waits for them before it responds.
         limit = Concurrency::Deadline.new(Concurrency::Context.of(Fiber.current_scheduler).task!, @seconds)
         limit.run do
-          answer = @app.call(env)
+          response = @app.call(env)
         rescue Cancelled => e
           cancelled = e
           raise
@@ -33,7 +33,7 @@ module Heddle
       rescue TimeoutError
         raise unless limit&.expired?
 
-        close_body(answer)
+        close_body(response)
         give_up(env, cancelled)
       end
 
@@ -45,9 +45,9 @@ module Heddle
         [503, { "content-type" => "text/plain; charset=utf-8" }, ["The request took longer than #{@seconds} s.\n"]]
       end
 
-      # The application has answered, but its tasks have not ended in time.
-      def close_body(answer)
-        body = answer[2] if answer.is_a?(Array)
+      # The application has returned a response, but the request's tasks have not ended in time.
+      def close_body(response)
+        body = response[2] if response.is_a?(Array)
         body.close if body.respond_to?(:close)
       end
 

@@ -2,14 +2,14 @@
 
 module Heddle
   class Server
-    # The threads that run the application, each one request at a time. The requests come from a loop, which starts at
-    # most as many as there are threads. Further requests wait in the queue of its sockets.
+    # The threads that run the application, each one request at a time. A loop begins at most as many requests as there
+    # are threads. Further requests wait in the queue of its sockets.
     class RunnerThreads
       include MonotonicClock
 
-      # Seconds that a thread may take to end.
-      GRACE = 5
-      private_constant :GRACE
+      # Seconds that the threads may take to end.
+      STOP_TIMEOUT = 5
+      private_constant :STOP_TIMEOUT
 
       # @return [Integer]
       attr_reader :size
@@ -34,15 +34,16 @@ module Heddle
         size.times { |index| @threads << start_thread("runner #{index + 1}") }
       end
 
-      # Queues this for the next free thread.
+      # Queues a request for the next free thread.
       # @param request [#run, #cancel, #fiber]
       # @return [void]
       def <<(request)
         @requests << request
       end
 
-      # @param fiber [Fiber] of the loop, which waits for what a thread does
-      # @return [Thread, nil] the thread that works for this fiber, if any. From any thread.
+      # May be called from any thread.
+      # @param fiber [Fiber] a runner of the loop
+      # @return [Thread, nil] the thread that runs this runner's request
       def serving(fiber)
         all = @running.to_a # a copy, because other requests come and go
         all.find { |_, request| request.fiber.equal?(fiber) }&.first
@@ -51,7 +52,7 @@ module Heddle
       # @return [Boolean] whether a request runs
       def running? = !@running.empty?
 
-      # Called in the loop. The block needs no thread, so another request may use the thread.
+      # Called in the loop. While the block runs, its request occupies no thread, so one more request may begin.
       # @return what the block returns
       def freed
         change_freed(1)
@@ -69,7 +70,7 @@ module Heddle
             @running[Thread.current] = request
             request.run
             @running.delete(Thread.current)
-            forget
+            clear_storage
           end
         end
       rescue Cancelled
@@ -86,7 +87,7 @@ module Heddle
       # @return [void]
       def stop
         close
-        deadline = now + GRACE
+        deadline = now + STOP_TIMEOUT
         @threads.each { |thread| thread.join([deadline - now, 0].max) || thread.kill }
         @threads.clear
       end
@@ -96,23 +97,23 @@ module Heddle
       def start_thread(name)
         Thread.new do
           Thread.current.name = name
-          forget
+          clear_storage
           work
         ensure
           replace(name) unless @requests.closed?
         end
       end
 
-      # The application has ended its thread.
+      # Starts a thread in place of one that the application has ended.
       def replace(name)
         @threads << start_thread(name)
       rescue ThreadError
-        # The whole program ends.
+        # The whole program is ending.
       end
 
-      # Clears the fiber's storage, which is a copy of its maker's storage, or the last request's. Thread locals stay,
-      # as in any program with threads.
-      def forget = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
+      # The fiber storage is a copy of the creating thread's, or was changed by the last request. Thread locals stay, as
+      # in any program with threads.
+      def clear_storage = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
 
       def change_freed(by)
         @freed += by

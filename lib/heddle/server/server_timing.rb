@@ -28,21 +28,21 @@ module Heddle
       # @param env [Hash{String => Object}]
       # @return [Object] the application's response
       def call(env)
-        answer = @app.call(env)
+        response = @app.call(env)
         path = env["PATH_INFO"]
         account = Account.current if @paths.any? { |one, below| path == one || path.start_with?(below) }
-        account ? add(answer, ServerTiming.value(account)) : answer
+        account ? add(response, ServerTiming.value(account)) : response
       end
 
       private
 
       # Appends to the application's own value, because the field is a list.
-      def add(answer, value)
-        headers = answer[1] if answer.is_a?(Array)
-        return answer unless headers.is_a?(Hash)
+      def add(response, value)
+        headers = response[1] if response.is_a?(Array)
+        return response unless headers.is_a?(Hash)
 
         name = headers.each_key.find { |one| one.to_s.casecmp?(NAME) } || NAME
-        [answer[0], headers.merge(name => [*headers[name], value].join(", ")), *answer.drop(2)]
+        [response[0], headers.merge(name => [*headers[name], value].join(", ")), *response.drop(2)]
       end
     end
   end

@@ -4,8 +4,8 @@ module Heddle
   class Server
     # One loop of a server: its sockets, its admission, and its drain.
     class Serving
-      # Seconds between the loop's checks whether to stop, and for gems that requests have loaded. The check is needed
-      # because another thread may request the stop just before the loop begins to wait.
+      # Seconds between two checks whether to stop, and whether requests have loaded gems that must be adapted. The
+      # first check is needed because another thread may request the stop just before the loop begins to wait.
       POLL_INTERVAL = 1.0
       # Seconds that cancelled requests have to end, and between two checks of that.
       CANCEL_TIMEOUT = 0.5
@@ -46,7 +46,7 @@ module Heddle
         @reserve = reserve
       end
 
-      # Serves until {#stop}, and until the requests that run then are answered. In a loop.
+      # Serves until {#stop}, and until the requests that then run are answered. Must be called in a loop.
       #
       # @param app [#call]
       # @param listeners [Listeners] closed when the first loop has stopped accepting
@@ -64,7 +64,7 @@ module Heddle
         admission.start
         yield if block_given?
         await_stop
-        leave(sockets)
+        await_drain_delay(sockets)
         drain(sockets, listeners)
       ensure
         @main = @sockets = @engine = nil
@@ -128,8 +128,8 @@ module Heddle
         end
       end
 
-      # The whole server stops, not only this worker: balancers have some time to notice the failing health checks.
-      def leave(sockets)
+      # If the whole server stops, not only this worker, balancers get some time to notice the failing health checks.
+      def await_drain_delay(sockets)
         return unless @handoff_sender.nil?
 
         sockets.leave
@@ -170,7 +170,7 @@ module Heddle
         Heddle.async(name: "pools", background: true) { watch_pools(sockets) }
       end
 
-      # Called when other workers wait for shares of pools, or return some.
+      # Reacts when other workers wait for shares of pools, or return some.
       def watch_pools(sockets)
         sockets.wake_at_pool_change(Fiber.current)
         seconds = nil
@@ -204,7 +204,8 @@ module Heddle
         # Lets requests respond with 503 while their connections are open.
         deadline = MonotonicClock.now + CANCEL_TIMEOUT
         @scheduler.park(CANCEL_INTERVAL) until sockets.serving.empty? || MonotonicClock.now >= deadline
-        # Ends callbacks of WebSockets and event streams that have begun meanwhile. Requests still clean up.
+        # Ends callbacks of WebSockets and event streams that have begun meanwhile. Requests were cancelled above, and
+        # may still run their ensure clauses.
         cancel(sockets.serving - sockets.running_requests.map(&:first))
       end
 

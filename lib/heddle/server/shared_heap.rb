@@ -4,10 +4,10 @@ module Heddle
   class Server
     # Packs Ruby's heap before the fork of processes that share it.
     #
-    # `Process.warmup` compacts the heap and returns the empty pages. On Ruby 3.4 one compaction leaves a third of the
-    # slots free; on 3.3 it leaves hardly any. Workers fill free slots first, and each write makes the kernel copy the
-    # page. Every worker then has a copy of its own. So the heap is compacted again as long as that empties pages. Gaps
-    # between malloc's blocks have the same effect, and are filled.
+    # `Process.warmup` compacts the heap and returns the empty pages. After one compaction, a third of the slots is
+    # still free on Ruby 3.4, and hardly any on 3.3. Workers fill free slots first, and their first write to a page
+    # makes the kernel copy it. So the heap is compacted again as long as that empties pages. Gaps between malloc's
+    # blocks have the same effect, and are filled.
     module SharedHeap
       # A compaction that empties a smaller share of the pages is the last one.
       GAIN = 0.02

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # What a server of one process does itself, and a master does for its workers ({Cluster}).
+    # Tasks that a server of one process does itself. With workers, the master does them ({Cluster}).
     module SingleProcess
       Autoloads.add(self, "heddle/server/single_process")
     end

@@ -6,7 +6,8 @@ module Heddle
     # The process is forked from one that has loaded the application. It ends with the server, and the server ends when
     # it ends.
     module SolidQueue
-      # The signal with which the server asks it to end: after its running jobs, within Solid Queue's shutdown_timeout.
+      # The signal with which the server asks the process to end. It then finishes its running jobs within Solid Queue's
+      # shutdown_timeout.
       SIGNAL = "INT"
 
       class << self

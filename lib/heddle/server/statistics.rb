@@ -22,7 +22,7 @@ module Heddle
 
       # @param one [Numeric, Array, Hash] counts
       # @param other [Numeric, Array, Hash] of the same shape, except that a Hash may have other keys
-      # @return [Numeric, Array, Hash] their sums, place by place
+      # @return [Numeric, Array, Hash] of the same shape, with the sum of each pair
       def self.add(one, other)
         case one
         when Hash then one.merge(other) { |_, mine, more| add(mine, more) }

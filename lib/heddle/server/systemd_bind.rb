@@ -27,7 +27,7 @@ module Heddle
       # @raise [BootError]
       def open(report: nil, open: [])
         open = InheritedSocket.take { |inherited| name.nil? || inherited.name == name }.map(&:io) if open.empty?
-        raise BootError, nothing if open.empty?
+        raise BootError, no_sockets_message if open.empty?
 
         acceptor = acceptor(report)
         open.map { |io| adopt(io, acceptor) }
@@ -49,7 +49,7 @@ module Heddle
         Listener.new(io, url, address.unix? ? nil : address.ip_port, tls: acceptor, proxies: @proxies)
       end
 
-      def nothing
+      def no_sockets_message
         named = name ? " named #{name} (FileDescriptorName=)" : ""
         "no socket#{named} was passed: systemd passes sockets where a .socket unit starts the service " \
           "(LISTEN_FDS and LISTEN_PID)"

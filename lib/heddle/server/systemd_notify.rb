@@ -6,11 +6,11 @@ module Heddle
     # that variable it does nothing. Messages that can't be sent are dropped, because a service must not fail when its
     # manager does not listen.
     class SystemdNotify
-      # The share of systemd's watchdog timeout that may pass between two notifications.
-      HALF = 0.5
+      # The share of systemd's watchdog timeout that passes between two notifications.
+      WATCHDOG_SHARE = 0.5
       # Seconds between two checks whether the service stops.
       POLL_INTERVAL = 0.5
-      private_constant :HALF, :POLL_INTERVAL
+      private_constant :WATCHDOG_SHARE, :POLL_INTERVAL
 
       # @param environment [Hash{String => String}] a new master that takes over by exec must not inherit WATCHDOG_PID,
       #   which names the old one
@@ -27,18 +27,18 @@ module Heddle
 
       # @return [Float, nil] seconds between two watchdog notifications, half of systemd's timeout; nil: there is no
       #   watchdog
-      def interval = @watchdog && enabled? ? @watchdog * HALF : nil
+      def interval = @watchdog && enabled? ? @watchdog * WATCHDOG_SHARE : nil
 
-      # Requests are accepted.
+      # Reports that requests are accepted.
       # @param status [String] a line for `systemctl status`
       # @return [Boolean] whether it was sent
       def ready(status = "serving") = send_lines("READY=1", "STATUS=#{line(status)}")
 
-      # No more requests are accepted.
+      # Reports that no more requests are accepted.
       # @return [Boolean]
       def stopping = send_lines("STOPPING=1", "STATUS=stopping")
 
-      # Workers are being replaced; {#ready} follows.
+      # Reports that workers are being replaced. The caller must call {#ready} afterwards.
       # @return [Boolean]
       def reloading
         microseconds = Process.clock_gettime(Process::CLOCK_MONOTONIC, :microsecond)
@@ -49,8 +49,8 @@ module Heddle
       # @return [Boolean]
       def watchdog = send_lines("WATCHDOG=1")
 
-      # Notifies systemd that the service is ready, then sends watchdog notifications from the loop, and reports the
-      # stop: a blocked loop sends nothing.
+      # Reports that the service is ready. A task in the loop then sends the watchdog notifications, so that a blocked
+      # loop sends none, and reports the stop.
       # @param status [String]
       # @yieldreturn [Boolean] whether it stops
       # @return [Task, nil] nil: systemd does not listen
@@ -68,7 +68,7 @@ module Heddle
         end
       end
 
-      # Another process is the service from now on.
+      # Reports that from now on another process is the service's main process.
       # @param pid [Integer]
       # @return [Boolean]
       def main_pid(pid) = send_lines("MAINPID=#{Integer(pid)}")

@@ -20,7 +20,7 @@ module Heddle
       # @param port [Integer]
       # @param reuse_port [Boolean] whether several processes may listen on the same port; the system then spreads
       #   clients among them
-      # @param v6only [Boolean, nil] whether an address of IPv6 is not for IPv4, too; nil: the system's default
+      # @param v6only [Boolean, nil] whether an IPv6 address accepts no IPv4 connections; nil: the system's default
       # @param tls [TLSSettings, nil]
       # @param proxies [Net::Networks, nil] proxies that use the PROXY protocol
       def initialize(host, port, reuse_port: false, v6only: nil, tls: nil, proxies: nil)
@@ -35,7 +35,7 @@ module Heddle
       # @param address [String]
       # @param port [Integer]
       # @param secure [Object, nil]
-      # @return [String] an address for a browser, which can't use the address that means "every address"
+      # @return [String] a URL for a browser, with localhost in place of the address that means "every address"
       def self.url(address, port, secure)
         name = ["0.0.0.0", "::"].include?(address) ? "localhost" : address
         name = "[#{name}]" if name.include?(":")

@@ -12,7 +12,8 @@ module Heddle
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 
-      # Prepended by the first guard to the class Thread's own methods, which don't call those of a single thread.
+      # Prepended to Thread's singleton class by the first guard. Ruby's Thread.kill and Thread.exit don't call the
+      # methods that the guard defines on a thread.
       module Ending
         # @see Thread.kill
         def kill(thread) = thread.is_a?(Thread) ? thread.kill : super
@@ -54,8 +55,8 @@ module Heddle
       # @api private
       # @return [Boolean] whether an exception may be raised in the thread
       def let_through?(place)
-        # Time limits of fibers are timers of the loop. Ruby's own thread counts only the time limit of a fiber that
-        # does not let others run (`Fiber.blocking`), so the exception does reach the right fiber.
+        # Time limits of fibers are timers of the loop. The thread of Ruby's library timeout counts only the time limit
+        # of a fiber that does not let others run (`Fiber.blocking`), so its exception reaches the right fiber.
         place&.path == ThreadGuard.timeout_path || @pass&.call
       end
 
@@ -72,7 +73,7 @@ module Heddle
         @stop.call
       end
 
-      # @return [String, nil] where Ruby's library has its thread for time limits
+      # @return [String, nil] the file of Ruby's library timeout, whose thread raises the exceptions of time limits
       def self.timeout_path
         return unless defined?(::Timeout.timeout) && Gem::Version.new(::Timeout::VERSION) >= Gem::Version.new("0.2")
 

@@ -60,7 +60,7 @@ module Heddle
         e.message
       end
 
-      # @param name [String] of the host, for a certificate of our own making
+      # @param name [String] the host name for a self-signed certificate
       # @param report [#call, nil] called with events
       # @return [Net::TLS]
       # @raise [BootError]
@@ -81,7 +81,7 @@ module Heddle
         return if files.any? || development
 
         raise BootError, "a tls bind needs a certificate: give one with --tls-cert and --tls-key, " \
-                         "or as tls://host:port?cert=site.pem&key=site.key. (Only development has a self-signed one.)"
+                         "or as tls://host:port?cert=site.pem&key=site.key. Only in development is none needed."
       rescue LoadError => e
         raise BootError, "a tls bind needs Ruby's openssl, which can't be loaded: #{e.message}"
       end

@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # A path to listen on.
+    # The path of a unix socket to listen on.
     class UnixBind
-      # Bytes of a socket's path.
+      # Maximum bytes of a socket's path.
       LONGEST = 107
       private_constant :LONGEST
 
@@ -102,7 +102,7 @@ module Heddle
         raise BootError, "can't listen on unix:#{path}: owner=#{@owner} names a user or group that does not exist"
       end
 
-      # A server that was killed leaves its file behind; no process answers there.
+      # Removes the file of a killed server: no process accepts connections there.
       def remove_stale
         return unless File.socket?(path)
 

@@ -25,7 +25,7 @@ module Heddle
       ORIGINS = 50
       OTHERS = "other"
       PLACE = /\A.*?:\d+/
-      # Counters of engines other than the number of requests.
+      # Counters of engines, besides the number of requests.
       SUMS = %i[answers rejections latencies durations latency_sum spent endpoints spooled websockets].freeze
       MINUTE = 60
       private_constant :MINUTE, :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE, :SUMS
@@ -86,14 +86,13 @@ module Heddle
           body_disk_used: engines.map(&:body_disk_used).max }
       end
 
-      # The requests that run: how many by method and scheme, and some one by one.
+      # The running requests: their number by method and scheme, and the oldest ones in detail.
       def running
         found = @server.running_requests
         active = found.map { |_, (method, _, _, _, _, scheme)| [text(method), scheme] }.tally
         { active: active.to_a, requests: requests(found) }
       end
 
-      # The oldest first.
       def requests(found)
         found.max_by(REQUESTS) { |_, (_, _, age)| age }.map do |fiber, (method, target, age, client, status), thread|
           { method: text(method), target: text(target), age: age.round(6), client:, status:,
@@ -140,7 +139,7 @@ module Heddle
       # Without another worker, the handoff does nothing.
       def protection = Protection.enabled.reject { |name| name == :handoff && Handoff.status[:reason] }
 
-      # Native calls beside the loop; nil when they are not offloaded.
+      # Offloaded native calls; nil when offload is off.
       def offload
         return unless Protection.enabled.include?(:offload)
 
@@ -163,7 +162,7 @@ module Heddle
         { **Stalls.statistics, recent: recent.map { |one| describe_stall(one) } }
       end
 
-      # The callbacks of native libraries, while they are recorded.
+      # Waits in callbacks of native libraries, while they are recorded.
       def callbacks = (CallbackReport.status[:by_library] if Protection.enabled.include?(:callback_report))
 
       # If HTTP::Client is not loaded, the program has not used it.

@@ -41,7 +41,7 @@ module Rackup
                 @server.run(app, signals: true) do
                   begin_jobs.call
                   announce(@server) unless options[:quiet]
-                  configuration.hooks.try(:on_booted, log)
+                  configuration.hooks.run_safely(:on_booted, log)
                 end
               end
             end

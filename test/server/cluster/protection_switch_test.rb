@@ -33,7 +33,7 @@ class ClusterProtectionSwitchTest < Minitest::Test
 
   def ended_by(name) = Status.new(name && Signal.list.fetch(name))
 
-  def order = @switch.order_for(3, configuration)
+  def order = @switch.setting_for(3, configuration)
 
   def test_second_crash_within_ten_minutes_switches_protections_off_for_new_workers
     assert_nil order
@@ -104,7 +104,7 @@ class ClusterProtectionSwitchTest < Minitest::Test
     assert_same true, group_order(2)
   end
 
-  def group_order(index) = @switch.order_for(index, configuration(canary_unprotected: 0.5))
+  def group_order(index) = @switch.setting_for(index, configuration(canary_unprotected: 0.5))
 end
 
 # A server with workers, whose protections an operator or crashes switch while it serves.

@@ -6,9 +6,9 @@ module Heddle
       # The output of `heddle check`.
       class Report
         HEADINGS = %w[option value from].freeze
-        # Characters. A longer value, such as a list of gems, does not widen its column.
-        WIDEST = 40
-        private_constant :HEADINGS, :WIDEST
+        # Maximum width of a column, in characters. A longer value, such as a list of gems, does not widen it.
+        MAX_WIDTH = 40
+        private_constant :HEADINGS, :MAX_WIDTH
 
         # @param configuration [Server::Configuration, nil] nil when it has mistakes
         # @param application [String, nil]
@@ -25,7 +25,7 @@ module Heddle
         def text
           parts = @configuration ? [table, details] : []
           parts << list(warnings) if warnings.any?
-          parts << (@problems.empty? ? "All is well." : list(@problems))
+          parts << (@problems.empty? ? "The configuration is valid." : list(@problems))
           parts.join("\n\n")
         end
 
@@ -34,12 +34,12 @@ module Heddle
         def warnings
           return [] unless @configuration
 
-          found = @configuration.warnings + Options::ALL.flat_map { |option| idle_variables(option) }
-          found | [*@configuration.idle_port]
+          found = @configuration.warnings + Options::ALL.flat_map { |option| variable_warnings(option) }
+          found | [*@configuration.port_warning]
         end
 
-        # Variables that are set, but have an effect only together with another option's value.
-        def idle_variables(option)
+        # Warnings about variables that are set, but have an effect only with another value of another option.
+        def variable_warnings(option)
           option.conditions.filter_map do |variable, wanted|
             next if ENV[variable].to_s.empty? || wanted.all? { |name, value| @configuration[name] == value }
 
@@ -51,7 +51,7 @@ module Heddle
         def table
           listed = Options::ALL
           listed = listed.reject { |option| @configuration.source(option.name).kind == :default } if @changed
-          return "Every option has its default." if listed.empty?
+          return "Every option has its default value." if listed.empty?
 
           rows = listed.map { |option| [option.name.to_s, shown(option), source(option)] }
           widths = [0, 1].map { |column| width([HEADINGS, *rows].map { |row| row[column].size }) }
@@ -63,7 +63,7 @@ module Heddle
           ["  #{line.call(HEADINGS)}", *subjects].join("\n")
         end
 
-        def width(sizes) = sizes.reject { |size| size > WIDEST }.max
+        def width(sizes) = sizes.reject { |size| size > MAX_WIDTH }.max
 
         def shown(option)
           value = @configuration[option.name]

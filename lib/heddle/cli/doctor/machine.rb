@@ -58,7 +58,7 @@ module Heddle
           text = "#{best}#{" (HEDDLE_SELECTOR)" unless ENV.fetch(Selector::VARIABLE, "").empty?}"
           return ok("selector", text) if refused.empty?
 
-          note("selector", "#{text}; #{refused.join("; ")}", "nothing to do: the server works with it as well")
+          note("selector", "#{text}; #{refused.join("; ")}", "no action needed: the server works with #{best}, too")
         rescue ArgumentError => e
           problem("selector", e.message, "remove #{Selector::VARIABLE} from the environment, or correct it")
         end
@@ -73,14 +73,14 @@ module Heddle
 
         # Where guard pages need no mapping of their own, only memory limits the number of fibers.
         def mappings
-          without = Scheduler.guard_pages
-          return ok("fibers", "as many at once as fit into memory") if without == :on
+          guard_pages = Scheduler.guard_pages # :on, or why they need mappings
+          return ok("fibers", "as many at once as fit into memory") if guard_pages == :on
 
           most = File.read("/proc/sys/vm/max_map_count").to_i
-          text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and #{without}"
+          text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and #{guard_pages}"
           return ok("fibers", text) if most > USUAL_MAPS
 
-          note("fibers", text, "if more requests have to run at once: sysctl vm.max_map_count=1000000")
+          note("fibers", text, "if more requests must run at once: sysctl vm.max_map_count=1000000")
         rescue SystemCallError
           nil
         end
@@ -93,9 +93,9 @@ module Heddle
           warning("memory", "#{limit / 1_048_576} MiB for all processes of the server", larger)
         end
 
-        # Tries the protections that the configuration names, and prints the same table as at boot.
+        # Enables the configured protections for a moment, to see which ones work here.
         def protections
-          why = @configuration.left_out
+          why = @configuration.reasons_off
           usable = @configuration.protections.select { |name| usable?(name, why) }
           rows = Protection.during(usable) { Protection::Table.new(why).rows }
           on, off = rows.partition { |row| row.on || on_in_workers?(row) }

@@ -10,7 +10,7 @@ module Heddle
         RENEWED = [/\ATimeout stdlib thread\z/, /\Aheddle log\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze
         private_constant :RENEWED
 
-        # Before the application is loaded.
+        # Must be called before the application is loaded.
         def initialize = @before = Thread.list
 
         # @param log [#event]
@@ -24,7 +24,7 @@ module Heddle
 
         private
 
-        # A thread may have Puma's mark, which means that it needs no warning.
+        # A library can mark a thread with Puma's variable fork_safe, which means that the thread needs no warning.
         def renewed?(thread)
           thread.thread_variable_get(:fork_safe) || RENEWED.any? { |one| one.match?(thread.name || thread.inspect) }
         end

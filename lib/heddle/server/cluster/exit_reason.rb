@@ -15,7 +15,7 @@ module Heddle
           masks = Dir.glob("/proc/#{pid}/task/*/status").map { |path| ::File.read(path)[/^SigBlk:\s*(\h+)/, 1].hex }
           CRASHES.find { |name| masks.include?(1 << (Signal.list.fetch(name) - 1)) }
         rescue SystemCallError
-          nil # it has ended
+          nil # the process has ended
         end
 
         # @param status [Process::Status]

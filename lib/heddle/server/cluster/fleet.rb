@@ -55,11 +55,10 @@ module Heddle
         # @return [Boolean] whether all workers serve, reserves not counted
         def complete? = (0...size).all? { |index| serving.any? { |worker| worker.index == index && !worker.reserve? } }
 
-        # @return [Boolean] whether a worker had to be killed, or has left requests unanswered, while it was to end
+        # @return [Boolean] whether a worker that was asked to end had to be killed, or has left requests unanswered
         def unclean? = @unclean
 
-        # A reserve does not become a worker, nor a worker a reserve: a process with a number of the other kind is
-        # replaced.
+        # Sets the wanted numbers. A process whose number changes from a worker's to a reserve's, or back, is replaced.
         # @param number [Integer]
         # @param reserves [Integer]
         # @return [void]
@@ -100,7 +99,7 @@ module Heddle
           slot = @scoreboard.claim(mold.generation, index) or return ours.close
           rank = reserve_rank(index)
           worker = WorkerHandle.new(index:, rank:, slot:, channel: ours, mold:, replaces:, now: @clock.call)
-          worker.protect = @protection.order_for(index, mold.configuration)
+          worker.protect = @protection.setting_for(index, mold.configuration)
           @workers << worker
           mold.channel.send_message("spawn", index:, rank:, slot:, protect: worker.protect, io: theirs.io)
           worker
@@ -139,7 +138,7 @@ module Heddle
           handle_loss(worker, "it could not be forked: #{message}")
         end
 
-        # The worker has closed its end of the channel. If its process is known, {#handle_exit} follows.
+        # Called when a worker has closed its end of the channel. If its process is known, {#handle_exit} follows.
         # @param worker [WorkerHandle]
         # @yield reads what the molds have sent: before it closes the channel, a mold reports the fork or why it failed
         # @return [void]
@@ -179,7 +178,7 @@ module Heddle
 
         private
 
-        # The rank among the reserves of the process with this number, from 1 on; 0: it is an ordinary worker.
+        # @return [Integer] the rank of this number among the reserves, from 1 on; 0: it is an ordinary worker's
         def reserve_rank(index) = [index - size + 1, 0].max
 
         def role_kept?(worker) = worker.index < size + reserves && worker.rank == reserve_rank(worker.index)

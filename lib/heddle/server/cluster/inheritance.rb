@@ -9,7 +9,7 @@ module Heddle
         VARIABLE = "HEDDLE_INHERITED"
         # A new master writes this when it serves. Any other text is the reason why it could not start.
         READY = "ready\n"
-        READY_APART = "ready, with another format of handoffs\n"
+        READY_WITHOUT_HANDOFF = "ready, with another format of handoffs\n"
         # Bytes that a pipe takes at once.
         REPORT_LIMIT = 4096
 
@@ -19,7 +19,7 @@ module Heddle
         # @return [Inheritance] the inheritance of a master that replaces no other one
         def self.none = new({}, [])
 
-        # Removes it from the environment, so that the application and its child processes don't see it.
+        # Removes the variable from the environment, so that the application and its child processes don't see it.
         # @param environment [Hash{String => String}]
         # @return [Inheritance]
         def self.from_environment(environment = ENV)
@@ -93,10 +93,11 @@ module Heddle
           PubSub::History.adopt(memory, wake) if memory
         end
 
-        # @return [Array(BasicSocket, BasicSocket), nil] where idle connections are handed off
+        # @return [Array(BasicSocket, BasicSocket), nil] the socket pair by which the workers of both masters hand off
+        #   connections; nil: they can't
         def handoff_sockets
           sockets = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
-          return sockets unless apart?
+          return sockets unless handoff_incompatible?
 
           sockets.each(&:close)
           nil
@@ -105,7 +106,7 @@ module Heddle
         # Tells the other master that the workers serve, so that it ends.
         # @return [void]
         def report_ready
-          report(apart? ? READY_APART : READY)
+          report(handoff_incompatible? ? READY_WITHOUT_HANDOFF : READY)
         end
 
         # Tells the other master why this one could not start.
@@ -123,8 +124,8 @@ module Heddle
 
         private
 
-        # A former master that names no version ignores READY_APART, and hands connections off anyway.
-        def apart? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
+        # A former master that names no version does not know READY_WITHOUT_HANDOFF, and hands connections off anyway.
+        def handoff_incompatible? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)
           return false unless @ready

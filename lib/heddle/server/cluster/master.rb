@@ -33,7 +33,7 @@ module Heddle
 
         # @param configuration [Configuration]
         # @param log [Log]
-        # @param load [#call] gives the application, in the mold; raises BootError
+        # @param load [#call] called in the mold; returns the application, or raises BootError
         # @param inheritance [Inheritance] from the master that this one is to replace
         # @yieldparam urls [Array<String>]
         # @yieldparam details [Hash{Symbol => String}] {Cluster.boot_details} of a worker
@@ -87,7 +87,7 @@ module Heddle
         # @yieldparam problem [String, nil] at the end: why the old workers were kept; nil: they were replaced
         # @return [void]
         def reload(&done)
-          problem = busy_with or return @mold_supervisor.reload(&done)
+          problem = reason_to_refuse or return @mold_supervisor.reload(&done)
           done&.call(problem)
         end
 
@@ -95,7 +95,7 @@ module Heddle
         # @yieldparam problem [String, nil] at the end: why this master stays; nil: the new one serves
         # @return [void]
         def restart(&done)
-          problem = busy_with
+          problem = reason_to_refuse
           return done&.call(problem) if problem
 
           @mold_supervisor.abandon("a new master takes over")
@@ -122,7 +122,7 @@ module Heddle
         def stop(now: false, replaced: false)
           @mold_supervisor.abandon("the server stops")
           @systemd.stopping(replaced ? @restart.new_master.pid : nil)
-          @stopping = if replaced then @restart.new_master.apart? ? "part" : "leave"
+          @stopping = if replaced then @restart.new_master.handoff_incompatible? ? "part" : "leave"
                       else "stop"
                       end
           @stopping = "now" if now
@@ -135,7 +135,7 @@ module Heddle
           retire_workers if @mold_spawner.empty? || now
         end
 
-        # Called in the mold, and so for all workers: closes the master's own resources.
+        # Called in the mold, from which all workers are forked: closes the master's own resources.
         # @return [void]
         def close_in_child
           @signals.close_in_child
@@ -224,13 +224,13 @@ module Heddle
           when "running_requests" then @overdue_workers.handle_report(worker, message.values["running"])
           when "stopped_accepting" then worker.accepting = false
           when "stop_request"
-            # A signal has ended only this process. Unless the master stops, too, the others continue.
+            # Only this worker has received a signal. Unless the master stops, too, the other workers continue.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
           end
         end
 
-        # @return [String, nil] why no process can be replaced now
-        def busy_with
+        # @return [String, nil] why neither a reload nor a restart can begin now
+        def reason_to_refuse
           return "the server stops" if @stopping
 
           "a new master is being started" if @restart.running?
@@ -243,7 +243,7 @@ module Heddle
             elsif pid == @restart.new_master&.pid then @restart.new_master.mark_ended
             elsif @jobs.running? && !(unexpected = @jobs.handle_exit(pid)).nil? then stop if unexpected && !@stopping
             else
-              read_messages # why a worker has failed
+              read_messages # one may say why the worker has failed
               fleet.handle_exit(pid, status)
             end
           end
@@ -292,8 +292,8 @@ module Heddle
           @announce = nil
           Listeners.new(resources.listeners).report_trust(configuration, @log)
           @inheritance.report_ready
-          configuration.hooks.try(:on_booted, @log)
-          Process.warmup # the master allocates little from now on: this returns the memory of the start to the system
+          configuration.hooks.run_safely(:on_booted, @log)
+          Process.warmup # returns memory of the start to the system; the master allocates little from now on
         end
 
         def retire_workers

@@ -26,7 +26,7 @@ module Heddle
         # @return [void]
         def start(&done)
           @done = done
-          @master.configuration.hooks.try(:on_restart, @log)
+          @master.configuration.hooks.run_safely(:on_restart, @log)
           @log.event(:restart_started)
           @new_master = NewMaster.new(@master.resources, @inheritance.command, @master.folder)
         rescue SystemCallError => e

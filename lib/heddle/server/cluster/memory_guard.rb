@@ -9,14 +9,14 @@ module Heddle
       class MemoryGuard
         # Seconds between two measurements while there is plenty of memory, and between two replacements.
         INTERVAL = 10
-        # From this share of the budget on the memory is measured at each check.
+        # Above this share of the budget, the memory is measured at each check.
         NEAR = 0.75
         # If the budget is exceeded, a worker is replaced only when it is this many times as large as its mold.
         # Otherwise its successor would not be smaller.
         GROWN = 1.25
         # Seconds between two log lines about a shortage of memory.
-        SILENCE = 600
-        private_constant :INTERVAL, :NEAR, :GROWN, :SILENCE
+        LOG_INTERVAL = 600
+        private_constant :INTERVAL, :NEAR, :GROWN, :LOG_INTERVAL
 
         # @param fleet [Fleet]
         # @param log [#event]
@@ -33,7 +33,7 @@ module Heddle
           @others = others
           @memory = memory
           @publish = publish
-          @measured_at = @replaced_at = @told_at = -Float::INFINITY
+          @measured_at = @replaced_at = @logged_at = -Float::INFINITY
         end
 
         # @return [Integer, nil] bytes that all processes used at the last measurement
@@ -97,7 +97,7 @@ module Heddle
           return unless limit && @used > limit
 
           grown = @fleet.workers.select { |worker| unlimited?(worker) && grown?(worker) }
-          worker = grown.max_by { |one| @sizes[one] } or return tell_shortage(limit)
+          worker = grown.max_by { |one| @sizes[one] } or return log_shortage(limit)
           [worker, :memory_budget_exceeded, { used: @used, limit: }]
         end
 
@@ -108,10 +108,10 @@ module Heddle
 
         def unlimited?(worker) = worker.mold.configuration.worker_memory_limit == 0
 
-        def tell_shortage(limit)
-          return if @measured_at - @told_at < SILENCE
+        def log_shortage(limit)
+          return if @measured_at - @logged_at < LOG_INTERVAL
 
-          @told_at = @measured_at
+          @logged_at = @measured_at
           @log.event(:memory_short, used: @used, limit:)
           nil
         end

@@ -46,7 +46,7 @@ module Heddle
         end
 
         # @param what [String]
-        # @param io [IO, nil] whose descriptor goes along
+        # @param io [IO, nil] whose descriptor is sent with the message
         # @param values [Hash] as JSON has them
         # @return [Boolean] false: the other end is gone, or does not read, or this is too long
         def send_message(what, io: nil, **values)

@@ -7,7 +7,7 @@ module Heddle
       #
       # @!attribute pid [Integer, nil] nil: it still is a worker
       # @!attribute channel [MessageSocket] to it
-      # @!attribute generation [Integer] which one it is since the start, counted from 1
+      # @!attribute generation [Integer] its number among all molds since the start, counted from 1
       # @!attribute configuration [Configuration] the configuration of its workers
       # @!attribute started_at [Float]
       # @!attribute warm [Boolean] whether it needs no refork, because it was a worker, or one of its workers was

@@ -7,7 +7,7 @@ module Heddle
       class MoldSpawner
         include Enumerable
 
-        # @param load [#call] gives the application, in the mold; raises BootError
+        # @param load [#call] called in the mold; returns the application, or raises BootError
         # @param clock [#call] seconds
         def initialize(load, clock)
           @load = load

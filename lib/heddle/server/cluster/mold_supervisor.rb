@@ -45,8 +45,8 @@ module Heddle
           raise BootError, "the process that loads the application can't be forked: #{e.message}"
         end
 
-        # Replaces the workers one by one with workers of new code. A reload requested during a reload follows it.
-        # @yieldparam problem [String, nil] at the end: why the workers are the old ones; nil: they are new
+        # Replaces the workers one by one with workers of new code. If a reload is under way, this one follows it.
+        # @yieldparam problem [String, nil] at the end: why the old workers were kept; nil: they were replaced
         # @return [void]
         def reload(&done)
           return (@reload_pending ||= []).push(*done) if @reload
@@ -210,7 +210,7 @@ module Heddle
           fleet.mold = mold
         end
 
-        # The mold has ended before it had loaded the application.
+        # Called when a mold has ended before it had loaded the application.
         def handle_failed_load(mold, status)
           reason = mold.failure || "the process that was to load the application has ended: " \
                                    "#{ExitReason.describe(status)}"

@@ -37,15 +37,15 @@ module Heddle
           text = @io.read_nonblock(Inheritance::REPORT_LIMIT, exception: false)
           return :wait if text == :wait_readable
 
-          @apart = text == Inheritance::READY_APART
-          return :ready if text == Inheritance::READY || @apart
+          @handoff_incompatible = text == Inheritance::READY_WITHOUT_HANDOFF
+          return :ready if text == Inheritance::READY || @handoff_incompatible
 
           @problem = text.dup.force_encoding(Encoding::UTF_8).scrub if text
           :failed
         end
 
-        # @return [Boolean] whether its workers can't receive connections of ours
-        def apart? = @apart
+        # @return [Boolean] whether its workers can't receive connections from the workers of this master
+        def handoff_incompatible? = @handoff_incompatible
 
         # Records that the process has ended.
         # @return [void]

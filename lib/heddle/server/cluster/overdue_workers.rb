@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # Kills workers that are overdue: without a heartbeat, with a crash whose report hangs, or too long in stopping.
-      # Looks once a second.
+      # Kills workers that have sent no heartbeat for too long, whose crash report hangs, or that take too long to stop.
+      # The master calls it once a second.
       class OverdueWorkers
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5

@@ -20,33 +20,34 @@ module Heddle
         def initialize(log, clock)
           @log = log
           @clock = clock
-          @order = nil
+          @setting = nil
           @crashes = []
         end
 
         # @return [Boolean] whether crashes have switched the protections off
-        def tripped? = @order.is_a?(String) && @order != OPERATOR
+        def tripped? = @setting.is_a?(String) && @setting != OPERATOR
 
         # @param worker [Integer] its number
         # @param configuration [Configuration]
         # @return [Boolean, String, nil] for {Server#initialize}
-        def order_for(worker, configuration)
+        def setting_for(worker, configuration)
           return CANARY if worker < configuration.unprotected_workers
 
-          @order
+          @setting
         end
 
-        # An operator's switch, for all workers except those that canary_unprotected leaves unprotected.
+        # Switches the protections for an operator, in all workers except those that canary_unprotected leaves
+        # unprotected.
         # @param on [Boolean]
         # @param workers [Array<WorkerHandle>]
         # @return [void]
         def switch(on, workers)
-          @order = on || OPERATOR
+          @setting = on || OPERATOR
           @crashes.clear
           workers.each do |worker|
             next if worker.protect == CANARY
 
-            worker.protect = @order
+            worker.protect = @setting
             worker.channel.send_message("protect", reason: (OPERATOR unless on))
           end
         end
@@ -67,7 +68,7 @@ module Heddle
         end
 
         # @return [Hash{Symbol => Object}] for the status
-        def to_h = { off: (@order if @order.is_a?(String)), tripped: tripped? }
+        def to_h = { off: (@setting if @setting.is_a?(String)), tripped: tripped? }
 
         private
 
@@ -76,10 +77,10 @@ module Heddle
         end
 
         def trip
-          @order = "#{@crashes.size} workers ended by #{@crashes.map(&:last).uniq.join(" and ")} within " \
-                   "#{PERIOD / 60} minutes"
+          @setting = "#{@crashes.size} workers ended by #{@crashes.map(&:last).uniq.join(" and ")} within " \
+                     "#{PERIOD / 60} minutes"
           @crashes.clear
-          @log.event(:protections_tripped, reason: @order)
+          @log.event(:protections_tripped, reason: @setting)
         end
       end
     end

@@ -7,7 +7,7 @@ module Heddle
       # serves when all are stuck; the scoreboard decides that. It ends when no worker has been stuck for a while. Where
       # workers take long to start, a reserve is kept ready instead.
       class ReserveDemand
-        # Seconds after the last stall at which a reserve ends. So at most one reserve is forked in this time.
+        # Seconds after the last stall at which a reserve ends, so that reserves are not forked more often than this.
         LIFETIME = 30
         # If a worker takes more seconds than this to serve, or to be forked, a reserve is kept ready.
         SLOW_BOOT = 0.15
@@ -47,7 +47,7 @@ module Heddle
 
         private
 
-        # A reserve that is stuck, too, needs another one.
+        # If a reserve is stuck, too, another one is needed.
         def count_demanded
           now = @clock.call
           return 0 if now - @stalled_at >= LIFETIME
@@ -85,7 +85,7 @@ module Heddle
           @log.event(:reserve_kept, reason:)
         end
 
-        # True if memory is short: another process might make the system kill a serving one.
+        # If memory is short, another process might make the system kill a serving one.
         def refused?
           short = @memory.short?
           @log.event(:reserve_refused) if short && !@refused

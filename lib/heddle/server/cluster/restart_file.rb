@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # `tmp/restart.txt`: touching it asks for a reload, as with Phusion Passenger.
+      # `tmp/restart.txt`: touching this file requests a reload, as with Phusion Passenger.
       class RestartFile
         # @param path [String]
         def initialize(path)

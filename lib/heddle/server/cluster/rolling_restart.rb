@@ -69,7 +69,7 @@ module Heddle
           @fleet.resize(mold.configuration.worker_count) unless mold.warm
         end
 
-        # Would a worker with the previous code still serve a new connection?
+        # @return [Boolean] whether a worker with the previous code may still accept a connection
         def former?(worker) = worker.accepting && !worker.mold.equal?(mold)
 
         def replace(old)

@@ -33,7 +33,7 @@ module Heddle
           @tls = {}
           @former_tls = nil
           inheritance.adopt_ticket_keys
-          InheritedSocket.handed_on = inheritance.sockets?("systemd:")
+          InheritedSocket.from_old_master = inheritance.sockets?("systemd:")
           configuration.check_selector
           configuration.web_socket_origins
           binds_by_key(configuration).each do |key, bind|
@@ -57,7 +57,7 @@ module Heddle
         # @return [Array<Listener>]
         def listeners = listeners_by_key.values.flatten
 
-        # @return [Array<String>] where the server is reached
+        # @return [Array<String>] the server's addresses, for a person
         def urls = listeners.map(&:url).uniq
 
         # Reads the certificates for a reload: all files, and the changed settings of addresses. {#commit} or

@@ -41,8 +41,9 @@ module Heddle
           @writer.close
         end
 
-        # In a child, which is to have its own handlers. The fork copies signals that the parent has not handled yet,
-        # which would end the child. So they are handled first: Ruby does that when a process signals itself.
+        # Called in a child, which sets its own handlers. The fork copies signals that the parent has received, but
+        # whose traps Ruby has not run yet. With the default handlers they would end the child. So their traps run
+        # first: Ruby runs them when a process signals itself.
         # @return [void]
         def close_in_child
           Process.kill(NAMES.first, Process.pid)

@@ -8,7 +8,7 @@ module Heddle
       class SolidQueueHandle
         include MonotonicClock
 
-        # Seconds after `stop_timeout` at which it is killed.
+        # Seconds after `stop_timeout` at which the process is killed.
         KILL_DELAY = 5
         # Seconds until the next attempt when the fork has failed.
         RETRY_INTERVAL = 5
@@ -28,7 +28,8 @@ module Heddle
         # @return [Boolean] whether the process has to end before the master does
         def running? = !@pid.nil?
 
-        # Starts the process, or replaces it when the code is new. A warm mold has the configuration of the one before.
+        # Starts the process, or replaces it when the code is new. New code has a new configuration object; a warm mold
+        # has that of its predecessor.
         # @param mold [MoldHandle, nil] the mold of all workers
         # @return [void]
         def follow(mold)
@@ -60,8 +61,8 @@ module Heddle
         end
 
         # @param pid [Integer] of a child that has ended
-        # @return [Boolean, nil] true if it is this process and should not have ended; false if it was to end; nil: it
-        #   is another process
+        # @return [Boolean, nil] true if this process has ended unexpectedly; false if it was asked to end; nil if the
+        #   child is another process
         def handle_exit(pid)
           return unless pid == @pid
 

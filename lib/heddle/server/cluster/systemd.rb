@@ -15,7 +15,7 @@ module Heddle
           @served = false
         end
 
-        # All workers serve, for the first time or again.
+        # Reports that all workers serve, for the first time or again.
         # @param problem [String, nil] why they serve the code from before the reload
         # @return [void]
         def ready(problem = nil)
@@ -25,8 +25,8 @@ module Heddle
           @notify.ready(problem ? "#{text}; not reloaded: #{problem}" : text)
         end
 
-        # New workers replace the old ones. The caller must call {#reloaded} at the end: systemd waits for it. Before
-        # the first worker serves there is nothing to report.
+        # Reports that new workers replace the old ones. The caller must call {#reloaded} at the end: systemd waits for
+        # it. Before the first worker serves there is nothing to report.
         # @return [void]
         def reloading
           @notify.reloading if @served

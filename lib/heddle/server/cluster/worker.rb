@@ -71,8 +71,8 @@ module Heddle
           answered
         end
 
-        # Now this process has neither a loop nor connections. Its forked copy has only this thread, and forks workers
-        # from an application that has served requests.
+        # Called when this process no longer has a loop or connections. Its forked copy has only this thread, and forks
+        # workers from an application that has served requests.
         def fork_mold(app)
           fork do
             @channel.close
@@ -93,7 +93,7 @@ module Heddle
                      protect: @protect)
         end
 
-        # In the loop.
+        # Called in the loop.
         def start_serving
           Heddle.async(name: "master", background: true) { run_commands }
           Heddle.async(name: "handoff", background: true) { accept_handoffs }
@@ -113,7 +113,7 @@ module Heddle
           thread.report_on_exception = false
         end
 
-        # => why no more messages arrive
+        # @return [String] why no more messages arrive
         def listen
           while (message = @channel.wait("the master", @setting.log))
             handle_message(message)
@@ -127,8 +127,8 @@ module Heddle
         def handle_message(message)
           case message.what
           when "query"
-            # Records in a thread of its own, because that takes long, and the master sends other queries meanwhile.
-            message.values["what"] == "record" ? answer_beside(message) : answer_query(message)
+            # Records in another thread, because a recording takes long, and the master sends other queries meanwhile.
+            message.values["what"] == "record" ? answer_in_thread(message) : answer_query(message)
           when "running_requests"
             @channel.send_message("running_requests", running: RunningRequests.describe(@server.running_requests))
           when "protect" then @server.protect(message.values["reason"])
@@ -143,7 +143,7 @@ module Heddle
           @mold_channel = MessageSocket.new(io)
         end
 
-        def answer_beside(message)
+        def answer_in_thread(message)
           Thread.new { answer_query(message) }
         rescue ThreadError # the system has no room for a thread
           message.io.close
@@ -183,7 +183,7 @@ module Heddle
           while (name = @commands.pop)
             run_command(name)
           end
-          # The master has ended, so no worker is replaced any more: serves the queue, then ends.
+          # The master has ended, so no worker would be replaced any more. This one answers queued requests, and ends.
           @server.stop
         end
 
@@ -197,7 +197,7 @@ module Heddle
           end
         end
 
-        # Other loops of this process stop accepting a little later.
+        # Waits until all loops of this process have stopped accepting.
         def retire
           @server.stop(handoff_sender: resources.handoff_sender)
           sleep(RETRY_INTERVAL) while @server.statistics&.fetch(:accepting)

@@ -22,7 +22,7 @@ module Heddle
           @successor = nil
         end
 
-        # To be called every second or so.
+        # Must be called about every second.
         # @return [void]
         def check
           workers = @fleet.workers

@@ -35,7 +35,7 @@ module Heddle
         def own_ports? = bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
 
         # @return [String, nil] a warning if the option port has no effect, because every address names its own port
-        def idle_port
+        def port_warning
           return if source(:port).kind == :default || !own_ports?
 
           "port #{port} (#{source(:port)}) has no effect: each address of bind (#{source(:bind)}) names its own port"

@@ -15,10 +15,10 @@ module Heddle
         NAMES = %w[config/heddle.rb heddle.rb].freeze
 
         # The value of an option in a file, its line, and, for a list, the line of each element.
-        Saying = Data.define(:value, :place, :places)
+        Setting = Data.define(:value, :place, :places)
 
-        # @return [Hash{Symbol => Saying}] the settings by option
-        attr_reader :sayings
+        # @return [Hash{Symbol => Setting}] the settings by option
+        attr_reader :settings
         # @return [Hooks]
         attr_reader :hooks
         # @return [Array<String>] the mistakes, each with file and line
@@ -37,7 +37,7 @@ module Heddle
           @path = ::File.expand_path(path, folder)
           @name = @path.delete_prefix("#{folder}/")
           @environment = environment
-          @sayings = {}
+          @settings = {}
           @hooks = Hooks.new
           @problems = []
           @read = false
@@ -46,7 +46,7 @@ module Heddle
         # Evaluates the file.
         # @return [self]
         def read
-          evaluate(::File.read(@path, encoding: Encoding::UTF_8)) # as all Ruby, whatever the locale
+          evaluate(::File.read(@path, encoding: Encoding::UTF_8)) # in any locale, as Ruby reads source files
           self
         rescue SystemCallError => e
           problem("#{@name} can't be read: #{e.message.sub(/ @ .*/, "")}")
@@ -58,19 +58,19 @@ module Heddle
         # @api private
         def option(option, values, block)
           return @environment if option.name == :environment && values.empty?
-          return late(option.name) if @read
+          return reject_late(option.name) if @read
 
           place = here
           if block || values.empty? || (values.size > 1 && option.unit != :list)
             return problem("#{place}: #{option.name} takes one value, as in: #{option.example}")
           end
 
-          say(option, option.unit == :list ? values : values.first, place)
+          set(option, option.unit == :list ? values : values.first, place)
         end
 
         # @api private
         def hook(name, values, block)
-          return late(name) if @read
+          return reject_late(name) if @read
 
           place = here
           unless block && values.empty?
@@ -83,7 +83,7 @@ module Heddle
 
         # @api private
         def unknown(name)
-          return late(name) if @read
+          return reject_late(name) if @read
 
           word = name.to_s.delete_suffix("=")
           return problem("#{here}: the configuration file is named by --config or HEDDLE_CONFIG") if word == "config"
@@ -102,7 +102,7 @@ module Heddle
         rescue SignalException, NoMemoryError
           raise
         rescue SystemExit => e
-          # The message of `abort` was printed already.
+          # `abort` has already printed its message.
           problem("#{place_of(e.backtrace_locations)}: the file ended the process, with status #{e.status}")
         rescue SyntaxError => e
           problem(Syntax.problem(@name, source, e))
@@ -120,13 +120,13 @@ module Heddle
           end
         end
 
-        def say(option, value, place)
+        def set(option, value, place)
           return if value.nil? && option.default.nil? # `pidfile ENV["PIDFILE"]`
 
           value = option.parse(value, "#{place}: #{option.name}")
-          before = @sayings[option.name] if option.unit == :list && value.any?
+          before = @settings[option.name] if option.unit == :list && value.any?
           places = [*before&.places, *([place] * value.size)] if option.unit == :list
-          @sayings[option.name] = Saying.new(before ? before.value + value : value, place, places)
+          @settings[option.name] = Setting.new(before ? before.value + value : value, place, places)
           nil
         rescue ConfigurationError => e
           problem(e.message)
@@ -137,8 +137,8 @@ module Heddle
           nil
         end
 
-        # Reports an option that is set in a block that runs later.
-        def late(name)
+        # Rejects an option in a block, such as a hook, that runs after the file was read.
+        def reject_late(name)
           raise ConfigurationError, "#{name} is set in a block that runs later (#{here}): set it outside of blocks"
         end
 

@@ -7,8 +7,8 @@ module Heddle
       # command's defaults, the option's default.
       class Loader
         NO_FILE = "-"
-        # Kubernetes sets this variable in each container of a pod. Its services send requests to a pod for some seconds
-        # after the pod was told to stop.
+        # Kubernetes sets this variable in each container of a pod. For some seconds after a pod was told to stop,
+        # Kubernetes still sends requests to it.
         POD = "KUBERNETES_SERVICE_HOST"
         POD_DRAIN_DELAY = 5
         private_constant :NO_FILE, :POD, :POD_DRAIN_DELAY
@@ -29,10 +29,10 @@ module Heddle
           @values = {}
           @sources = {}
           @problems = []
-          settle(Options::BY_NAME.fetch(:config))
-          settle(Options::BY_NAME.fetch(:environment))
+          resolve(Options::BY_NAME.fetch(:config))
+          resolve(Options::BY_NAME.fetch(:environment))
           @file = read_file
-          Options::ALL.partition { |option| !option.dependent? }.each { |options| options.each { |one| settle(one) } }
+          Options::ALL.partition { |option| !option.dependent? }.each { |options| options.each { |one| resolve(one) } }
           configuration = build if @problems.empty?
           raise ConfigurationError, @problems.join("\n") if @problems.any?
 
@@ -61,9 +61,9 @@ module Heddle
           named || (@wanted == :find ? File.find(@folder) : @wanted)
         end
 
-        def settle(option)
-          value, source = said_by_flag(option) || said_by_variable(option) || said_by_file(option) ||
-                          said_by_command(option) || said_by_platform(option)
+        def resolve(option)
+          value, source = from_flag(option) || from_variable(option) || from_file(option) ||
+                          from_command(option) || from_platform(option)
           return unless source
 
           value = ::File.expand_path(value, @folder) if option.unit == :path && value && value != NO_FILE
@@ -71,26 +71,26 @@ module Heddle
           @sources[option.name] = source
         end
 
-        def said_by_flag(option)
+        def from_flag(option)
           [parse(option, @flags[option.name], option.flag), Source.new(:flag, option.flag)] if @flags.key?(option.name)
         end
 
-        def said_by_variable(option)
+        def from_variable(option)
           also = option.conditions.select { |_, wanted| wanted.all? { |name, value| effective(name) == value } }.keys
           name = [*option.variables, *also].find { |variable| !@environment[variable].to_s.empty? }
           [parse(option, @environment[name], name), Source.new(:variable, name)] if name
         end
 
-        def said_by_file(option)
-          saying = @file&.sayings&.[](option.name)
-          [saying.value, Source.new(:file, saying.place, saying.places)] if saying
+        def from_file(option)
+          setting = @file&.settings&.[](option.name)
+          [setting.value, Source.new(:file, setting.place, setting.places)] if setting
         end
 
-        def said_by_command(option)
+        def from_command(option)
           [@defaults[option.name], Source.new(:command, "default of the command")] if @defaults.key?(option.name)
         end
 
-        def said_by_platform(option)
+        def from_platform(option)
           return unless option.name == :drain_delay && !@environment[POD].to_s.empty?
 
           [POD_DRAIN_DELAY, Source.new(:platform, POD)]
@@ -114,15 +114,15 @@ module Heddle
 
         def build
           origin = Origin.new(sources: @sources, hooks: @file ? @file.hooks : Hooks.new, file: @file&.name,
-                              warnings: [*unknown_variables, *of_puma], again: method(:load))
+                              warnings: [*unknown_variables, *puma_warnings], again: method(:load))
           Configuration.new(origin:, **@values)
         rescue ConfigurationError => e
           @problems << e.message
           nil
         end
 
-        # Settings that Puma reads and Heddle does not.
-        def of_puma
+        # Warnings about settings that Puma reads and Heddle does not.
+        def puma_warnings
           names = @environment.keys.grep(/_IN_PUMA\z/).sort - Options.variables
           warnings = names.map { |name| "the environment variable #{name} has no effect: Heddle has no such plugin" }
           puma = "config/puma.rb"

@@ -6,8 +6,8 @@ module Heddle
       # Options that apply to requests of some paths; ext/heddle/http/path_options.c compares the paths. Included in
       # {Configuration}.
       module PathOptions
-        # @return [Boolean, Array<String>] the requests whose application reads the body as it comes: all, none, or
-        #   the requests to these paths and below
+        # @return [Boolean, Array<String>] the requests whose body the application reads during the upload: all, none,
+        #   or those to these paths and below
         def streamed
           return stream_bodies.include?("all") unless stream_bodies.any? { |path| path.start_with?("/") }
 

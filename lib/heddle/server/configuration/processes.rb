@@ -49,14 +49,14 @@ module Heddle
 
         # @return [Boolean] whether workers are separate processes, which can be replaced while the server runs. In
         #   development a single worker is the started process itself.
-        def workers_of_their_own?
+        def worker_processes?
           workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
         end
 
         # @return [Numeric, nil] seconds, for the log line of a stop
         def drain_time = (drain_delay unless drain_delay.zero?)
 
-        # @return [Array<Symbol>] the protections that it starts with
+        # @return [Array<Symbol>] the protections that are on when the server starts
         def protections
           return [] if protect.empty?
 
@@ -71,11 +71,11 @@ module Heddle
           wanted.select { |name| Modes.fetch(mode).protects?(name) }
         end
 
-        # @return [String, nil] why there is no protection at all, if the option `protect` says so
+        # @return [String, nil] the reason, if the option `protect` switches all protections off
         def without_protection = ("option protect, #{source(:protect)}" if protect.empty?)
 
-        # @return [Hash{Symbol => String}] why the other protections are off, and which workers have none
-        def left_out
+        # @return [Hash{Symbol => String}] why the other protections are off
+        def reasons_off
           kind = Modes.fetch(mode)
           (Protection.names - protections).to_h do |name|
             reason = if !kind.protects?(name) then "#{kind.without}: #{source(:mode)}"
@@ -93,12 +93,12 @@ module Heddle
         # @return [Integer] how many reserve workers there may be; 0 unless requests run in fibers, because only then a
         #   reserve can take over
         def reserve_count
-          workers_of_their_own? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
+          worker_processes? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
         end
 
         # @return [Integer] how many of the workers, the first ones, run without protection
         def unprotected_workers
-          return 0 unless canary_unprotected.positive? && workers_of_their_own?
+          return 0 unless canary_unprotected.positive? && worker_processes?
 
           [(worker_count * canary_unprotected).round, 1].max
         end

@@ -79,15 +79,15 @@ module Heddle
         # @return [Boolean] whether the path is a name that Linux keeps without a file, and without permissions
         def abstract? = path&.start_with?("\0")
 
-        # @param succeeding [Boolean] whether this server will take the path over from another one
+        # @param taking_over [Boolean] whether this server will take the path over from another one
         # @return [Array<Listener>] `localhost` may be two addresses
         # @raise [BootError]
-        def open(succeeding: false)
+        def open(taking_over: false)
           return open_tcp unless path
           return [Listener.new(UNIXServer.new(path), to_s, nil, own_user: true)] if abstract?
 
           make_own_folder if File.dirname(path) == self.class.own_folder
-          remove_socket if succeeding
+          remove_socket if taking_over
           bind = UnixBind.new(path, 0o600) # only this user may open it, from its creation on
           [bind.adopt(bind.listen, path)]
         rescue Errno::EADDRINUSE
@@ -116,7 +116,7 @@ module Heddle
 
         def open_tcp = TCPBind.new(host, port).open
 
-        # In the common folder for temporary files another user may have made a folder of this name.
+        # In a folder for temporary files that all users share, another user may have made a folder of this name.
         def make_own_folder
           folder = self.class.own_folder
           Dir.mkdir(folder, 0o700)
@@ -128,7 +128,7 @@ module Heddle
                            "the mode 0700. Remove it, or name a path with --control"
         end
 
-        # The other server may end meanwhile, and remove it.
+        # The other server may end at this moment, and remove the file itself.
         def remove_socket
           File.unlink(path)
         rescue Errno::ENOENT

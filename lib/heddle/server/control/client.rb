@@ -3,33 +3,33 @@
 module Heddle
   class Server
     class Control
-      # Asks a running server, over its control socket.
+      # Sends requests to a running server, over its control socket.
       class Client
-        # Seconds.
+        # Seconds that a response may take.
         TIMEOUT = 10
         # Seconds in addition to a recording's duration, for writing its file.
         RECORD_TIMEOUT = 60
-        # The peer of a socket that is not connected, as Linux reports it.
-        NOBODY = 0xffff_ffff
-        SILENT = "The process is suspended, or native code holds Ruby's lock in it: its log and `ps` tell more"
-        private_constant :TIMEOUT, :NOBODY, :SILENT
+        # The user of the peer, as Linux reports it, of a socket that is not connected.
+        NO_PEER = 0xffff_ffff
+        SILENT = "The process is suspended, or native code in it holds Ruby's lock: see its log, and `ps`"
+        private_constant :TIMEOUT, :NO_PEER, :SILENT
 
-        # No server answers at the address; the message says what to do.
+        # Raised if no server answers at the address. The message says what to do.
         class NoServerError < OwnError; end
 
-        # As {NoServerError}, with advice for a command line.
+        # Raised if no server runs. The message has advice for a command line.
         class NotRunningError < NoServerError
         end
 
-        # The server does not do what it was asked.
+        # Raised if the server rejects a request.
         class DeclinedError < OwnError; end
 
-        # The request is larger than the server allows.
+        # Raised if the request is larger than the server allows.
         class TooLargeError < DeclinedError
         end
 
         # @param address [Address]
-        # @param timeout [Numeric] seconds that an answer may take
+        # @param timeout [Numeric] seconds that a response may take
         def initialize(address, timeout: TIMEOUT)
           @address = address
           @timeout = timeout
@@ -71,11 +71,11 @@ module Heddle
         # @raise [NoServerError]
         # @raise [DeclinedError] when it could not be done; the message says why
         def complete(name)
-          # A server that does not answer at all is noticed within the ordinary time limit.
+          # The command has no time limit. This request has one, for a server that does not answer at all.
           begin
             ask("GET", "/health/live")
           rescue DeclinedError
-            # It answers.
+            # The server is unhealthy, but answers.
           end
           ask("POST", "/#{name}?wait", timeout: nil).chomp
         end
@@ -110,7 +110,7 @@ module Heddle
         end
 
         # @return [Boolean] whether a server answers
-        def there?
+        def running?
           socket = connect
           true
         rescue NoServerError
@@ -177,12 +177,12 @@ module Heddle
           raise NoServerError, "can't ask the server at #{@address}: #{e.message}"
         end
 
-        # In a folder that all users may write to, another user may have made the socket first. If the server's queue of
+        # In a folder that all users may write to, another user may have made the socket first. If the socket's queue of
         # connections is full, Ruby returns a socket that is not connected.
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)
           uid, = socket.getpeereid
-          raise NoServerError, "the queue of #{@address} is full: it accepts none. #{SILENT}" if uid == NOBODY
+          raise NoServerError, "the server at #{@address} accepts no connections. #{SILENT}" if uid == NO_PEER
           return socket if @address.trusts?(uid)
 
           socket.close

@@ -9,26 +9,26 @@ module Heddle
         # Seconds that a worker may take to answer.
         TIMEOUT = 1.5
         # Seconds that all loops may be blocked before the server counts as dead.
-        DEAD = 30
-        SAYS = {
+        DEAD_AFTER = 30
+        RESPONSES = {
           "stop" => "stopping when running requests are answered", "stop-now" => "stopping at once",
           "reload" => "new workers replace the old ones, one by one; the log reports the progress",
           "restart" => "a new master is started, and takes over when its workers serve",
           "protect-on" => "switching the protections of all workers on; heddle status shows them",
           "protect-off" => "switching the protections of all workers off; heddle status shows them"
         }.freeze
-        # The commands whose result can be waited for.
-        DONE = { "reload" => "reloaded: new workers serve", "restart" => "restarted: a new master serves" }.freeze
-        private_constant :TIMEOUT, :DEAD, :SAYS, :DONE
+        # The commands whose end can be waited for, with the response.
+        RESULTS = { "reload" => "reloaded: new workers serve", "restart" => "restarted: a new master serves" }.freeze
+        private_constant :TIMEOUT, :DEAD_AFTER, :RESPONSES, :RESULTS
 
         # @param master [Server::Cluster::Master]
         # @param log [Log]
         def initialize(master, log)
           @master = master
           @log = log
-          @orders = Thread::Queue.new
+          @commands = Thread::Queue.new
           @reader, @writer = IO.pipe
-          master.watch(@reader) { obey }
+          master.watch(@reader) { run_commands }
         end
 
         # @return [Hash{Symbol => Object}]
@@ -38,7 +38,7 @@ module Heddle
                       memory: @master.memory&.used, memory_limit: @master.memory&.budget,
                       events: @log.counts },
             certificates: @master.resources&.certificates.to_a.flat_map(&:expiries).uniq,
-            workers: ask_all("status", processes) { |one, text| text ? with_worker(one, text) : silent(one) } }
+            workers: ask_all("status", processes) { |one, text| text ? parse_status(one, text) : known_status(one) } }
         end
 
         # @return [String, nil] why no request should be sent here; nil: it is ready
@@ -52,8 +52,8 @@ module Heddle
         #   worker.
         def dead
           serving = handles.select(&:serving?)
-          held = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
-          "no worker's loop has run for #{held.min.round(1)} s" if held.any? && held.min > DEAD
+          blocked = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
+          "no worker's loop has run for #{blocked.min.round(1)} s" if blocked.any? && blocked.min > DEAD_AFTER
         end
 
         # @return [String] every task of every worker, and where it waits
@@ -79,15 +79,15 @@ module Heddle
         # @return [String] what happens now, or has happened
         # @raise [RejectedError] when it could not be done
         def command(name, wait: false)
-          result = Thread::Queue.new if wait && DONE.key?(name)
-          @orders << [name, result]
+          result = Thread::Queue.new if wait && RESULTS.key?(name)
+          @commands << [name, result]
           @writer.write_nonblock(".", exception: false)
-          return SAYS.fetch(name) unless result
+          return RESPONSES.fetch(name) unless result
 
           problem, = result.pop
-          raise RejectedError, "not #{DONE.fetch(name)[/\w+/]}: #{problem}" if problem
+          raise RejectedError, "not #{RESULTS.fetch(name)[/\w+/]}: #{problem}" if problem
 
-          DONE.fetch(name)
+          RESULTS.fetch(name)
         end
 
         # @return [void]
@@ -96,7 +96,7 @@ module Heddle
         # @return [Control, nil] the control sockets that use this
         attr_accessor :control
 
-        # In a child: closes the master's own resources.
+        # Called in a child: closes the master's own resources.
         # @return [void]
         def close_in_child
           control&.close_in_child
@@ -105,13 +105,13 @@ module Heddle
 
         private
 
-        # Must run in the master's thread, because no other thread may run commands.
-        def obey
+        # Runs in the master's thread, because no other thread may run commands.
+        def run_commands
           @reader.read_nonblock(100, exception: false)
-          follow(*@orders.pop) until @orders.empty?
+          run_command(*@commands.pop) until @commands.empty?
         end
 
-        def follow(name, result)
+        def run_command(name, result)
           case name
           when "stop"
             @log.event(:stop_requested, source: "heddle stop", drain_delay: @master.configuration.drain_time)
@@ -134,7 +134,7 @@ module Heddle
         # The wanted number of workers and reserves, after TTIN and TTOU.
         def processes = (@master.fleet&.size || 0) + @master.configuration.reserve_count
 
-        # Asks all workers at once, because a stuck one takes until the time limit.
+        # Asks all workers at once, because each stuck one takes until the time limit.
         def ask_all(what, arguments = nil, timeout: TIMEOUT)
           asked = handles.map do |one|
             [one, Heddle.async { one.report(what, timeout, arguments) unless one.state == :starting }]
@@ -142,13 +142,13 @@ module Heddle
           asked.map { |one, task| yield one, task.value }
         end
 
-        def with_worker(one, text)
+        def parse_status(one, text)
           status = JSON.parse(text, symbolize_names: true)
           { **status, index: one.index, state: one.ending? ? "ending" : status[:state] }
         end
 
-        # The status of a worker that does not answer, from other sources.
-        def silent(one)
+        # The status of a worker that does not answer, from the master's record and the scoreboard.
+        def known_status(one)
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 
           heard = (MonotonicClock.now - one.last_message_at).round(1)

@@ -6,8 +6,8 @@ module Heddle
       # Status and commands of a server of one process.
       class SingleProcess
         # Seconds without a heartbeat after which the process counts as dead.
-        DEAD = 30
-        private_constant :DEAD
+        DEAD_AFTER = 30
+        private_constant :DEAD_AFTER
 
         # @param server [Server]
         # @param log [Log]
@@ -32,14 +32,14 @@ module Heddle
         # @return [String, nil] why the process should be ended; nil: it is alive
         def dead
           age = @server.statistics&.fetch(:heartbeat_age, nil)
-          "no heartbeat of the loop for #{age.round(1)} s" if age && age > DEAD
+          "no heartbeat of the loop for #{age.round(1)} s" if age && age > DEAD_AFTER
         end
 
         # @return [String] every task of the loop, and where it waits
         def tasks = @server.task_tree
 
         # @param name [String] of a command
-        # @return [String] what is done now
+        # @return [String] what happens now
         # @raise [RejectedError]
         def command(name, **)
           case name

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Log
-      # Apache's common and combined log formats, for programs that have always read those:
+      # Apache's common and combined log formats, for programs that read Apache's logs:
       #
       #     127.0.0.1 - - [22/Nov/2026:21:40:44 +0100] "GET /hello?a=b HTTP/1.1" 200 12
       #
@@ -18,14 +18,14 @@ module Heddle
 
         def only_requests? = true
 
-        # @param exchange [HTTP::Exchange] whose response is complete, or given up
+        # @param exchange [HTTP::Exchange] whose response is complete or abandoned
         # @return [String]
         def request(exchange)
           HTTP::AccessLog.of_plain(@kind, stamp, exchange, nil) ||
             HTTP::AccessLog.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
         end
 
-        # A rejected message has no request line to show.
+        # The request line of a rejected request is unknown.
         # @return [String]
         def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
 

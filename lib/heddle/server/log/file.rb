@@ -6,7 +6,7 @@ module Heddle
       # A file that the log is appended to. After it was renamed or removed, as by logrotate, it is opened again within
       # a second, without a signal. A truncated file (`copytruncate`) is written from its beginning.
       class File
-        # Seconds between two checks whether the file is still the one of that name.
+        # Seconds between two checks whether the path still names the open file.
         POLL_INTERVAL = 1.0
         private_constant :POLL_INTERVAL
 
@@ -28,7 +28,7 @@ module Heddle
         # @param text [String]
         # @return [Integer] bytes
         def write(text)
-          look
+          reopen_if_replaced
           @io.write(text)
         end
 
@@ -37,11 +37,11 @@ module Heddle
 
         private
 
-        def look
+        def reopen_if_replaced
           now = MonotonicClock.now
-          return if now - @looked < @poll_interval
+          return if now - @checked_at < @poll_interval
 
-          @looked = now
+          @checked_at = now
           reopen unless same?
         rescue SystemCallError
           # The folder may be missing for a moment; the old file is better than none.
@@ -60,7 +60,7 @@ module Heddle
           @io&.close
           @io = io
           @identity = io.stat
-          @looked = MonotonicClock.now
+          @checked_at = MonotonicClock.now
         end
       end
     end

@@ -6,11 +6,11 @@ module Heddle
       # Lines of one JSON object each (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC),
       # `level` and `event`; see docs/events.md.
       class JsonEvents
-        # @return [Boolean] whether other events than requests are written to the error output
+        # @return [Boolean] whether the output may contain only lines of requests
         def only_requests? = false
 
         # The fields of this line are in ext/heddle/http/log/json.c.
-        # @param exchange [HTTP::Exchange] whose response is complete, or given up
+        # @param exchange [HTTP::Exchange] whose response is complete or abandoned
         # @return [String]
         def request(exchange)
           id = exchange.request_id

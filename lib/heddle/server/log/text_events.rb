@@ -19,7 +19,7 @@ module Heddle
           "not complete" unless exchange.complete? || exchange.status.nil?
         end
 
-        # @param dated [Boolean] whether lines begin with date and time: no journal adds the date
+        # @param dated [Boolean] whether lines begin with the date, too, because no journal adds it
         def initialize(dated: false)
           @time = Stamp.new(dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S")
         end
@@ -27,7 +27,7 @@ module Heddle
         # @return [Boolean] whether the output may contain only lines of requests
         def only_requests? = false
 
-        # @param exchange [HTTP::Exchange] whose response is complete, or given up
+        # @param exchange [HTTP::Exchange] whose response is complete or abandoned
         # @return [String]
         def request(exchange)
           id = exchange.request_id

@@ -8,8 +8,8 @@ module Heddle
       # and a source of values: a key, a path of keys, keys with labels, or a Proc that returns a value or `[[value,
       # labels, suffix], …]`. A value that is nil is absent. The name implies the type (see {Metrics#type}).
       module Families
-        # The engine has four buckets for each power of two. These are the powers of two from 66 µs to 69 s; the bounds
-        # are exact, so not round numbers.
+        # The engine has four buckets for each power of two. The metrics have only the powers of two from 66 µs to 69 s,
+        # counted in nanoseconds.
         BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
           bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
         end.freeze
@@ -58,7 +58,7 @@ module Heddle
             end
           end
 
-          # All series exist from the beginning, before their first event.
+          # The series of the classes 2xx to 5xx exist from the beginning, before their first response.
           def answers(one)
             one[:answers]&.zip(CLASSES)&.select { |count, status| status.match?(/[2-5]/) || count > 0 }
                          &.map { |count, status| [count, { status: }] }
@@ -85,7 +85,7 @@ module Heddle
             end
           end
 
-          # Only of the codes that have occurred.
+          # A close code gets a series when it first occurs.
           def socket_closes(one)
             one[:websockets].to_h.filter_map do |key, count|
               code = key[/\Aclosed_(\d+)\z/, 1] and [count, { code: }]

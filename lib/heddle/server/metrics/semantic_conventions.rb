@@ -19,7 +19,7 @@ module Heddle
             end
           end
 
-          # Without a status: of requests that got no response.
+          # The status is 0 for requests that got no response.
           def request_labels(method, scheme, version, status)
             labels = { http_request_method: method, url_scheme: scheme }
             return labels if status.zero?
@@ -28,7 +28,7 @@ module Heddle
             status >= 500 ? labels.merge(error_type: status) : labels
           end
 
-          # A method and scheme that have occurred keep a series, with 0.
+          # A method and scheme that have occurred keep their series; its value is then 0.
           def active_requests(one)
             active = one[:active] or return
             counts = one[:durations].to_h { |request, _| [request.first(2), 0] }

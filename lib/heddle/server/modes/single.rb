@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Modes
-      # One request at a time, on the main thread: a debugger has the terminal there, and may stop a request for any
-      # time. The loop, which has the sockets, runs in another thread.
+      # Runs one request at a time, on the main thread. There a debugger has the terminal, and may stop a request for
+      # any time. The loop, which has the sockets, runs in another thread.
       class Single < Threads
         # @see Fibers#run
         def run(app, listeners, around, &ready)
@@ -21,7 +21,7 @@ module Heddle
 
         def size = 1
 
-        # An exception that comes for a request after its end must not end the server.
+        # An exception that another thread raises for a request after its end must not end the server.
         def work
           @runners.work
         rescue SignalException, SystemExit

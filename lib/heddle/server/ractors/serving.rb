@@ -7,11 +7,11 @@ module Heddle
       # dies. The counters are at most half a second old.
       class Serving
         # Seconds until a Ractor that has died is replaced.
-        PAUSE = 1.0
+        RESTART_DELAY = 1.0
         # The counters in {Server#statistics}, which continue after a Ractor is replaced.
         COUNTERS = %i[accepted rejected_full rejected_late
                       pubsub_delivered pubsub_dropped pubsub_resets pubsub_closed].freeze
-        private_constant :PAUSE, :COUNTERS
+        private_constant :RESTART_DELAY, :COUNTERS
 
         # @return [Symbol, nil]
         attr_reader :selector
@@ -38,12 +38,12 @@ module Heddle
         # @return [String]
         def name = "ractor #{@index + 1}"
 
-        # Serves until {#stop}. In the main Ractor's loop.
+        # Serves until {#stop}. Must be called in the main Ractor's loop.
         # @param app [#call] shareable
         # @param listeners [Listeners]
         # @yield once, when requests are accepted
         # @return [Boolean] whether every request was answered
-        # @raise [BootError] when the first one can't begin
+        # @raise [BootError] when the first Ractor can't start
         def serve(app, listeners, &ready)
           places = listeners.map { |one| [one.io, one.url, one.port, one.proxies] }
           serving = false
@@ -53,7 +53,7 @@ module Heddle
             raise BootError, "mode ractor: a Ractor failed to start: #{@failure}" unless serving
 
             @log.event(:ractor_died, ractor: name, reason: @failure)
-            sleep(PAUSE)
+            sleep(RESTART_DELAY)
           end
           @answered
         end
@@ -91,16 +91,17 @@ module Heddle
           ractor = start(app, places, theirs, output)
           @channel = channel
           stop(now: @stopping == :now) if @stopping
-          accepted = follow(channel, &)
+          accepted = read_reports(channel, &)
           log.wait
           finish(ractor)
           accepted
         ensure
-          forget
+          keep_counters
           [channel, lines].each { |io| io&.close }
         end
 
-        def forget
+        # Keeps the counters of a Ractor that has ended, so that those of its successor are added to them.
+        def keep_counters
           @past = engine
           @counters = statistics.slice(*COUNTERS) if @statistics
           @channel = @engine_statistics = @statistics = nil
@@ -114,7 +115,7 @@ module Heddle
             copy.autoclose = false
             [copy.fileno, io.is_a?(UNIXServer), *rest]
           end
-          Ractor.new(app, @configuration.bare, channel.fileno, output.fileno, Ractor.make_shareable(places),
+          Ractor.new(app, @configuration.shareable_copy, channel.fileno, output.fileno, Ractor.make_shareable(places),
                      name:) do |*arguments|
             Worker.new(*arguments).run
           end
@@ -126,7 +127,7 @@ module Heddle
           end
         end
 
-        def follow(channel)
+        def read_reports(channel)
           accepted = false
           @failure = "it ended without a report"
           while (line = channel.gets)

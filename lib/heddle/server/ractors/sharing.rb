@@ -26,7 +26,7 @@ module Heddle
           Ractor.make_shareable(@app)
         rescue BootError
           raise
-        rescue StandardError => e # of a class of an extension, or with a `freeze` of its own
+        rescue StandardError => e # an object of an extension's class, or with a `freeze` of its own, can raise any
           refuse(["the application (#{@app.class}): #{reason(e)}"])
         end
 
@@ -45,7 +45,7 @@ module Heddle
 
           @seen[object] = true
           case object
-          when Proc then return look_at_block(object, place)
+          when Proc then return check_block(object, place)
           when *NEVER then @culprits << "#{place} is of the class #{object.class}, which only one Ractor can use"
           when Array, Set then object.each_with_index { |one, index| walk(one, "#{place}[#{index}]") }
           when Hash then object.each { |key, value| walk([key, value], "#{place}[#{key.inspect[0, 40]}]") }
@@ -56,7 +56,7 @@ module Heddle
           end
         end
 
-        def look_at_block(block, place)
+        def check_block(block, place)
           Ractor.make_shareable(block)
         rescue StandardError => e # Ruby raises an ArgumentError or a RuntimeError for some blocks
           @culprits << "#{place} is a block#{" (#{block.source_location.join(":")})" if block.source_location}, and " \

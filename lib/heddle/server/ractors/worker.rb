@@ -6,11 +6,11 @@ module Heddle
       # Runs in a serving Ractor: a loop with its sockets.
       class Worker
         # Seconds between two reports of the counters.
-        REPORT = 0.5
-        private_constant :REPORT
+        REPORT_INTERVAL = 0.5
+        private_constant :REPORT_INTERVAL
 
         # @param app [#call]
-        # @param configuration [Configuration] {Configuration#bare}
+        # @param configuration [Configuration] {Configuration#shareable_copy}
         # @param channel [Integer] descriptor of a socket to the main Ractor
         # @param output [Integer] descriptor of a pipe for lines of the log
         # @param places [Array] of each listener: descriptor, whether it is a unix socket, URL, port, proxies
@@ -28,10 +28,10 @@ module Heddle
           @log = Log.new(output: @output, errors: $stderr, **Log.settings(@configuration))
           @serving = Server::Serving.new(@configuration, @log, loops: @configuration.threads)
           Events.reporting_to(@log) do
-            Heddle.run(selector: @configuration.selector, name: "ractor") { say(:ended, guarded_serve) }
+            Heddle.run(selector: @configuration.selector, name: "ractor") { report(:ended, guarded_serve) }
           end
         rescue Exception => e
-          say(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
+          report(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
         ensure
           @listeners&.close
           [@channel, @output].each(&:close)
@@ -43,11 +43,11 @@ module Heddle
 
         def serve
           @log.start
-          tasks = [Heddle.async(name: "main", background: true) { follow },
-                   Heddle.async(name: "statistics", background: true) { report }]
+          tasks = [Heddle.async(name: "main", background: true) { read_commands },
+                   Heddle.async(name: "statistics", background: true) { report_periodically }]
           @serving.serve(@app, @listeners = listeners) do
             report_statistics
-            say(:ready, @serving.selector)
+            report(:ready, @serving.selector)
           end
         ensure
           tasks&.each(&:cancel)
@@ -61,28 +61,28 @@ module Heddle
           end)
         end
 
-        def follow
+        def read_commands
           while (word = @channel.gets)
             @serving.stop(now: word == "now\n")
           end
           @serving.stop(now: true)
         end
 
-        def report
+        def report_periodically
           loop do
-            sleep(REPORT)
+            sleep(REPORT_INTERVAL)
             report_statistics
           end
         end
 
-        # The last counts, when it no longer serves.
+        # When the loop no longer serves, reports its last counts.
         def report_statistics
           @engine = @serving.engine || @engine
           @statistics = @serving.statistics || @statistics
-          say(:counted, [@statistics, EngineStatistics.of(@engine, @log.gone)]) if @engine && @statistics
+          report(:counted, [@statistics, EngineStatistics.of(@engine, @log.gone)]) if @engine && @statistics
         end
 
-        def say(what, value)
+        def report(what, value)
           @channel.write("#{[Marshal.dump([what, value])].pack("m0")}\n")
         rescue SystemCallError, IOError
           nil # the main Ractor has gone

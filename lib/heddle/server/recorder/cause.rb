@@ -14,18 +14,19 @@ module Heddle
           io: "a socket or pipe", client: "the client", thread: "its own thread, which ran the application",
           offloaded: "native code on another thread"
         }.freeze
-        # The parts in which others run, and the parts that another fiber ends.
-        BEHIND = %i[ready preempted queued].freeze
-        GIVEN = %i[lock checkout].freeze
+        # Parts in which a request waits while others run, and parts that end when another fiber releases something.
+        OTHERS_RUN = %i[ready preempted queued].freeze
+        RELEASED = %i[lock checkout].freeze
         # How many requests of a chain, each waiting for the next, are followed.
         DEPTH = 8
         # Share of the time that samples must cover to count for all of it.
-        SHARE = 0.4
-        # Another wait is named beside the longest part if it took at least this share of the time.
-        BESIDE = 0.25
-        # How many stretches are examined for one wait or request: in a long queue all waits have the same ones.
-        LOOKED_AT = 100
-        private_constant :BEHIND, :GIVEN, :DEPTH, :SHARE, :BESIDE, :LOOKED_AT
+        SAMPLED_SHARE = 0.4
+        # A wait is named in addition to the longest part if it took at least this share of the time.
+        SECOND_WAIT_SHARE = 0.25
+        # Maximum number of stretches that are examined for one wait or request. In a long queue all waits have the same
+        # ones.
+        MAX_EXAMINED = 100
+        private_constant :OTHERS_RUN, :RELEASED, :DEPTH, :SAMPLED_SHARE, :SECOND_WAIT_SHARE, :MAX_EXAMINED
 
         # @param snapshot [Snapshot]
         def initialize(snapshot)
@@ -47,7 +48,7 @@ module Heddle
           found = explain(request, began, ended, parts, libraries:)
           waits = parts.slice(*WAITS.keys).except(parts.max_by(&:last)&.first)
           part, seconds = waits.max_by(&:last)
-          return found unless seconds && seconds >= account[:total] * BESIDE
+          return found unless seconds && seconds >= account[:total] * SECOND_WAIT_SHARE
 
           waiter = found.culprit ? "the request itself" : "it"
           found.with(reason: "#{found.reason}, and #{waiter} waited #{ms(seconds)} for #{WAITS[part]}")
@@ -64,9 +65,9 @@ module Heddle
         # @param one [Snapshot::Stretch] in which a request waits
         # @return [Snapshot::Stretch, nil] the stretch of the other request that it waits behind
         def behind(one)
-          if BEHIND.include?(one.part)
+          if OTHERS_RUN.include?(one.part)
             others(one).max_by { |other| overlap(other, one.began, one.ended) }
-          elsif GIVEN.include?(one.part) && !one.timed_out
+          elsif RELEASED.include?(one.part) && !one.timed_out
             others(one, from: one.ended).first
           end
         end
@@ -74,25 +75,25 @@ module Heddle
         private
 
         def explain(request, began, ended, parts, depth: 0, libraries: [])
-          beside(request, began, ended, parts) ||
+          outside_requests(request, began, ended, parts) ||
             case (part = parts.max_by(&:last)&.first)
             when nil then Found.new("nothing was recorded", nil, nil)
             when :running, :gc then ran(request, began, ended)
             when :preempted then gave_way(request, began, ended, parts[part])
             when :received then Found.new("the client took #{ms(parts[part])} to send the request", nil, nil)
-            when *BEHIND then waited_behind(request, began, ended, parts[part])
+            when *OTHERS_RUN then waited_behind(request, began, ended, parts[part])
             else waited(request, part, began, ended, depth, libraries)
             end
         end
 
-        # The other thread, or fiber without a request, that the request had to wait for, if this took longer than the
-        # rest of any part. A thread may also take the lock from a request that runs.
-        def beside(request, began, ended, parts)
+        # Describes the code of another thread, or of a fiber without a request, if the request waited for it longer
+        # than each part took otherwise. A thread may also take Ruby's lock from a running request.
+        def outside_requests(request, began, ended, parts)
           taken = samples(0, began, ended).sum(&:last)
           return if taken.zero?
 
           parts = Hash.new(0).update(parts)
-          own(request, began, ended).max_by(LOOKED_AT, &:seconds).each do |one|
+          own(request, began, ended).max_by(MAX_EXAMINED, &:seconds).each do |one|
             parts[one.part] -= samples(0, one.began, one.ended).sum(&:last)
           end
           computed(began, ended, 0) if taken >= (parts.values.max || 0)
@@ -102,20 +103,21 @@ module Heddle
           running = own(request, began, ended).select { |one| one.part == :running }
           total = running.sum { |one| overlap(one, began, ended) }
           collected = own(0, began, ended).sum { |gc| running.sum { |one| overlap(one, gc.began, gc.ended) } }
-          found = computed(began, ended, request) if samples(request, began, ended).sum(&:last) > total * SHARE
+          found = computed(began, ended, request) if samples(request, began, ended).sum(&:last) > total * SAMPLED_SHARE
           place = found ? found.place : longest(running, began, ended).first
           return Found.new("garbage collection took #{ms(collected)}", place, nil) if collected > total / 2
 
           found || Found.new("Ruby code ran for #{ms(total)}", place, nil)
         end
 
-        # Describes a preempted request: others ran because it had computed for too long.
+        # Describes a preempted request: others ran, because it had computed for too long.
         def gave_way(request, began, ended, seconds)
           found = ran(request, began, ended)
           found.with(reason: "#{found.reason}, and it gave way to others for #{ms(seconds)}")
         end
 
-        # A description of the stacks sampled in these times; nil: there are none. `request` nil: of any request.
+        # @param request [Integer, nil] nil: any request
+        # @return [Found, nil] describes the stacks that were sampled in this time; nil: there are none
         def computed(began, ended, request)
           requests = request ? [request] : @samples.keys
           found = requests.flat_map { |one| samples(one, began, ended) }
@@ -136,7 +138,7 @@ module Heddle
         end
 
         def waited_behind(request, began, ended, seconds)
-          waits = own(request, began, ended).select { |one| BEHIND.include?(one.part) }
+          waits = own(request, began, ended).select { |one| OTHERS_RUN.include?(one.part) }
           behind = waits.flat_map do |one|
             others(one).map { |other| [other.request, overlap(other, one.began, one.ended)] }
           end
@@ -154,10 +156,12 @@ module Heddle
           what = WAITS.fetch(part)
           what += " (#{libraries.join(", ")})" if part == :offloaded && libraries.any?
           found = Found.new("it waited #{ms(seconds || 0)}#{times} for #{what}", place, nil)
-          GIVEN.include?(part) && here && depth < DEPTH ? behind_wait(found, here.max_by(&:seconds), depth) : found
+          return found unless RELEASED.include?(part) && here && depth < DEPTH
+
+          explain_holders(found, here.max_by(&:seconds), depth)
         end
 
-        def behind_wait(found, one, depth)
+        def explain_holders(found, one, depth)
           turns = holders(one)
           holder, began, ended, part, seconds = longest_part(turns)
           return found unless holder
@@ -165,14 +169,14 @@ module Heddle
           why = explain(holder, began, ended, { part => seconds }, depth: depth + 1)
           name = @snapshot.name(holder)
           others = turns.map(&:first).uniq.size - 1
-          least = "at least " if turns.size == LOOKED_AT
+          least = "at least " if turns.size == MAX_EXAMINED
           had = "#{name}#{" and #{least}#{others} more" if others.positive?} had"
           found.with(reason: "#{found.reason}#{" at #{found.place}" if found.place}, which #{had}: #{why.reason}",
                      place: why.place || found.place, culprit: why.culprit || name)
         end
 
-        # Adds up the parts of similar requests, takes the longest part, and then the request that spent most time in
-        # it.
+        # Adds up each part over the requests of the same name, takes the longest one, and of its requests the one that
+        # spent most time in it.
         def longest_part(turns)
           spent = turns.flat_map do |holder, began, ended|
             parts = own(holder, began, ended).group_by(&:part)
@@ -187,17 +191,17 @@ module Heddle
         def holders(one)
           found = []
           wait = one
-          while wait && found.size < LOOKED_AT && (holder = giver(wait))
+          while wait && found.size < MAX_EXAMINED && (holder = releaser(wait))
             ended = wait.ended
             wait = own(holder, one.began, ended).reverse_each.find do |other|
-              other.part == one.part && other.place == one.place && other.ended < ended && giver(other)
+              other.part == one.part && other.place == one.place && other.ended < ended && releaser(other)
             end
             found << [holder, wait ? wait.ended : one.began, ended]
           end
           found
         end
 
-        def giver(one) = behind(one)&.request.then { |request| request unless request == one.request }
+        def releaser(one) = behind(one)&.request.then { |request| request unless request == one.request }
 
         # @return [Array(String, Array<Stretch>, Float)] the place that took longest
         def longest(stretches, began, ended)
@@ -213,19 +217,19 @@ module Heddle
 
         def collections = @collections ||= @snapshot.stretches.select { |one| one.request.zero? }
 
-        # @return [Array<Array(Sample, Float)>] with their seconds of this time
+        # @return [Array<Array(Sample, Float)>] each with the seconds of it that lie in this time
         def samples(request, began, ended)
           @samples.fetch(request, []).filter_map do |one|
             [one, overlap(one, began, ended)] if one.ended > began && one.began < ended
           end
         end
 
-        # The first running stretches of other fibers in that time. They are in the order of their ends, and don't
-        # overlap.
+        # The first stretches from `from` to the end of `one` in which other fibers ran. Running stretches don't
+        # overlap, and are in the order of their ends.
         def others(one, from: one.began)
           index = @running.bsearch_index { |other| other.ended >= from } or return []
           found = []
-          while found.size < LOOKED_AT && (other = @running[index]) && other.began <= one.ended
+          while found.size < MAX_EXAMINED && (other = @running[index]) && other.began <= one.ended
             found << other if other.request != one.request || other.task != one.task
             index += 1
           end

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Recorder
-      # The recorded files, which only this user may read. The newest ones of a user in a folder are kept.
+      # The recorded files, which only this user may read. Of each user's files in a folder, only the newest are kept.
       class Files
         PREFIX = "heddle-trace-"
         # How many files are kept, and how many bytes together.

@@ -5,7 +5,7 @@ module Heddle
     class Recorder
       # Switches the extension's recorder, which all loops of a process share.
       module Recording
-        # How many stretches of time are kept: while slow requests are searched for, and for `heddle record`.
+        # How many stretches are kept: while the recorder waits for slow requests, and for `heddle record`.
         KEPT = 16_384
         TAKEN = 131_072
         HEDDLE = ::File.expand_path("../../..", __dir__)
@@ -53,7 +53,7 @@ module Heddle
 
           def taking? = @taking == Process.pid
 
-          # The first one that a path begins with decides.
+          # @return [Array<Array(String, Integer)>] beginnings of paths, and their kinds; the first that matches counts
           def prefixes
             helpers = ["#{HEDDLE}/heddle", "<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/",
                        "#{Gem::RUBYGEMS_DIR}/rubygems"]

@@ -31,7 +31,7 @@ module Heddle
         # @return [Integer] how many stretches and stacks did not fit into the memory
         attr_reader :lost
 
-        # @param since [Float] what ended before this is left out
+        # @param since [Float] stretches and stacks that ended before this are left out
         # @return [Snapshot, nil] nil: the recorder is off
         def self.take(since = 0.0) = Account.recorded&.then { |found| new(*found, since) }
 

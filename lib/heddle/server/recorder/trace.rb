@@ -13,11 +13,11 @@ module Heddle
         # Seconds before the end of its slice at which an arrow ends. At the end itself, the viewer would choose the
         # next slice.
         BEFORE_END = 0.000001
-        # Times in which a fiber keeps the loop.
-        KEEPS = %i[running gc].freeze
+        # Parts in which a fiber occupies the loop.
+        OCCUPYING = %i[running gc].freeze
         STALLS = 1
         COLLECTIONS = 2
-        private_constant :LEAST, :GAP, :BEFORE_END, :KEEPS, :STALLS, :COLLECTIONS
+        private_constant :LEAST, :GAP, :BEFORE_END, :OCCUPYING, :STALLS, :COLLECTIONS
 
         # @param snapshot [Snapshot]
         # @param stalls [Array<Stall>]
@@ -90,7 +90,7 @@ module Heddle
           end
         end
 
-        # From the request that it waited behind, else from the stall.
+        # Draws an arrow to a wait from the request that ran meanwhile, or else from the stall.
         def arrow(one, tid)
           if (other = @cause.behind(one))
             from = [other.began, one.began].max
@@ -111,7 +111,7 @@ module Heddle
           @stalls.find { |stall| stall.began < one.ended && stall.began + stall.seconds > one.began }
         end
 
-        def stretch(name, began, seconds, tid, args, category: KEEPS.include?(name) ? "runs" : "waits")
+        def stretch(name, began, seconds, tid, args, category: OCCUPYING.include?(name) ? "runs" : "waits")
           @add.call({ name: name.to_s, cat: category, ph: "X", ts: micro(began), dur: micro(seconds), pid: Process.pid,
                       tid:, args: })
         end

@@ -7,7 +7,7 @@ module Heddle
       # requests may compute forever. A worker's master does the same with the worker ({Cluster::OverdueWorkers}).
       class ForcedExit
         # Seconds that cancelled requests may take to end.
-        GRACE = 5
+        CANCEL_TIMEOUT = 5
 
         # @param log [Log]
         def initialize(log)
@@ -15,15 +15,15 @@ module Heddle
           @thread = nil
         end
 
-        # Kills the process after `seconds` and {GRACE}, unless {#cancel} is called before. A thread waits, because the
-        # loop may be blocked.
+        # Ends the process after `seconds` and {CANCEL_TIMEOUT}, unless {#cancel} is called before. A thread waits,
+        # because the loop may be blocked.
         # @param seconds [Numeric]
         # @return [void]
         def within(seconds)
           cancel
           @thread = Thread.new do
-            sleep(seconds + GRACE)
-            @log.event(:stop_timed_out, timeout: seconds + GRACE)
+            sleep(seconds + CANCEL_TIMEOUT)
+            @log.event(:stop_timed_out, timeout: seconds + CANCEL_TIMEOUT)
             Process.exit!
           end
           @thread.name = "forced exit"

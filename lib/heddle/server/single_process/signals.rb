@@ -3,37 +3,37 @@
 module Heddle
   class Server
     module SingleProcess
-      # Stops a server of one process on INT, TERM, QUIT and HUP. It also handles the signals for a master, whose
-      # default effect would end the server amid its requests. A trap is allowed very little, so it only writes to a
-      # pipe, which a task reads.
+      # Stops a server of one process on INT, TERM, QUIT and HUP. It also handles the signals whose commands need a
+      # master, because their default effect would end the server amid its requests. A trap is allowed very little, so
+      # it only writes to a pipe, which a task reads.
       class Signals
-        # Signals whose command only a master can follow.
-        MASTERS = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
-                    "TTOU" => "stop a worker" }.freeze
+        # Signals whose commands need a master.
+        MASTER_ONLY = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
+                        "TTOU" => "stop a worker" }.freeze
         STOPPING = %w[INT TERM QUIT].freeze
-        # Signals whose existing handler is kept: it is the application's own, or nohup(1) has set it.
-        YIELDING = ["HUP", *MASTERS.keys].freeze
-        private_constant :MASTERS, :STOPPING, :YIELDING
+        # Signals whose handler is kept if there is one: the application's own, or that of nohup(1).
+        YIELDING = ["HUP", *MASTER_ONLY.keys].freeze
+        private_constant :MASTER_ONLY, :STOPPING, :YIELDING
 
         # A hint for a user who has pressed Ctrl-C.
         HINT = "Ctrl-C again stops at once"
 
         # @param server [Server]
         # @param log [Log]
-        # @param forced_exit [ForcedExit] set at the first signal that stops
+        # @param forced_exit [ForcedExit] started at the first signal that stops the server
         def initialize(server, log, forced_exit)
           @server = server
           @log = log
           @forced_exit = forced_exit
         end
 
-        # Starts watching. The traps are as before when the task has ended.
+        # Sets the traps, and starts a task that handles the signals. At its end the task restores the former traps.
         # @return [Task] to be cancelled when the server has stopped
         def watch
           reader, writer = IO.pipe
-          before = take(writer)
+          before = trap_signals(writer)
           Heddle.async(name: "signals", background: true) do
-            follow(reader)
+            handle_signals(reader)
           ensure
             before.each { |name, handler| trap(name, handler || "DEFAULT") }
             reader.close
@@ -43,8 +43,8 @@ module Heddle
 
         private
 
-        # @return [Hash{String => Object}] the former handlers of the signals that were taken
-        def take(writer)
+        # @return [Hash{String => Object}] the former handlers of the signals that now have traps
+        def trap_signals(writer)
           before = [*STOPPING, *YIELDING].to_h do |name|
             [name, OwnTrap.set(name) { writer.write_nonblock("#{name}\n", exception: false) }]
           end
@@ -55,11 +55,11 @@ module Heddle
 
         def free?(handler) = OwnTrap::FREE.include?(handler) || Scheduler::SignalGuard.stands_in?(handler)
 
-        def follow(reader)
+        def handle_signals(reader)
           heard = 0
           stopping = false
           while (name = reader.gets(chomp: true))
-            next refuse(name) if MASTERS.key?(name)
+            next refuse(name) if MASTER_ONLY.key?(name)
 
             heard += 1 if name == "INT"
             again = heard > 1
@@ -74,7 +74,7 @@ module Heddle
         end
 
         def refuse(name)
-          @log.event(:signal_ignored, signal: name, command: MASTERS.fetch(name))
+          @log.event(:signal_ignored, signal: name, command: MASTER_ONLY.fetch(name))
         end
 
         def report_stop(name, again)

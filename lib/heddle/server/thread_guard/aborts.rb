@@ -6,7 +6,7 @@ module Heddle
       # Replaces `abort_on_exception` while the main thread serves. Ruby would raise a failed thread's error in the main
       # thread, in the middle of any request. The error is logged instead.
       class Aborts
-        # Prepended to the methods of the class Thread when a main thread first serves.
+        # Prepended to Thread's singleton class when a main thread first serves.
         module Switch
           # @see Thread.abort_on_exception
           def abort_on_exception = (watch = Aborts.current) ? watch.all : super
@@ -30,7 +30,7 @@ module Heddle
           watch if watch&.here?
         end
 
-        # @return [Boolean] what the program has set for all threads
+        # @return [Boolean] the value of Thread.abort_on_exception that the program has set
         attr_accessor :all
 
         # @param log [#event]
@@ -70,7 +70,7 @@ module Heddle
           @reporter ||= Thread.new { report_failures }
           @ended << thread
         rescue ThreadError, ClosedQueueError
-          nil # the server has ended, or there can be no more threads
+          nil # the server has ended, or the system allows no more threads
         end
 
         def report_failures
