@@ -13,11 +13,22 @@ class ExchangeProxyTest < Minitest::Test
     def close = nil
   end
 
+  # Its response can always be withdrawn.
+  class Withdrawable
+    # @return [Thread::Queue] gets true when the head is sent
+    attr_reader :sent
+
+    def initialize = @sent = Thread::Queue.new
+    def response = self
+    def withdraw = true
+    def flush = sent << true
+  end
+
   # @yieldparam proxy [Heddle::Rack::ExchangeProxy] in a thread
   # @return what the loop's fiber returns
-  def follow(&)
+  def follow(exchange = Failing.new, &)
     Heddle.run do
-      proxy = Heddle::Rack::ExchangeProxy.new(Failing.new, &)
+      proxy = Heddle::Rack::ExchangeProxy.new(exchange, &)
       thread = Thread.new { proxy.run }
       proxy.follow.tap { thread.join }
     end
@@ -38,6 +49,26 @@ class ExchangeProxyTest < Minitest::Test
     end
 
     assert_equal "told", raised.message
+  end
+
+  def test_a_head_that_is_held_is_sent_although_the_thread_writes_nothing
+    exchange = Withdrawable.new
+    follow(exchange) do |proxy|
+      proxy.response.hold
+
+      assert exchange.sent.pop(timeout: 10)
+    end
+  end
+
+  # Another response follows in its place. Even a head that is due meanwhile would come before it.
+  def test_a_withdrawn_head_is_not_sent
+    exchange = Withdrawable.new
+    follow(exchange) do |proxy|
+      proxy.response.hold
+      proxy.response.withdraw
+
+      assert_nil exchange.sent.pop(timeout: 0.2)
+    end
   end
 
   def test_cancelling_ends_the_fiber_of_the_loop

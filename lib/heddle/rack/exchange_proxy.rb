@@ -122,6 +122,15 @@ module Heddle
       # @return [void]
       def flush_head_later = tell { @head_due = now + HEAD_DELAY }
 
+      # Also keeps the loop from sending the head later, in place of which another one will be sent.
+      # @see HTTP::Response#withdraw
+      def withdraw_head
+        ask do
+          @head_due = nil
+          @exchange.response.withdraw
+        end
+      end
+
       # Called when the thread no longer needs the exchange. Idempotent.
       # @yield in the loop's fiber, once everything else is done
       # @return [void]

@@ -36,7 +36,7 @@ module Heddle
         @proxy.tell { @response.early_hints(headers) }
       end
 
-      def withdraw = @proxy.ask { @response.withdraw }
+      def withdraw = @proxy.withdraw_head
 
       def bodiless? = @response.bodiless?
 
