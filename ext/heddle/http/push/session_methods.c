@@ -295,7 +295,7 @@ static VALUE client_receive(VALUE self, VALUE seconds)
             heddle_push_keep_end(session, self);
             return Qnil;
         }
-        heddle_wait wait = {.slot = &session->wait, .deadline = deadline};
+        heddle_wait wait = {.slot = &session->wait, .deadline = deadline, .part = HEDDLE_SPENT_CLIENT};
         if (heddle_wait_in_slot(session->work.connection->sockets->loop, wait,
                                 "another fiber waits for this socket's messages already") == HEDDLE_WAIT_TIMED_OUT)
             rb_raise(rb_eIOTimeoutError, "no message came in time");
