@@ -10,11 +10,11 @@ module Heddle
   #
   # @api private
   module Concurrency
-    # Lines of a backtrace that begin with this are Heddle's own.
-    OWN_LINES = "#{File.expand_path("..", __dir__)}/heddle".freeze
+    # Begins the lines of Heddle's own code in a backtrace.
+    OWN_PREFIX = "#{File.expand_path("..", __dir__)}/heddle".freeze
 
     class << self
-      # @return [#call, nil] returns {Databases}. runtime.rb sets it, because this layer may not load that one
+      # @return [#call, nil] returns {Databases}. runtime.rb sets it, because this layer may not load {Databases}
       attr_accessor :drivers
 
       # @return [Scheduler] the loop that the calling fiber runs in
@@ -49,7 +49,7 @@ module Heddle
       def now = MonotonicClock.now
 
       # Runs the block. If Fiber#kill is ending the calling fiber, which then can't wait any more, calls +killed+
-      # instead. The only sign of a kill is a switch that does not return.
+      # instead. Ruby shows a kill only by a switch that does not return, so this switches to {kill_probe} and back.
       #
       # @param killed [#call]
       # @raise [FiberError] at the first call in a thread without a loop, when there is no stack for the probe
@@ -98,13 +98,13 @@ module Heddle
       end
 
       # @return [Boolean] is this line of a backtrace Heddle's own?
-      def own_line?(line) = line.start_with?(OWN_LINES)
+      def own_line?(line) = line.start_with?(OWN_PREFIX)
 
       private
 
-      # The fiber that {unless_killed} switches to and back. It is kept, because a new fiber would fail when there are
-      # too many fibers. It is blocking, so that it is not preempted. It keeps the fiber that it last switched back to
-      # from being collected: Ruby 3.4.10 and 4.0.5 read that fiber's record at the next switch (Ruby's bug 22196).
+      # One fiber is kept for each thread, because a new one fails when there are too many fibers. It is blocking, so
+      # that it is not preempted. Its variable keeps the fiber that it last switched back to from being collected: Ruby
+      # 3.4.10 and 4.0.5 read that fiber's record at the next switch (Ruby's bug 22196).
       #
       # @return [Fiber] of this thread
       def kill_probe

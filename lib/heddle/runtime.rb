@@ -182,7 +182,7 @@ module Heddle
       race = nil
       scope do |scope|
         race = Concurrency::Race.new(scope, ignore)
-        race.between(contenders, block)
+        race.start_all(contenders, block)
       end
       race.winner
     end

@@ -18,7 +18,7 @@ class TaskTreeTest < Minitest::Test
       turns
       @text = Heddle.task_tree.to_s
       Heddle::Task.current.children.each(&:cancel)
-      Heddle::Concurrency::Context.of(Fiber.scheduler).cancel_strangers
+      Heddle::Concurrency::Context.of(Fiber.scheduler).cancel_unawaited
     end
 
     assert_match(/^main \(running\)$/, @text)

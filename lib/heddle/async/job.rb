@@ -75,8 +75,8 @@ module Heddle
       # @api private
       def interrupt
         alarms = Concurrency::Context.of(@scheduler).alarms
-        alarms.remove(@sent) if @sent
-        @sent = alarms.add(grace, self, :interrupt)
+        alarms.remove(@grace_alarm) if @grace_alarm
+        @grace_alarm = alarms.add(grace, self, :interrupt)
         @scheduler.without_switch { @async_task.cancel(true) }
       end
 

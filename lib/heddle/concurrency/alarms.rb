@@ -4,7 +4,7 @@ module Heddle
   module Concurrency
     # Sends messages to objects of one loop at set times.
     #
-    # Runs as a fiber of the loop, and only while a time limit is set. The alarms are in a heap in C
+    # Runs as a fiber of the loop, and only while an alarm is set. The alarms are in a heap in C
     # (ext/heddle/concurrency/alarm_heap.c): to add or remove one costs O(log n).
     class Alarms
       include MonotonicClock
@@ -15,14 +15,14 @@ module Heddle
         @fiber = @process = nil
       end
 
-      # Calls `target.message` in `seconds`; it must not wait.
+      # Calls `target.message` in `seconds`. That method must not wait.
       #
       # @return [Alarm] for {#remove}
       def add(seconds, target, message)
         forget_parent unless @fiber.nil? || @process == Process.pid
         fiber = @fiber
         @process = Process.pid unless fiber
-        @fiber ||= @scheduler.spawn(self) # first, because it may raise, and the alarm would stay forever
+        @fiber ||= @scheduler.spawn(self) # before the alarm is added: if this raises, no fiber would remove the alarm
         alarm = @heap.add(now + seconds, target, message)
         @scheduler.unpark(fiber) if fiber && @heap.first.equal?(alarm)
         alarm

@@ -26,14 +26,15 @@ module Heddle
     # Items are passed on in C: ext/heddle/concurrency/channel.c.
 
     # @!method capacity
-    #   @return [Integer, nil] how many items it holds before `push` waits; 0: a push waits for its pop; nil: no limit
+    #   @return [Integer, nil] how many items it holds before `push` waits; 0: `push` waits until its item is popped;
+    #     nil: no limit
 
     # @!method push(item, timeout: nil)
     #   Adds an item; waits while there is no room.
     #
     #   @param timeout [Numeric, nil] seconds to wait at most
     #   @return [self, nil] nil when the time is over
-    #   @raise [ClosedQueueError] when it is closed, also while this waits
+    #   @raise [ClosedQueueError] when the channel is closed, before the call or during the wait
 
     # @!method pop(timeout: nil)
     #   Takes the oldest item; waits for one.

@@ -5,7 +5,7 @@ require "heddle/concurrency/wait_list"
 module Heddle
   # Something that tasks of one loop wait for until another task signals it. There is no lock: without preemption
   # nothing else runs between checking a state and waiting. With preemption a signal between the two is missed: put both
-  # into `Heddle.without_preemption { }`, which lets the others run while it waits.
+  # into `Heddle.without_preemption { }`, which lets other tasks run during the wait.
   #
   #     changed.wait until queue_is_short
   class Condition

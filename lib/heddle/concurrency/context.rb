@@ -4,8 +4,8 @@ require "heddle/concurrency/alarms"
 
 module Heddle
   module Concurrency
-    # The state of this layer for one scheduler: its clock and timers, the root task and the implicit tasks. It lives as
-    # long as its scheduler.
+    # The state of this layer for one scheduler: its alarms and timers, the root task, the implicit tasks and the scopes
+    # of requests. It lives as long as its scheduler.
     class Context
       # @return [Context] the scheduler's
       def self.of(scheduler)
@@ -31,10 +31,10 @@ module Heddle
         @scheduler = scheduler
         @alarms = Alarms.new(scheduler)
         @implicit_tasks = {}.compare_by_identity
-        @hosted = {}.compare_by_identity
+        @request_scopes = {}.compare_by_identity
         @detached_tasks = @timers = nil
         @pool_waiting = 0
-        @root = @passed_on = @on_pool_wait = nil
+        @root = @raised_signal = @on_pool_wait = nil
         Concurrency.prepare_kill_probe(scheduler) if Fiber.scheduler.equal?(scheduler)
       end
 
@@ -70,20 +70,21 @@ module Heddle
       def scope
         current = task
         return current.innermost if current
-        return host if @scheduler.current.respond_to?(:hosts?)
+        return open_request_scope if @scheduler.current.respond_to?(:hosts?)
 
         @root && !@root.ended? ? @root : detached_tasks
       end
 
-      # Has any fiber that serves requests started a task in one? Then each must call {leave} after its request.
-      def hosting? = !@hosted.empty?
+      # Has a request that is being served a scope, for the tasks that it has started? Then every fiber that serves
+      # requests must call {end_request_scope} after its request.
+      def request_scopes? = !@request_scopes.empty?
 
       # Ends the scope, if there is one, of the request that the current fiber has served.
       #
       # @param error [Exception, nil] the request's error
-      # @return [Exception, nil] its error after the scope has ended
-      def leave(error)
-        scope = @hosted.delete(@scheduler.current_fiber) or return error
+      # @return [Exception, nil] the request's error after its scope has ended
+      def end_request_scope(error)
+        scope = @request_scopes.delete(@scheduler.current_fiber) or return error
 
         scope.close(error)
         nil
@@ -96,12 +97,12 @@ module Heddle
         @detached_tasks ||= DetachedTasks.new(@scheduler)
       end
 
-      # Also raises in the loop a signal that was raised in a task, so that the loop stops; a second signal stops it at
-      # once. Each signal is raised there only once, although every scope on its way up raises it.
-      def pass_on(signal)
-        return if @passed_on.equal?(signal) || @scheduler.forked?
+      # Raises a signal that was raised in a task in the loop as well, so that the loop stops; a second signal stops it
+      # at once. Each scope around the task calls this with the same signal.
+      def raise_in_loop(signal)
+        return if @raised_signal.equal?(signal) || @scheduler.forked?
 
-        @passed_on = signal
+        @raised_signal = signal
         @scheduler.spawn(-> { raise signal, cause: signal.cause })
       end
 
@@ -111,7 +112,7 @@ module Heddle
       end
 
       # Cancels the tasks and fibers that the root task doesn't wait for.
-      def cancel_strangers
+      def cancel_unawaited
         each_fiber do |fiber, job,|
           @scheduler.interrupt(fiber, Cancelled.new("all other tasks have ended")) unless job.is_a?(TaskFrame)
         end
@@ -121,11 +122,11 @@ module Heddle
       # The fiber's implicit task, if it has a scope open.
       def implicit_task(fiber) = @implicit_tasks[fiber]
 
-      # Opens a scope for the request that the current fiber serves; {leave} ends it.
+      # Opens a scope for the request that the current fiber serves; {end_request_scope} ends it.
       #
       # @param type [Class] of scope
       # @return [Scope]
-      def host(type = ScopeFrame) = @hosted[@scheduler.current_fiber] = type.new(task!).open
+      def open_request_scope(type = ScopeFrame) = @request_scopes[@scheduler.current_fiber] = type.new(task!).open
     end
   end
 end

@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The ticks of {Heddle.every}: multiples of the interval since the start, so that they don't drift. A tick that
-    # comes while the block still runs is skipped.
+    # Calls the block of {Heddle.every} at multiples of the interval since the start, so that the times don't drift. A
+    # call that is due while the block still runs is skipped.
     class Every
       include MonotonicClock
 
@@ -19,7 +19,7 @@ module Heddle
 
       private
 
-      # Waits for the next tick.
+      # Waits until the next call is due.
       #
       # @return [Integer] its number
       def wait

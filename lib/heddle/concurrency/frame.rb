@@ -23,7 +23,7 @@ module Heddle
       # @return [Boolean] has this frame, or a frame around it, been cancelled?
       def cancelled? = !@origin.nil?
 
-      # Cancels this and everything inside it. Returns at once; the tasks concerned clean up meanwhile.
+      # Cancels this and everything inside it. Returns at once; the cancelled tasks clean up afterwards.
       #
       # @return [Boolean] false when it was cancelled before or has ended
       # @raise [ThreadError] when called from another thread than the loop's
@@ -33,7 +33,7 @@ module Heddle
         owner = task
         owner.check_thread("cancelled")
         deferring = deferring_inside(owner.innermost)
-        strike_from(deferring ? deferring.outer : owner.innermost)
+        mark_cancelled_from(deferring ? deferring.outer : owner.innermost)
         deliver unless deferring
         true
       end
@@ -48,8 +48,8 @@ module Heddle
         return unless scheduler.interrupt(owner.fiber, Cancelled.new(cancel_message))
 
         alarms = Context.of(scheduler).alarms
-        alarms.remove(@sent) if @sent
-        @sent = alarms.add(grace, self, :interrupt)
+        alarms.remove(@grace_alarm) if @grace_alarm
+        @grace_alarm = alarms.add(grace, self, :interrupt)
       end
 
       # Does it defer a cancellation of frames around it?
@@ -57,15 +57,15 @@ module Heddle
 
       protected
 
-      # Marks this frame as cancelled because `origin` was cancelled.
-      def strike(origin)
+      # @param origin [Frame] the frame that was cancelled: this one or one around it
+      def mark_cancelled(origin)
         @origin = origin
       end
 
       # Raises Cancelled in the body, once. Does nothing if the body has ended: then only children are left, which are
       # cancelled, too.
       def deliver
-        interrupt unless @over || @sent
+        interrupt unless @over || @grace_alarm
       end
 
       # Takes this frame off the task's stack.
@@ -77,7 +77,7 @@ module Heddle
         @over = :ended
         return unless @origin.equal?(self)
 
-        withdraw(owner, surfaced) if @sent
+        withdraw(owner, surfaced) if @grace_alarm
         waiting = @outer.origin
         waiting&.deliver
       end
@@ -104,20 +104,20 @@ module Heddle
         found
       end
 
-      def strike_from(frame)
+      def mark_cancelled_from(frame)
         loop do
-          frame.strike(self)
+          frame.mark_cancelled(self)
           break if frame.equal?(self)
 
           frame = frame.outer
         end
       end
 
-      # Called when the body has ended without a wait, at which Cancelled would have been raised. It must not be raised
-      # later, outside of the body.
+      # Takes back a Cancelled that was not raised, because the body has ended without another wait: it must not be
+      # raised outside of the body.
       def withdraw(owner, surfaced)
-        Context.of(owner.scheduler).alarms.remove(@sent)
-        @sent = nil
+        Context.of(owner.scheduler).alarms.remove(@grace_alarm)
+        @grace_alarm = nil
         return if surfaced
 
         scheduler = owner.scheduler

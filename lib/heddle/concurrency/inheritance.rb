@@ -13,7 +13,7 @@ module Heddle
         # @param kinds [Boolean, Symbol, Array<Symbol>] true: all of them
         # @param block [Proc] of the task
         # @return [Proc]
-        # @raise [ArgumentError] for something else
+        # @raise [ArgumentError] for an unknown kind
         def wrap(kinds, block)
           kinds = kinds == true ? KINDS : Array(kinds)
           wrong = kinds - KINDS
@@ -49,7 +49,7 @@ module Heddle
           end
         end
 
-        # A private method of each version of Rails since 7.1.
+        # Calls a private method, which every version of Rails since 7.1 has.
         def instances = ::ActiveSupport::CurrentAttributes.__send__(:current_instances)
       end
     end

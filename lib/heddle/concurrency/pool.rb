@@ -70,7 +70,7 @@ module Heddle
       @timeout, @idle_timeout, @max_age = timeout, idle_timeout, max_age
       @check_after, @retry_after = check_after, retry_after
       @statistics = Statistics.new
-      @upkeep = Upkeep.new(self, method(:tend), method(:look))
+      @upkeep = Upkeep.new(self, method(:tend), method(:check_waiting))
       @closed = @warned = @came_back = false
       @driver = nil
       begin_empty
@@ -104,8 +104,8 @@ module Heddle
 
     # Acquires a resource for the block, and releases it afterwards. If the block is cancelled, its fiber killed, or it
     # raises an exception that is not a StandardError, the resource is closed, because its state is unknown. After a
-    # StandardError it is checked. A connection of the gem pg is kept when the server confirms that it has cancelled the
-    # abandoned query; see {Databases}.
+    # StandardError the resource is checked. A connection of the gem pg is kept when the database server confirms that
+    # it has cancelled the abandoned query; see {Databases}.
     #
     # @param timeout [Numeric, nil] seconds to wait for a resource; nil: forever
     # @return what the block returns
@@ -197,7 +197,7 @@ module Heddle
 
     # Closes idle and old resources, makes missing ones, and reports those that are held without being used.
     #
-    # @return [Float, nil] seconds until the next idle resource has to be closed; nil: there is none
+    # @return [Float, nil] seconds until the next idle resource has to be closed; nil: none has to be
     def tend
       shrink
       refill
@@ -221,13 +221,13 @@ module Heddle
     end
 
     # Called by {Alarms} while tasks wait.
-    def look
-      @looking = nil
+    def check_waiting
+      @check_alarm = nil
       return if @waiters.empty?
 
-      serve_waiters if @limit.look(now) || @share
+      serve_waiters if @limit.check(now) || @share
       fail_nested
-      look_soon
+      schedule_check
     end
 
     def count(name, value, least, greatest = Float::INFINITY)
@@ -241,7 +241,7 @@ module Heddle
     def limit_for(max, max_auto, name)
       own = max == :auto ? count(:max_auto, max_auto, 1) : count(:max, max, 1)
       own = check_total(@total, name, own)
-      max == :auto ? FoundLimit.new(own) : FixedLimit.new(own)
+      max == :auto ? AdaptiveLimit.new(own) : FixedLimit.new(own)
     end
 
     def begin_empty
@@ -252,7 +252,7 @@ module Heddle
       @holders = Holders.new
       @waiters = []
       @creating = 0
-      @not_before = @looking = nil
+      @not_before = @check_alarm = nil
       @upkeep.forget
     end
 

@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The work of {Heddle.race}: a task for each contender. The first one that ends decides, and the others are
-    # cancelled.
+    # The work of {Heddle.race}: a task for each contender. The first one that succeeds, or fails with an error that is
+    # not ignored, decides, and the others are cancelled.
     class Race
       def initialize(scope, ignore)
         @scope = scope
@@ -13,8 +13,7 @@ module Heddle
         @ignored = []
       end
 
-      # Starts them all.
-      def between(contenders, block)
+      def start_all(contenders, block)
         contenders = contenders.to_a
         raise ArgumentError, "Heddle.race needs at least one callable: the list is empty" if contenders.empty?
 
@@ -41,7 +40,7 @@ module Heddle
         drop_out
       end
 
-      # A contender failed with an ignored error. If it was the last one, its error ends the race.
+      # A contender has failed with an ignored error. If all have, the first of these errors ends the race.
       def drop_out
         @running -= 1
         return if @decided || @running.positive?

@@ -35,7 +35,7 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          scheduler.__send__(:run_fibers) # exceptions of detached fibers are only printed
+          scheduler.__send__(:run_fibers) # unlike `run`: the exceptions of fibers that are not tasks are only printed
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise
@@ -55,7 +55,7 @@ module Heddle
       # Does not wait for fibers outside of the tree if an error ends the program.
       def settle
         super
-        Context.of(scheduler).cancel_strangers if failed?
+        Context.of(scheduler).cancel_unawaited if failed?
       end
     end
   end

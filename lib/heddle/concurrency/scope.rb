@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # A block of code that doesn't end before the tasks that were started in it. The first one that fails cancels the
+  # A block of code that doesn't end before the tasks that were started in it. The first task that fails cancels the
   # others and the block, and its error is raised where the scope ends.
   #
   # {Heddle.scope} makes one; every {Task} also has one, for the tasks that it starts.
@@ -29,7 +29,7 @@ module Heddle
       @frame.async(name:, background:, inherit:, &block).handle
     end
 
-    # Cancels this and everything inside it. Returns at once; the tasks concerned clean up meanwhile.
+    # Cancels this and everything inside it. Returns at once; the cancelled tasks clean up afterwards.
     #
     # @return [Boolean] false when it was cancelled before or has ended
     # @raise [ThreadError] when called from another thread than the loop's

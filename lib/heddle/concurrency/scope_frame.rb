@@ -39,7 +39,7 @@ module Heddle
       def begin_task(child, background)
         raise ScopeEndedError, "#{self} has ended: no task can be started in it any more" if ended?
 
-        child.strike(child) if @origin
+        child.mark_cancelled(child) if @origin
         child.start # may raise; the scope has the child only afterwards
         adopt(child, background)
         child
@@ -114,7 +114,7 @@ module Heddle
 
       protected
 
-      def strike(origin)
+      def mark_cancelled(origin)
         super
         @surfaced = true if @over && origin.equal?(self)
         cancel_children
@@ -135,7 +135,7 @@ module Heddle
       end
 
       def failed(error)
-        Context.of(task.scheduler).pass_on(error) if error.is_a?(SignalException)
+        Context.of(task.scheduler).raise_in_loop(error) if error.is_a?(SignalException)
         (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }
         cancel
       end

@@ -28,7 +28,8 @@ module Heddle
     # @return [Integer] how many tasks wait for it
     def waiting = @waiting.size
 
-    # Waits for its turn. With a block: calls it, releases, and returns what the block returned.
+    # Acquires the semaphore, and waits while as many tasks as the limit hold it. With a block: calls it, releases the
+    # semaphore, and returns what the block returned.
     #
     # @param timeout [Numeric, nil] seconds to wait at most
     # @return [true, Object] without a block true; with a block its value

@@ -31,7 +31,7 @@ module Heddle
         @innermost = self
         @state = :ready
         @fiber = @value = @waiters = @awaited = @handle = nil
-        @origin = @sent = @over = @children = @foreground = @joiner = @failures = nil
+        @origin = @grace_alarm = @over = @children = @foreground = @joiner = @failures = nil
       end
 
       def task = self
@@ -44,7 +44,7 @@ module Heddle
         self
       end
 
-      # Called by the scheduler in the new fiber. Raises nothing: an exception belongs to the parent.
+      # Called by the scheduler in the new fiber. Raises nothing: the parent raises a failure.
       def call
         unless @origin
           @state = :running
@@ -158,15 +158,15 @@ module Heddle
                  else :finished
                  end
         @value = nil unless @state == :finished
-        Context.of(@scheduler).alarms.remove(@sent) if @sent
-        @fiber = @sent = nil
+        Context.of(@scheduler).alarms.remove(@grace_alarm) if @grace_alarm
+        @fiber = @grace_alarm = nil
         @awaited = @waiters.wake_all.positive? if @waiters
         @parent&.child_ended(self)
       end
 
       # A Cancelled without a call of #cancel (raised by hand, or by a scheduler that shuts down) cancels the task, too.
       def absorb(error)
-        strike(self) if error.is_a?(Cancelled) && !@origin
+        mark_cancelled(self) if error.is_a?(Cancelled) && !@origin
         super
       end
 

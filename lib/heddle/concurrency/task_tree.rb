@@ -32,7 +32,8 @@ module Heddle
       add_children(out, task, depth)
     end
 
-    # A task that is shown below another one is a child of both: of this one, which waits for it, and of its starter.
+    # A task of the gem async is a child of two tasks: of the scope's, which waits for it, and of the one that has
+    # started it, below which it is shown.
     def add_children(out, task, depth)
       task.children.each do |child|
         above = child.shown_below

@@ -45,16 +45,16 @@ module Heddle
 
       def look_for_leaks(scope)
         context = Context.of(Fiber.scheduler)
-        return if !strangers?(context) && scope.children.all?(&:background?)
+        return if !unawaited?(context) && scope.children.all?(&:background?)
 
         @leak = "the test has ended, but tasks that it started still run; wait for them or cancel " \
                 "them:\n#{TaskTree.new(context, lines: 3)}"
-        context.cancel_strangers
+        context.cancel_unawaited
         scope.cancel
       end
 
-      # Fibers that the scope does not wait for: those that are no tasks, and detached tasks.
-      def strangers?(context)
+      # Does a fiber run that the scope does not wait for: one that is not a task, or that of a detached task?
+      def unawaited?(context)
         context.each_fiber { |_fiber, job,| return true unless job.is_a?(TaskFrame) }
         context.detached_tasks.children.any?
       end

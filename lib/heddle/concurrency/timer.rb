@@ -31,7 +31,7 @@ module Heddle
         @block&.call
       end
 
-      # Called when its time has come.
+      # Called by the heap of alarms.
       def ring
         unless @pending
           @pending = true

@@ -102,7 +102,7 @@ module Heddle
         error = nesting_error(waiter, server)
         raise error if error
 
-        look_soon(waiter.context) if waiter.nested?
+        schedule_check(waiter.context) if waiter.nested?
         Account.wait_for(Account::CHECKOUT, &)
       ensure
         @state.waiters.delete(waiter)
@@ -123,7 +123,7 @@ module Heddle
           @state.waiters.delete(waiter)
           waiter.interrupt(error)
         end
-        look_soon(context) unless nested.empty?
+        schedule_check(context) unless nested.empty?
       end
 
       # @param server [Symbol, nil] of a pool that has several
@@ -145,7 +145,7 @@ module Heddle
         holders.nil? || holders.include?(fiber)
       end
 
-      def look_soon(context)
+      def schedule_check(context)
         @state.looking[context] ||= context.alarms.add(POLL_INTERVAL, Look.new(self, context), :look)
       end
 

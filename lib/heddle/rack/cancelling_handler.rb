@@ -27,7 +27,7 @@ module Heddle
 
       # @see Handler#call
       def call(exchange)
-        exchange.cancel_on_disconnect(@context.host(ClientScope)) if @all || safe?(exchange.method)
+        exchange.cancel_on_disconnect(@context.open_request_scope(ClientScope)) if @all || safe?(exchange.method)
         super
       end
 

@@ -47,7 +47,7 @@ module Heddle
         end
         # A task that the application has started belongs to its request: it ends before the exchange does. If it fails,
         # the request fails, not the server.
-        failure = @context.leave(failure) if @context.hosting?
+        failure = @context.end_request_scope(failure) if @context.request_scopes?
         fail_with(exchange, failure) if failure
       ensure
         end_response(exchange, answer) unless plain

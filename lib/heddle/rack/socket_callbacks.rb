@@ -37,7 +37,7 @@ module Heddle
       def call(handler, callback, client, message)
         failure = run(handler, callback, client, message)
         # A task that a callback has started ends with it, and so does a lease of a database connection.
-        failure = @context.leave(failure) if @context.hosting?
+        failure = @context.end_request_scope(failure) if @context.request_scopes?
         Databases.end_leases { |error| failure ||= error } if @leases && Databases.leases
         fail_with(handler, callback, client, failure) if failure
       end

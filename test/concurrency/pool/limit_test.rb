@@ -7,14 +7,14 @@ class PoolLimitTest < Minitest::Test
   include Heddle::LoopHelpers
 
   def setup
-    @limit = Heddle::Pool::FoundLimit.new(40)
+    @limit = Heddle::Pool::AdaptiveLimit.new(40)
     @time = 0.0
   end
 
   # So many come back, each used for the given time, and tasks wait.
   def step(held, count = 20)
     count.times { @limit.returned(held) }
-    @limit.look(@time += 0.1)
+    @limit.check(@time += 0.1)
   end
 
   def test_grows_to_the_most_while_the_resource_answers_as_before

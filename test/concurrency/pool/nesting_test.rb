@@ -98,7 +98,7 @@ class PoolNestingTest < Minitest::Test
       turns
       asked = 0
       asking = TracePoint.new(:call) { |point| asked += 1 if point.method_id == :blocks? }
-      asking.enable { things.send(:look) }
+      asking.enable { things.send(:check_waiting) }
       gate.resolve
       tasks.each(&:wait)
 

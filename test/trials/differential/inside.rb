@@ -66,7 +66,7 @@ module Trials
             outcome = yield
           end
           # What an example leaves behind must not block the next one.
-          Heddle::Concurrency::Context.of(Fiber.scheduler).cancel_strangers
+          Heddle::Concurrency::Context.of(Fiber.scheduler).cancel_unawaited
         end
         outcome
       end

@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # How many resources of a pool each fiber has. It shows whether a waiting task is nested in a task that has one,
-    # without a visit to every connection: thousands of tasks may wait for a hundred connections.
+    # How many resources of a pool each fiber has. This shows whether a waiting task is nested in a task that has a
+    # resource, without looking at every resource: thousands of tasks may wait for a hundred connections.
     #
     # @api private
     class Holders

@@ -22,7 +22,7 @@ module Heddle
       def returned(_held) = nil
 
       # @api private
-      def look(_now) = false
+      def check(_now) = false
 
       # @api private
       def refused(_size) = nil
@@ -33,7 +33,7 @@ module Heddle
     # The time measured then is the new best time, even if an earlier one was better.
     #
     # @api private
-    class FoundLimit
+    class AdaptiveLimit
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
       # How much longer than at its best the resource may take.
@@ -53,7 +53,7 @@ module Heddle
         @value = [(Etc.nprocessors * 2) + 1, max].min
         @times = []
         @best = Float::INFINITY
-        @looked = nil
+        @checked = nil
       end
 
       # Called when a resource was released.
@@ -63,11 +63,11 @@ module Heddle
       # Called while tasks wait.
       # @param now [Float]
       # @return [Boolean] whether the limit has risen
-      def look(now)
-        @looked ||= now
-        return false if now - @looked < POLL_INTERVAL * 0.9
+      def check(now)
+        @checked ||= now
+        return false if now - @checked < POLL_INTERVAL * 0.9
 
-        @looked = now
+        @checked = now
         before = @value
         @value = slower? ? [@value * 3 / 4, 1].max : [@value + [@value / 4, 1].max, @max].min
         @value > before

@@ -7,8 +7,8 @@ module Heddle
 
     private
 
-    # Limits the number of resources made at once to the pool's size. So the pool at most doubles, and waiting tasks can
-    # get resources that are released meanwhile.
+    # May another resource be made, by the pool's own limit? No more are made at once than the pool has. So the pool at
+    # most doubles, and waiting tasks can get resources that are released meanwhile.
     def grow?
       return false if size + @creating >= limit
 
@@ -84,7 +84,7 @@ module Heddle
       held = time - slot.since
       @statistics.held_seconds += held
       @came_back = true
-      @limit.returned(held) unless @waiters.empty? # without waiting tasks, no check would remove it again
+      @limit.returned(held) unless @waiters.empty? # only a check empties the list, and checks run while tasks wait
     end
 
     # Is the connection still open on the database's side?
@@ -99,7 +99,8 @@ module Heddle
       false
     end
 
-    # An exception that interrupts the wait for the answer must not leave the resource's slot taken.
+    # Is the resource ready for the next task? An exception that interrupts the wait for that must not leave the slot
+    # in use.
     def settled?(resource)
       settled = ready?(resource) && reset?(resource)
       known = true

@@ -18,8 +18,8 @@ module Heddle
         # counter, or nil. The server sets it in each worker; without it, a process has the whole limit.
         def sharing = Ractor.current[:heddle_pool_sharing]
 
-        def sharing=(place)
-          Ractor.current[:heddle_pool_sharing] = place
+        def sharing=(sharing)
+          Ractor.current[:heddle_pool_sharing] = sharing
         end
 
         # Called in the pools' loop when another worker waits for a share, or has returned one.

@@ -28,13 +28,13 @@ module Heddle
       # @return [Thread::Backtrace::Location, nil] the line that asked for it
       attr_accessor :place
 
-      # @return [Boolean] is it returned at the end of a block?
+      # @return [Boolean] is it released at the end of a block?
       attr_accessor :block
 
       # @return [Boolean] was it reported already that its fiber waits for something else?
       attr_accessor :reported
 
-      # @return [Boolean] did its fiber wait for something else when the pool last looked?
+      # @return [Boolean] did its fiber wait for something else at the last check?
       attr_accessor :unused
 
       def initialize(resource, retire_at)

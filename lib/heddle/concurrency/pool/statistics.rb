@@ -6,7 +6,7 @@ module Heddle
     #
     # @api private
     class Statistics
-      # Why resources were closed; shared: for another worker, with a limit over all of them.
+      # Why resources were closed; shared: so that another worker can make one, with a limit over all workers.
       REASONS = %i[idle age broken closed shared].freeze
 
       # @return [Integer]

@@ -17,11 +17,11 @@ module Heddle
 
       # @param pool [Pool]
       # @param tend [#call] closes idle resources; returns the seconds until its next call, or nil
-      # @param look [#call, nil] serves tasks that wait
-      def initialize(pool, tend, look = nil)
+      # @param check_waiting [#call, nil] serves tasks that wait
+      def initialize(pool, tend, check_waiting = nil)
         @pool = pool
         @tend = tend
-        @look = look
+        @check_waiting = check_waiting
         @task = @scheduler = nil
         @asleep = @used = false
       end
@@ -38,7 +38,7 @@ module Heddle
       end
 
       # Called by {Alarms}.
-      def look = @look.call
+      def check_waiting = @check_waiting.call
 
       # The task does not exist in a forked child.
       def forget = @task = nil
@@ -57,7 +57,7 @@ module Heddle
       end
 
       def tend(scheduler)
-        while (seconds = turn)
+        while (seconds = check)
           @asleep = !@used
           scheduler.park(seconds)
           @asleep = false
@@ -65,7 +65,7 @@ module Heddle
       end
 
       # @return [Float, nil] seconds until the next check; nil: the pool has no resources left
-      def turn
+      def check
         rest = @tend.call
         used = @used
         @used = @pool.busy.positive?

@@ -86,8 +86,8 @@ module Heddle
         false
       end
 
-      # Is the slot released only after this waiter has been served? Its own fiber has it, or a task that can't continue
-      # before this one has ended.
+      # Is the slot released only after this waiter has been served? So it is when the waiter's own fiber has the slot,
+      # or a task that can't continue before the waiter's task has ended.
       #
       # @param slot [Slot]
       def blocks?(slot)

@@ -36,14 +36,14 @@ module Heddle
       error = nesting_error(waiter) unless waiter.given?
       raise error if error
 
-      look_soon(waiter.context)
+      schedule_check(waiter.context)
       Account.wait_for(Account::CHECKOUT) { waiter.wait(timeout) }
     end
 
     # While tasks wait, the pool checks from time to time whether it should grow, and whether a task can never be
     # served.
-    def look_soon(context = Concurrency::Context.of(Fiber.scheduler))
-      @looking ||= context.alarms.add(FoundLimit::POLL_INTERVAL, @upkeep, :look)
+    def schedule_check(context = Concurrency::Context.of(Fiber.scheduler))
+      @check_alarm ||= context.alarms.add(AdaptiveLimit::POLL_INTERVAL, @upkeep, :check_waiting)
     end
 
     def finish_wait(waiter, deadline)
