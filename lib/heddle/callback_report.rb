@@ -7,7 +7,7 @@ require "heddle/stalls"
 
 module Heddle
   # Reports Ruby code that waits, or starts a task, in a callback of a native library. During such a wait
-  # another fiber of the loop runs, and may enter the library while that call is under way on the same thread.
+  # another fiber of the loop runs, and may enter the library while the first call is under way on the same thread.
   # `Heddle.enable :callback_report` switches the reports on. Each call site is reported once, like a stall. It does not
   # report libraries in {NativeLibraries.reentrant}, a library's own waits, or waits with unknown frames.
   module CallbackReport

@@ -6,7 +6,7 @@ require "capybara"
 
 module Heddle
   # The server of system tests: Capybara starts it in a thread of the process that runs the tests. The railtie loads
-  # this in the environment test. Elsewhere:
+  # this file in the test environment. Without Rails:
   #
   #     require "heddle/capybara"
   #     Capybara.server = :heddle
@@ -20,7 +20,7 @@ module Heddle
     private_constant :SHARING
 
     class << self
-      # Serves until the process ends, and prints nothing: Capybara raises the application's errors in the test.
+      # Serves until the process ends, and logs nothing: Capybara raises the application's errors in the test.
       #
       # @param app [#call]
       # @param port [Integer]

@@ -60,9 +60,9 @@ module Heddle
         output.flush unless output.closed?
         status
       rescue UsageError => e
-        tell(errors, e, MISUSED)
+        print_error(errors, e, MISUSED)
       rescue LoadError => e
-        tell(errors, LoadFailure.new(e), FAILED)
+        print_error(errors, LoadFailure.new(e), FAILED)
       rescue Errno::EPIPE # the reader has closed the pipe, such as `| head -1`
         FAILED
       rescue Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG, Errno::EIO => e
@@ -90,9 +90,9 @@ module Heddle
       def dispatch(arguments, output)
         name = arguments.first
         case name
-        when nil then File.exist?(CONFIG) ? ServeCommand.new([], output).run : say(output, Help.for)
-        when "help", "--help", "-h" then say(output, Help.for(*arguments.drop(1)))
-        when "version", "--version", "-v" then say(output, "heddle #{VERSION}")
+        when nil then File.exist?(CONFIG) ? ServeCommand.new([], output).run : print_text(output, Help.for)
+        when "help", "--help", "-h" then print_text(output, Help.for(*arguments.drop(1)))
+        when "version", "--version", "-v" then print_text(output, "heddle #{VERSION}")
         when *COMMANDS.keys then const_get(COMMANDS.fetch(name).class_name).new(arguments.drop(1), output).run
         else
           serves = name.end_with?(".ru") || File.exist?(name) || Flags.known?(name)
@@ -115,12 +115,12 @@ module Heddle
         output.respond_to?(:path) && error.message.end_with?(" - #{output.path}")
       end
 
-      def say(output, text)
+      def print_text(output, text)
         output.puts(text)
         DONE
       end
 
-      def tell(errors, error, status)
+      def print_error(errors, error, status)
         errors.puts(error.message.gsub(/^(?=\S)/, "heddle: "))
         status
       end

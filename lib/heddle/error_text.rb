@@ -6,7 +6,7 @@ module Heddle
   #
   # @api private
   module ErrorText
-    # Characters of a message.
+    # Maximum number of characters.
     LIMIT = 16_384
 
     class << self

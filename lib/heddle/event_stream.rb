@@ -18,26 +18,25 @@ module Heddle
   class EventStream
     include MonotonicClock
 
-    # Fields that every event stream needs; the application's own come before them. `no-transform` keeps proxies from
-    # compressing the events, and Rack::Deflater, which would end the stream. `x-accel-buffering` keeps nginx from
-    # buffering them.
+    # The default fields; those of the application replace them. `no-transform` keeps proxies and Rack::Deflater from
+    # compressing the events; Rack::Deflater would end the stream. `x-accel-buffering` keeps nginx from buffering them.
     FIELDS = {
       "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-accel-buffering" => "no"
     }.freeze
     # Seconds between two comments, for proxies that close silent connections.
-    COMMENT = 15
+    COMMENT_INTERVAL = 15
     # The policies for a client that reads more slowly than messages come.
     POLICIES = %i[close coalesce drop].freeze
-    # Seconds after which a fiber that serves a stream checks whether its client is connected and the server continues.
+    # Seconds after which a fiber that serves a stream checks whether its client is connected and the server still runs.
     # @api private
     POLL_INTERVAL = 1
     # Clients reconnect within this many seconds when the server stops.
-    RETURN = 3.0
+    RECONNECT_WITHIN = 3.0
     # The largest size of a topic, and of an event's type. They are checked early, while the response can still be an
     # error.
     TOPIC_LIMIT = 1_024
     EVENT_LIMIT = 500
-    private_constant :COMMENT, :RETURN, :TOPIC_LIMIT, :EVENT_LIMIT
+    private_constant :COMMENT_INTERVAL, :RECONNECT_WITHIN, :TOPIC_LIMIT, :EVENT_LIMIT
 
     # @param topic [String, Symbol]
     # @param headers [Hash{String => String}] more fields of the response
@@ -109,12 +108,12 @@ module Heddle
     # @yieldreturn [Boolean] whether the stream has to end
     # @return [void]
     # @api private
-    def serve(stream, every: COMMENT, &over)
+    def serve(stream, every: COMMENT_INTERVAL, &over)
       PubSub::Route.backend&.follow_here
       subscription = PubSub::Subscription.new(Fiber.scheduler, topic, since)
       stream.write("#{@beginning}#{"id: #{subscription.position}\n\n" unless since}")
       write_events(stream, subscription, every, over)
-      stream.write("retry: #{rand(RETURN * 1000).round}\n\n")
+      stream.write("retry: #{rand(RECONNECT_WITHIN * 1000).round}\n\n")
     ensure
       subscription&.close
     end
@@ -125,7 +124,7 @@ module Heddle
       written = now
       until over&.call
         text = next_event(subscription, every)
-        text ||= ":\n\n" if now - written >= COMMENT
+        text ||= ":\n\n" if now - written >= COMMENT_INTERVAL
         next unless text
 
         stream.write(text)
@@ -134,7 +133,7 @@ module Heddle
       end
     end
 
-    # @return [String, nil] the next event; nil: none came in this time
+    # @return [String, nil] the next event; nil: none came within `patience` seconds
     def next_event(subscription, patience)
       data, position = Heddle.timeout(patience) { subscription.take }
       raise IOError, "the loop has ended" unless position

@@ -22,20 +22,21 @@ module Heddle
     %i[NotFoundError Page Raw].each { |name| autoload name, "heddle/live/page" }
 
     SCRIPT = File.read(File.join(__dir__, "live/live.js"), encoding: "UTF-8").freeze
-    # The address of the script has its version.
+    # Changes with the script, so that browsers may keep the script forever.
     SCRIPT_PATH = "/live-#{OpenSSL::Digest::SHA256.hexdigest(SCRIPT)[0, 12]}.js".freeze
     # @api private
     SOCKET_PATH = "/live"
-    # Seconds for which a page waits for its client to reconnect, and the maximum number of waiting pages.
+    # Seconds for which a page waits for its client to reconnect.
     RECONNECT_TIMEOUT = 30
-    KEPT = 1_000
+    # Maximum number of pages that wait for their clients.
+    MAX_KEPT = 1_000
     # Header fields of the page: other sites must not frame it, and inline scripts are forbidden.
     FIELDS = {
       "content-type" => "text/html; charset=utf-8", "cache-control" => "no-store",
       "x-content-type-options" => "nosniff",
       "content-security-policy" => "script-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'self'"
     }.freeze
-    private_constant :SCRIPT, :SCRIPT_PATH, :RECONNECT_TIMEOUT, :KEPT, :FIELDS
+    private_constant :SCRIPT, :SCRIPT_PATH, :RECONNECT_TIMEOUT, :MAX_KEPT, :FIELDS
 
     # @return [Class] of the pages
     attr_reader :page
@@ -52,7 +53,7 @@ module Heddle
       @page = page
       secret ||= SecureRandom.bytes(32)
       @token = Token.new(secret, page.name)
-      @fallback = WebSocket::Fallback.new(Token.new(secret, "stream of #{page.name}"), Connection::SIZE)
+      @fallback = WebSocket::Fallback.new(Token.new(secret, "stream of #{page.name}"), Connection::MAX_SIZE)
       @user = user || ->(_env) {}
       @sessions = {}
       @kept = {}.compare_by_identity # with their owners, the oldest first
@@ -101,7 +102,7 @@ module Heddle
       return session.finish if for_good
 
       @kept[session] = owner
-      return if @kept.size <= KEPT
+      return if @kept.size <= MAX_KEPT
 
       # The owner with the most kept pages loses its oldest one, so that no user displaces others.
       oldest = @kept.key(@kept.values.tally.max_by(&:last).first)
@@ -123,7 +124,7 @@ module Heddle
       @fallback.call(env, user, owner) { connection } || WebSocket.upgrade(env, connection)
     end
 
-    # One client has an address, or a /64 of IPv6.
+    # A client with IPv6 can use every address of its /64, so the whole /64 counts as one client.
     def network_of(address)
       ip = IPAddr.new(address).native
       ip.ipv6? ? ip.mask(64).to_s : ip.to_s

@@ -32,7 +32,7 @@ module Heddle
 
     private
 
-    # Adds the error. The cancellation of the test does not count as a second failure, but shows the line.
+    # Adds the error. The cancellation of the test is not a second failure; it only shows at which line the time ended.
     def report_loop_failure(result, error)
       cancelled = result.failures.find do |failure|
         failure.is_a?(::Minitest::UnexpectedError) && failure.error.is_a?(Cancelled)

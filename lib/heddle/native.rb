@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "heddle/error"
-require "heddle/monotonic_clock" # by which the extension counts deadlines
+require "heddle/monotonic_clock" # the clock of the extension's deadlines
 require "rbconfig"
 
 module Heddle
@@ -60,7 +60,7 @@ module Heddle
         end
       end
 
-      # For the extension, which needs a frame of Ruby code where an error leaves it (scheduler/take_errinfo.h).
+      # Called by the extension, which can raise some errors only from a frame of Ruby code (scheduler/take_errinfo.h).
       #
       # @api private
       def raise_again(error) = raise(error)

@@ -27,7 +27,7 @@ module Heddle
     # Libraries whose waits in libc are offloaded, too, though they hold Ruby's lock.
     LIBC = %w[libpq].freeze
 
-    # Libraries that no option can add to LIBC: they hold locks of their threads while they wait.
+    # Libraries that no option can add to LIBC: they wait while they hold locks that belong to their thread.
     NEVER_LIBC = %w[sqlite3 libsqlite3].freeze
 
     # Ruby's own methods that hold a lock of the whole thread: if another fiber loaded the same file meanwhile, Ruby
@@ -53,8 +53,8 @@ module Heddle
         # Switches it on: see {Heddle.enable}.
         #
         # @param allow [Array<String>] prefixes of the file names of further libraries whose calls may run on any
-        #   thread. The variable HEDDLE_OFFLOAD_ALLOW adds more, separated by commas. Names stay for the life of the
-        #   process. Read docs/offload.md first: it lists things that such a library must not do
+        #   thread. The variable HEDDLE_OFFLOAD_ALLOW adds more, separated by commas. A later call adds to them and
+        #   removes none. Read docs/offload.md first: it lists things that such a library must not do
         # @param deny [Array<String>] further libraries whose calls are not offloaded, and those of HEDDLE_OFFLOAD_DENY;
         #   a library that is both allowed and denied is denied
         # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are

@@ -15,11 +15,11 @@ module Heddle
       # @param folders [Array<String>] what its paths begin with
       def add(folders)
         @added |= folders
-        tell
+        pass_paths
       end
 
-      # Passes the paths to the extension, which compares them with the frames of the running code.
-      def tell
+      # The extension compares the paths with the frames of the running code.
+      def pass_paths
         own = [__dir__, File.realpath(__dir__)].uniq.flat_map { |folder| paths(folder) }
         handlers = %w[scheduler/signal_guard.rb preemption/signal_handlers.rb].map { |name| File.join(__dir__, name) }
         Native.own_code_is(own + @added, ["<internal:", *libraries, *handlers])
@@ -39,6 +39,6 @@ module Heddle
         names.map { |name| File.join(folder, name.end_with?(".rb") ? name : "#{name}/") }
       end
     end
-    tell
+    pass_paths
   end
 end

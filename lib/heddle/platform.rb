@@ -29,7 +29,7 @@ module Heddle
         newest = TESTED.values.flatten.max_by { |tested| numbers(tested) }
         return unless (numbers(version) <=> numbers(newest)).positive?
 
-        "Ruby #{numbers(version).join(".")} is newer than #{newest}, the newest one that was tried"
+        "Ruby #{numbers(version).join(".")} is newer than #{newest}, the newest version that Heddle was tested with"
       end
 
       private

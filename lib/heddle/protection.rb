@@ -11,8 +11,8 @@ module Heddle
   #
   # @api private
   module Protection
-    # Name => the file that registers it.
-    LIBRARIES = {
+    # The file that registers each protection.
+    FILES = {
       offload: "heddle/offload",
       preempt: "heddle/preemption",
       stall_report: "heddle/stalls",
@@ -26,7 +26,7 @@ module Heddle
     @reporter = ->(report) { Events.report(report.event, **report.fields) }
     @lock = Thread::Mutex.new
     @users = {}
-    @theirs = []
+    @on_for_users = []
 
     class << self
       # Makes a protection known.
@@ -37,31 +37,31 @@ module Heddle
       end
 
       # @return [Array<Symbol>] the names that can be given to {Heddle.enable}
-      def names = LIBRARIES.keys | @registered.keys
+      def names = FILES.keys | @registered.keys
 
       # @param name [Symbol, String]
       # @return [#enable, #disable, #enabled?, #status]
       # @raise [ArgumentError] for an unknown name
       def fetch(name)
         name = name.to_sym
-        require LIBRARIES[name] if LIBRARIES.key?(name) && !@registered.key?(name)
+        require FILES[name] if FILES.key?(name) && !@registered.key?(name)
         @registered.fetch(name) do
           raise ArgumentError, "unknown protection #{name.inspect} (known: #{names.map(&:inspect).join(", ")})"
         end
       end
 
-      # Switches protections on while the block runs, and off after it unless other code wants them.
+      # Switches protections on while the block runs. After it, switches off those that no other code has switched on.
       # @param names [Array<Symbol>]
       # @return what the block returns
       def during(names, &) = Wanted.new(names).during(&)
 
       # Switches a protection on for one more user.
       # @param name [Symbol]
-      def take(name)
+      def acquire(name)
         protection = fetch(name)
         @lock.synchronize do
           @users[name] = @users.fetch(name, 0) + 1
-          @theirs |= [name] unless protection.enabled?
+          @on_for_users |= [name] unless protection.enabled?
         end
         protection.enable unless protection.enabled?
       end
@@ -71,7 +71,7 @@ module Heddle
       def release(name)
         last = @lock.synchronize do
           @users[name] -= 1
-          @users[name].zero? && @theirs.include?(name) && (@theirs -= [name])
+          @users[name].zero? && @on_for_users.include?(name) && (@on_for_users -= [name])
         end
         fetch(name).disable if last
       end
@@ -91,7 +91,7 @@ module Heddle
       end
 
       # Marks a protection that the program has switched on itself, which stays on.
-      def keep(name) = @lock.synchronize { @theirs -= [name] }
+      def keep(name) = @lock.synchronize { @on_for_users -= [name] }
 
       # @return [Array<Symbol>] the protections that are on; loads no files
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
@@ -108,9 +108,9 @@ module Heddle
     #
     #     Heddle.enable :offload
     #
-    # @param names [Array<Symbol>] see {Protection::LIBRARIES}
+    # @param names [Array<Symbol>] see {Protection::FILES}
     # @param options [Hash] for the protection, where one name is given: docs/stalls.md and docs/offload.md have them
-    # @return [Array<Symbol>] what is on now
+    # @return [Array<Symbol>] the protections that are on now
     # @raise [ArgumentError] for an unknown name
     def enable(*names, **options)
       if names.empty? || (names.size > 1 && !options.empty?)

@@ -66,7 +66,7 @@ module Heddle
       # @param reserves [Integer]
       # @param reloads [Boolean] see {ConnectionBudget}
       # @return [void]
-      def tell_connections(log, workers, reserves, reloads:)
+      def report_connections(log, workers, reserves, reloads:)
         Heddle.async(name: "database connections", background: true) do
           ConnectionBudget.all(workers, reserves, reloads:).each { |budget| budget.report(log) }
         rescue StandardError => e

@@ -15,7 +15,7 @@ module Heddle
 
     config.heddle = ActiveSupport::OrderedOptions.new
 
-    # After the application's configuration, and before its routes mount the server.
+    # After the application's configuration, and before its routes mount Action Cable's server.
     initializer "heddle.cable", after: :load_config_initializers do |app|
       Cable.install if app.config.heddle.cable
     rescue Cable::UnsupportedError => e

@@ -31,14 +31,14 @@ module Heddle
     barrier channel condition pool promise scope semaphore task task_tree timeout_error
   ])
 
-  # The library of the methods below; loaded with the first of them.
+  # Implements the methods below, which load its files when they are first called.
   module Concurrency
     Autoloads.add(self, "heddle/concurrency", %w[
       context deadline every inheritance map race root scope_frame shield supervisor task_frame timers tree_signal
     ])
   end
 
-  # Objects that upper layers register for lower ones. Ractors may call both methods.
+  # Upper layers, which the lower ones must not load. Shareable, because other Ractors call them, too.
   Concurrency.drivers = Ractor.make_shareable(-> { Databases })
   PubSub::Route.publisher = Ractor.make_shareable(
     ->(socket, topic, data) { Server::Control::Publisher.publish(socket, topic, data) }
@@ -52,7 +52,7 @@ module Heddle
     #
     # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the one named by the
     #   environment variable HEDDLE_SELECTOR, else the best one that the machine allows. Threads other than the main one
-    #   prefer epoll, which is cheaper for a loop that lives for one request. Inside a loop it changes nothing.
+    #   prefer epoll, which is cheaper for a loop that lives for one request. Inside a loop this is ignored.
     # @param name [String, nil] its name in the task tree
     # @param cancel_grace [Numeric, nil] seconds that a cancelled task may take to clean up; nil: 5
     # @return what the block returns
@@ -108,9 +108,10 @@ module Heddle
       Concurrency::ScopeFrame.new(current_task("Heddle.scope"), cancel_grace).run(&block)
     end
 
-    # A scope in which a task that fails cancels no other: the others continue. Its error is given to `on_failure`, or
-    # reported on $stderr unless a task waits for the failed one and gets the error there. An error of the block itself,
-    # and an exception that is not a StandardError, end the scope as in {scope}.
+    # A scope in which a task that fails cancels no other: the others continue. `on_failure` is called with its error.
+    # Without `on_failure` the error is reported on $stderr, unless a task waits for the failed one: then the waiting
+    # task gets it. An error of the block itself, and an exception that is not a StandardError, end the scope as in
+    # {scope}.
     #
     # @param on_failure [#call, nil] called with the task and its error, at once, and must not wait
     # @param cancel_grace (see scope)
@@ -210,7 +211,7 @@ module Heddle
     # parts of its work only, or that offloading can't reach. Outside of a loop the block is just run.
     #
     # The block must not use what belongs to the calling thread or fiber: Thread.current and Fiber.current are others.
-    # An exception in the fiber meanwhile is raised in the block, too, where it waits in a system call.
+    # When an exception is raised in the fiber meanwhile, the block is interrupted where it waits in a system call.
     #
     # @return what the block returns
     def offload(&block)

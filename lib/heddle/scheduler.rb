@@ -57,11 +57,11 @@ module Heddle
   #
   # @api private except what sig/ declares
   class Scheduler
-    # How many frames {#sleeps_for_ever?} examines: the frames of the hook, of some wrappers, and of Kernel#sleep.
+    # How many frames {#sleeps_forever?} examines: the frames of the hook, of some wrappers, and of Kernel#sleep.
     HOOK_FRAMES = 12
     private_constant :HOOK_FRAMES
 
-    # @param resolver [#addresses] see {#resolver}
+    # @param resolver [#addresses]
     attr_writer :resolver
 
     # Called with this scheduler when nothing can wake its fibers any more: returns the exception to raise.
@@ -73,7 +73,7 @@ module Heddle
       open_loop((selector ? Selector.find(selector) : Selector.best).to_s)
       @given_up = false
       Patches.apply
-      Scheduler.quiet_fast_fallback
+      Scheduler.switch_off_fast_fallback
     end
 
     # Runs the loop on the calling fiber until no scheduled fiber is left.
@@ -116,9 +116,8 @@ module Heddle
       raise_failure
     end
 
-    # The resolver: an object with +addresses(name) -> Array<String>+.
-    # @return [#addresses, nil] the object that resolves names without a thread; nil: Ruby's own resolver runs on
-    #   another thread
+    # @return [#addresses, nil] the object that resolves names without a thread, by +addresses(name) -> Array<String>+;
+    #   nil: Ruby's own resolver runs on another thread
     def resolver
       @resolver ||= (load_resolver if respond_to?(:load_resolver, true)) # see heddle/net/scheduler_resolver
     end
@@ -132,8 +131,8 @@ module Heddle
 
     # The hook +address_resolve(host) -> Array<String>+: a name's addresses, empty where it does not exist.
     #
-    # Ruby reads an address that the hook returns with inet_pton, which knows neither a +%zone+ nor +127.1+; only
-    # without the hook it asks libc, which reads numeric addresses without a look-up. So for those the hook is missing.
+    # Ruby reads an address that the hook returns with inet_pton, which knows neither a +%zone+ nor +127.1+. Where the
+    # hook is missing, Ruby asks libc, which reads numeric addresses without a look-up. So the hook is missing for them.
     #
     # There is no respond_to_missing? beside it: Ruby would then take a missing method for an error of the hook.
     def method_missing(name, *arguments) # rubocop:disable Style/MissingRespondToMissing
@@ -143,7 +142,7 @@ module Heddle
       resolve_name(arguments.first)
     end
 
-    # The threads that run work which would block the loop.
+    # The threads for work that would block the loop.
     # @return [ThreadPool]
     def thread_pool
       @thread_pool = ThreadPool.new unless @thread_pool&.of_this_process?
@@ -159,7 +158,7 @@ module Heddle
       # With Socket.tcp_fast_fallback (Ruby >= 3.4) TCPSocket.new resolves names past the scheduler and so stalls the
       # loop. A user's choice can't be distinguished from the default, so the first scheduler switches it off. A program
       # can switch it on again afterwards.
-      def quiet_fast_fallback
+      def switch_off_fast_fallback
         return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
 
         require "socket"
@@ -245,7 +244,7 @@ module Heddle
       job.respond_to?(:cancel) ? job.cancel : interrupt(fiber, Cancelled.new)
     end
 
-    # Called from C in each new fiber: its lowest frame, so that every frame above it has a file and a line.
+    # Called from C in each new fiber. This is its lowest frame, so that every frame above it has a file and a line.
     def run_job(job) = job.call
 
     # Called from C in a forked child when the fiber that has forked ends.
@@ -274,13 +273,13 @@ module Heddle
 
     # Called from C when the loop would wait forever. A fiber in +sleep+ without a limit does so on purpose.
     def on_deadlock
-      each_fiber { |fiber, _job, _state| return nil if sleeps_for_ever?(fiber) }
+      each_fiber { |fiber, _job, _state| return nil if sleeps_forever?(fiber) }
       raise deadlock_report ? deadlock_report.call(self) : DeadlockError.new(deadlock_message)
     end
 
     # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for a wake-up. Between the hook and
     # Kernel#sleep are the frames of modules that are prepended to this class, and of its subclasses.
-    def sleeps_for_ever?(fiber)
+    def sleeps_forever?(fiber)
       # In a fiber that runs the loop itself, the frames of this method come first.
       frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, HOOK_FRAMES)
       labels = frames&.map { |location| location.label[/[^#.]+\z/] }&.drop_while { |label| label != "kernel_sleep" }

@@ -5,8 +5,8 @@ require "heddle/native"
 module Heddle
   # The ways to ask the kernel what is ready: +:io_uring+, +:epoll+, +:kqueue+, +:select+.
   #
-  # The best one that this machine allows is chosen at run time. +HEDDLE_SELECTOR=epoll+ in the
-  # environment, +Heddle.run(selector: :epoll)+ and +Heddle::Scheduler.new(selector: :epoll)+ name one.
+  # By default Heddle uses the best one that this machine allows. +HEDDLE_SELECTOR=epoll+ in the environment,
+  # +Heddle.run(selector: :epoll)+ and +Heddle::Scheduler.new(selector: :epoll)+ choose another one.
   module Selector
     # The environment variable that names the selector.
     VARIABLE = "HEDDLE_SELECTOR"
@@ -26,7 +26,7 @@ module Heddle
         named = ENV.fetch(VARIABLE, "")
         return find(named, "#{VARIABLE} in the environment") unless named.empty?
 
-        available.first.tap { |chosen| tell_of_fallback(chosen) }
+        available.first.tap { |chosen| report_fallback(chosen) }
       end
 
       # @param name [Symbol, String]
@@ -57,7 +57,7 @@ module Heddle
       private
 
       # Logs once that the best built-in selector can't be used. A forked child does not log it again.
-      def tell_of_fallback(chosen)
+      def report_fallback(chosen)
         return if chosen == built.first || @reported_fallback || Ractor.current != Ractor.main
 
         @reported_fallback = true

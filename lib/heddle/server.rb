@@ -20,7 +20,8 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that no request needs: they are for starting a server, for one mode only, or for the application.
+    # Constants that no request needs: Heddle needs them to start a server or for one mode only, or applications use
+    # them.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING
@@ -64,7 +65,7 @@ module Heddle
     end
 
     # Opens the sockets, so that a taken port is reported before the application is loaded.
-    # @return [Array<String>] where the server is reached
+    # @return [Array<String>] the server's URLs
     # @raise [BootError]
     def open
       WorkingFolder.note
@@ -81,7 +82,7 @@ module Heddle
       raise
     end
 
-    # @return [Array<String>] where the server is reached, for a person
+    # @return [Array<String>] the server's URLs, for a person
     def urls = @listeners.map(&:url).uniq
 
     # @return [Array<Net::TLS::Certificates>] of its addresses
@@ -125,7 +126,7 @@ module Heddle
         mode.stop(now: @stopping == :now) if @stopping
         LoadReport.server = self
         protected do
-          mode.run(app, @listeners, ->(&serving) { attended(signals, &serving) }) { started(&ready) }
+          mode.run(app, @listeners, ->(&serving) { with_services(signals, &serving) }) { started(&ready) }
         end
       end
     ensure
@@ -234,7 +235,7 @@ module Heddle
     end
 
     # Runs the services that each process has once. Called in the first loop.
-    def attended(signals, &)
+    def with_services(signals, &)
       @log.start
       watch = SingleProcess::Signals.new(self, @log, @forced_exit).watch if signals
       ThreadGuard.new(@log) { stop }.during(&)
@@ -251,14 +252,14 @@ module Heddle
       if defined?(::ActiveRecord::Base)
         # `rails server` and rackup serve with one process, even if the configuration sets a number of workers.
         processes = @scoreboard_slot ? [@configuration.worker_count, @configuration.reserve_count] : [1, 0]
-        Rails.tell_connections(@log, *processes, reloads: !@scoreboard_slot.nil?)
+        Rails.report_connections(@log, *processes, reloads: !@scoreboard_slot.nil?)
       end
       @listeners.report_trust(@configuration, @log) unless @scoreboard_slot # the master reports it, once
-      tell_garbage
+      report_garbage_collection
     end
 
     # Only full collections free old objects.
-    def tell_garbage
+    def report_garbage_collection
       return unless GC.respond_to?(:config) && GC.config[:rgengc_allow_full_mark] == false
 
       @log.event(:garbage_collection_off)

@@ -2,7 +2,7 @@
 
 module Heddle
   # Heddle's records about objects of other libraries, separate for each Ractor. A record exists as long as its object.
-  # It must not refer to the object, because neither would ever be collected.
+  # A record must not refer to its object: then neither would ever be collected.
   #
   # @api private
   class SideTable
@@ -25,7 +25,7 @@ module Heddle
 
     private
 
-    # By `eql?`: not for a Hash, Array or String.
+    # The map compares its keys by `eql?`, so they must not be Hashes, Arrays or Strings.
     def table = Ractor.current[@name] ||= ObjectSpace::WeakKeyMap.new
   end
 end

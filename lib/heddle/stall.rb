@@ -42,8 +42,8 @@ module Heddle
     # @return [String, nil] "path:line in label", the innermost line of the application, else of a gem; nil: only Ruby's
     #   and Heddle's own code ran, or the stall was not sampled
     def place
-      frame = backtrace.find { |line| !helps?(line) && !line.start_with?(*GEMS) } ||
-              backtrace.find { |line| !helps?(line) } or return
+      frame = backtrace.find { |line| !helper?(line) && !line.start_with?(*GEMS) } ||
+              backtrace.find { |line| !helper?(line) } or return
       path, line, label = frame.match(/\A(.+):(\d+):(.*)\z/)&.captures
       "#{path.delete_prefix(WorkingFolder.started)}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
@@ -104,7 +104,7 @@ module Heddle
     GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze
     private_constant :HELPERS, :DEMO, :GEMS
 
-    def helps?(line) = line.start_with?(*HELPERS) && !line.start_with?(DEMO)
+    def helper?(line) = line.start_with?(*HELPERS) && !line.start_with?(DEMO)
 
     def on?(name) = Protection.enabled.include?(name)
   end

@@ -18,7 +18,7 @@ module Heddle
     # Maximum number of endpoints that are counted separately; further ones are counted together.
     ENDPOINTS = 200
     OTHERS = "(others)"
-    # Endpoints and places whose lines are counted.
+    # Maximum number of endpoints and places for which the last line is remembered.
     PLACES = 500
     # Frames of an interactive console, where a line would be printed into the prompt.
     DEBUGGERS = %r{/(?:irb|reline)(?:-\d[^/]*/lib/\w+)?[./]|/gems/(?:debug|pry|byebug)-\d}
@@ -38,7 +38,7 @@ module Heddle
 
     @lock = Thread::Mutex.new
     @lines = {}
-    @coming = false
+    @report_queued = false
 
     # The protection :stall_report.
     #
@@ -60,7 +60,7 @@ module Heddle
           stall.cause == :waiting_for_gvl && (@own_thread&.alive? || stall.began < @own_work_until)
         end
 
-        # @param threshold [Numeric] seconds that anything may keep the loop for
+        # @param threshold [Numeric] seconds after which a tick counts as a stall
         # @return [void]
         def enable(threshold: THRESHOLD)
           WatchThread.threshold = threshold
@@ -112,9 +112,9 @@ module Heddle
 
       # Called from C, on the fiber of the loop, when there are new stalls.
       def noted(scheduler)
-        return if @coming
+        return if @report_queued
 
-        @coming = true
+        @report_queued = true
         scheduler.spawn(method(:report))
       end
 
@@ -140,10 +140,10 @@ module Heddle
       end
 
       def report
-        @coming = false
+        @report_queued = false
         collect
         while (stall = @unreported.shift)
-          next unless worth_a_line?(stall)
+          next unless line_for?(stall)
 
           Protection.report(stall)
           Switch.observer&.call(stall)
@@ -153,8 +153,9 @@ module Heddle
         CallbackReport::Switch.take.each { |wait| Protection.report(wait) } if enabled.include?(:callback_report)
       end
 
-      # Sets how many stalls of the same endpoint (outside of requests: of the same place) were not logged meanwhile.
-      def worth_a_line?(stall)
+      # Limits the lines for one endpoint (outside of requests: for one place). If the stall gets a line, records in the
+      # stall how many got none since the last line.
+      def line_for?(stall)
         return false if Switch.own?(stall) || stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
 
         now = MonotonicClock.now

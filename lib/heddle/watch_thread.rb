@@ -7,14 +7,14 @@ module Heddle
   # @api private
   # The native thread that samples the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}.
   module WatchThread
-    # The system has refused the thread.
+    # Raised when the system can't start the thread.
     class NoThreadError < Errno::EAGAIN
       include Heddle::Error
 
       def initialize = super("starting the watch thread")
     end
 
-    # Its purposes, each with the word for its seconds in an error.
+    # The settings of the thread, and the word for each in an error.
     NAMES = { slice: "slice", threshold: "threshold", handoff: "time" }.freeze
     private_constant :NAMES
 

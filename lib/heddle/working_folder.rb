@@ -7,7 +7,7 @@ module Heddle
   # @api private
   class WorkingFolder
     class << self
-      # Uses PWD: the kernel's name of the folder has no links, the shell's name has.
+      # Prefers PWD, because the kernel's name of the folder has no links.
       # @param environment [Hash{String => String}]
       # @return [String] the name of the current folder
       def current(environment = ENV)

@@ -290,7 +290,7 @@ class DoctorTest < Minitest::Test
               "Heddle::Platform::TESTED = { 'linux' => ['3.2'] }; load #{ServedProcess::HEDDLE.last.dump}"
     output, = Open3.capture2e(*ServedProcess::HEDDLE[..-2], "-e", program, "doctor", chdir: @folder)
 
-    assert_match(/^! +Ruby: .*; Ruby \d\.\d is newer than 3\.2, the newest one that was tried$/, output)
+    assert_match(/^! +Ruby: .*; Ruby \d\.\d is newer than 3\.2, the newest version that Heddle was tested/, output)
   end
 
   def test_the_report_names_the_line_that_switches_protections_off_and_the_next_step

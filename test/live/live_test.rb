@@ -112,7 +112,7 @@ class LiveTest < Minitest::Test
   def test_a_client_with_many_kept_pages_pushes_out_its_own
     live { |env| env["HTTP_COOKIE"] }
     kept = live.instance_variable_get(:@kept)
-    pages = Constants.replace(Heddle::Live, :KEPT, 2) do
+    pages = Constants.replace(Heddle::Live, :MAX_KEPT, 2) do
       serving_page do
         ids = %w[ada bob bob bob].map do |cookie|
           client, first = open_page(cookie:)
@@ -133,7 +133,7 @@ class LiveTest < Minitest::Test
       env["REMOTE_ADDR"] = env["HTTP_COOKIE"] if env["HTTP_COOKIE"]
       live.call(env)
     end
-    pages = Constants.replace(Heddle::Live, :KEPT, 2) do
+    pages = Constants.replace(Heddle::Live, :MAX_KEPT, 2) do
       serving_page(app) do
         %w[192.0.2.1 2001:db8::1 2001:db8::2 2001:db8::3].map do |cookie|
           client, first = open_page(cookie:)

@@ -144,7 +144,7 @@ class StallsTest < Minitest::Test
   # @return [Array<Heddle::Stall>] those that get a line
   def told_of(requests, place = "/app/x.rb:3:show")
     stalls = requests.map { |request| Heddle::Stall.new([:native, 1.0, 0.5, request, place]) }
-    stalls.select { |stall| Heddle::Stalls.send(:worth_a_line?, stall) }
+    stalls.select { |stall| Heddle::Stalls.send(:line_for?, stall) }
   end
 
   def test_an_endpoint_gets_a_line_a_minute_which_counts_those_without
@@ -175,7 +175,7 @@ class StallsTest < Minitest::Test
   # Such as the thread that writes a trace: the advice would be about a thread of the application.
   def test_stall_by_a_thread_of_heddles_own_is_counted_and_gets_no_line
     told = lambda do |cause, began|
-      Heddle::Stalls.send(:worth_a_line?, Heddle::Stall.new([cause, began, 0.5, "GET /#{cause}#{began}", ""]))
+      Heddle::Stalls.send(:line_for?, Heddle::Stall.new([cause, began, 0.5, "GET /#{cause}#{began}", ""]))
     end
     Heddle::Stalls::Switch.own_work_until = 2.0
 
@@ -229,7 +229,7 @@ class StallsTest < Minitest::Test
     2_000.times do |i|
       stall = Heddle::Stall.new([:native, 1.0, 0.5, "GET /page#{i}/#{"x" * 200}", "/app/x#{i}.rb:3:show\n" * 20])
       Heddle::Stalls.send(:count, stall)
-      Heddle::Stalls.send(:worth_a_line?, stall)
+      Heddle::Stalls.send(:line_for?, stall)
     end
     kept = %i[@recent @unreported @lines @by_endpoint].to_h { |name| [name, Heddle::Stalls.instance_variable_get(name).size] }
 

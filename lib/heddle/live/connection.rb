@@ -2,13 +2,13 @@
 
 module Heddle
   class Live
-    # Checks the client's messages: first its token, then events, and a 1 for each patch that it has applied. Any other
-    # message closes its socket.
+    # Checks the client's messages. The first one has the token; the next ones are events, and a 1 for each patch that
+    # the client has applied. Any other message closes its socket.
     #
     # @api private
     class Connection
       # Bytes that a message may have.
-      SIZE = 16_384
+      MAX_SIZE = 16_384
       # Codes with which a browser leaves on purpose.
       LEAVING = [1000, 1001].freeze
       private_constant :LEAVING
@@ -26,14 +26,14 @@ module Heddle
 
       # @see WebSocket
       def on_message(client, message)
-        return client.close(1009, "an event must have at most #{SIZE} bytes") if message.bytesize > SIZE
+        return client.close(1009, "an event must have at most #{MAX_SIZE} bytes") if message.bytesize > MAX_SIZE
 
-        word = JSON.parse(message.force_encoding(Encoding::UTF_8).scrub { raise EncodingError }, max_nesting: 3)
-        return acknowledge(client) if word == 1
+        value = JSON.parse(message.force_encoding(Encoding::UTF_8).scrub { raise EncodingError }, max_nesting: 3)
+        return acknowledge(client) if value == 1
         return client.close(1008, "too many events") unless @bucket.take?
-        return client.close(1008, "an event must be an object") unless word.is_a?(Hash)
+        return client.close(1008, "an event must be an object") unless value.is_a?(Hash)
 
-        @session ? call(client, word) : begin_session(client, word)
+        @session ? call(client, value) : begin_session(client, value)
       rescue JSON::ParserError, EncodingError
         client.close(1007, "an event must be JSON")
       end
@@ -47,16 +47,16 @@ module Heddle
 
       def acknowledge(client) = (client.close(1008, "no patch awaits a confirmation") unless @session&.acknowledge)
 
-      def begin_session(client, word)
-        @session = @live.session(word["token"], word["id"], @user)
+      def begin_session(client, value)
+        @session = @live.session(value["token"], value["id"], @user)
         return @session.attach(client) if @session
 
         client.write('{"reload":true}')
         client.close(1008, "the token is not valid any more")
       end
 
-      def call(client, word)
-        name, values = @live.page.read_event(word["event"], word["values"])
+      def call(client, value)
+        name, values = @live.page.read_event(value["event"], value["values"])
         name ? @session.call(name, values) : client.close(1008, "no such event")
       end
     end

@@ -15,7 +15,7 @@ module Heddle
 
       class << self
         # @param path [String] an ERB file, see {Template}
-        # @param text [String] in its place
+        # @param text [String] the ERB itself, if it is not in a file
         # @return [void]
         def template(path = nil, text: File.read(path, encoding: "UTF-8"))
           @template = Template.new(text, path || caller_locations(1, 1).first.path)
@@ -44,7 +44,8 @@ module Heddle
 
         # @param name [Object] of an event, from a client
         # @param values [Object] its parameters
-        # @return [Array(Symbol, Hash{Symbol => Object}), nil] nil: that is no event with such parameters
+        # @return [Array(Symbol, Hash{Symbol => Object}), nil] nil: the page has no event with this name and such
+        #   parameters
         def read_event(name, values)
           types = @events&.[](name)
           return (superclass.read_event(name, values) if superclass <= Page) unless types
@@ -119,7 +120,8 @@ module Heddle
       # @return [void]
       def every(seconds, &block) = @live_session&.every(seconds, block)
 
-      # Calls the block soon, when nothing else runs in the page. Tasks that the page has started change it by this.
+      # Calls the block soon, when nothing else runs in the page. Tasks that the page has started change it only in such
+      # a block.
       # @return [void]
       def update(&block) = @live_session&.post(block)
 

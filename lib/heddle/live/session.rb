@@ -7,9 +7,9 @@ module Heddle
     #
     # @api private
     class Session
-      # Messages and ticks that may wait for the page.
-      INBOX = 1_000
-      private_constant :INBOX
+      # Maximum number of messages and timer calls that wait for the page.
+      MAX_INBOX = 1_000
+      private_constant :MAX_INBOX
 
       # @return [String] with which its client finds it again
       attr_reader :id
@@ -97,7 +97,7 @@ module Heddle
       def post(block, *arguments)
         return unless @page
 
-        if @inbox.size >= INBOX # the page is too slow: it must read its state again
+        if @inbox.size >= MAX_INBOX # the page is too slow: it must read its state again
           @inbox.clear
           @lost = true
         end

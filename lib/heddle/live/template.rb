@@ -7,8 +7,9 @@ module Heddle
     # An ERB template, compiled to a method that returns the changing parts, without the constant text.
     #
     # The text between two code tags is a *piece*. Its static parts are known to the client; a rendered piece is its
-    # number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of them, in the order in
-    # which the code has come to them. `<%= %>` escapes HTML, except for {Page#raw} and strings that are `html_safe?`.
+    # number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of pieces, in the order
+    # in which the code has rendered them. `<%= %>` escapes HTML, except for {Page#raw} and strings that are
+    # `html_safe?`.
     #
     # @api private
     class Template
@@ -31,7 +32,6 @@ module Heddle
 
       # @param source [String] ERB, in UTF-8
       # @param file [String] for backtraces
-      # @raise [SyntaxError] from {#define_in}
       def initialize(source, file)
         @source = source.gsub(ALONE, "\\1<%#\n%>") # in the code the line stays, for backtraces
         @file = file
@@ -43,6 +43,7 @@ module Heddle
       # Defines the method `render_pieces` in a class.
       # @param page [Class]
       # @return [void]
+      # @raise [SyntaxError] in the code of the template
       def define_in(page)
         code = "def render_pieces; _live = []; #{@code}; _live; end"
         page.class_eval(code, @file, 1)

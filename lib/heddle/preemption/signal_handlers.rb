@@ -39,7 +39,8 @@ module Heddle
       private_constant :PrivateSetting
 
       class << self
-        # Once for each process, and never undone: while preemption is off, it only calls the handler.
+        # Has an effect once for each process, and is never undone: while preemption is off, a {Handler} only calls what
+        # was set.
         # @return [void]
         def install
           return if @installed

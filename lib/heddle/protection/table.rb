@@ -9,7 +9,7 @@ module Heddle
     class Table
       # @!attribute name [String]
       # @!attribute on [Boolean]
-      # @!attribute text [String, nil] how far it is on, or why it is off
+      # @!attribute text [String, nil] details while it is on; or why it is off
       Row = Data.define(:name, :on, :text) do
         # @return [String]
         def to_s = text ? "#{name} (#{text})" : name
@@ -19,7 +19,7 @@ module Heddle
       UNWANTED = "not asked for"
       private_constant :UNWANTED
 
-      # @param why [Hash{Symbol => String}] why these were left out, by their names
+      # @param why [Hash{Symbol => String}] the reasons why protections were left out, by name
       def initialize(why = {})
         @why = why
       end

@@ -2,7 +2,7 @@
 
 module Heddle
   module Protection
-    # The protections that a server wants while it serves, which may change meanwhile. From any thread.
+    # The protections that a server needs while it serves. They may be changed meanwhile, from any thread.
     class Wanted
       # @param names [Array<Symbol>]
       def initialize(names)
@@ -28,7 +28,7 @@ module Heddle
 
       # Calls that are under way end as they began. Without names all protections are switched off, also those that the
       # program has switched on.
-      # @param names [Array<Symbol>] from now on
+      # @param names [Array<Symbol>] the protections that are needed from now on
       # @return [void]
       def change(names)
         @lock.synchronize do
@@ -45,7 +45,7 @@ module Heddle
 
       def take(names)
         names.each do |name|
-          Protection.take(name)
+          Protection.acquire(name)
           @taken << name
         end
       end

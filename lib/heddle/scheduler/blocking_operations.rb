@@ -2,11 +2,11 @@
 
 module Heddle
   class Scheduler
-    # Calls without the GVL that Ruby >= 3.4 hands to the scheduler, because they might block. Ruby 3.4 hands over a
-    # Proc, Ruby >= 4.0 an opaque object. If the hook returns without having called that object, Ruby runs it in place.
+    # Calls without the GVL that Ruby >= 3.4 passes to the scheduler, because they might block. Ruby 3.4 passes a Proc,
+    # Ruby >= 4.0 an opaque object. If the hook returns without having called that object, Ruby runs it in place.
     #
-    # Handing a call to a thread costs some 20 µs, more than most of these calls take. Quick calls that never wait for
-    # another fiber run inline, all others on a thread. The calling method decides.
+    # To run a call on another thread costs some 20 µs, more than most of these calls take. Quick calls that never wait
+    # for another fiber run inline, all others on a thread. The name of the calling method decides.
     #
     # @api private
     module BlockingOperations
@@ -26,7 +26,7 @@ module Heddle
       # Opening a folder never waits for another program, unlike opening a file (a FIFO).
       OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
 
-      # It waits by the scheduler of the thread that called it, so it can't run on a native thread.
+      # It waits in the scheduler of the thread that runs it, so it can't run on a native thread.
       COPY_STREAM = "IO.copy_stream"
 
       private_constant :COPY_STREAM
@@ -66,7 +66,7 @@ module Heddle
           true
         end
 
-        # If Ruby's own operation is not called, Ruby runs it in place.
+        # Calls only a Proc: Ruby runs its own operation in place if this does not call it.
         def run_in_place(work)
           Fiber.blocking { work.call } unless Offload::Switch.operation?(work)
         end

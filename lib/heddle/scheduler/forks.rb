@@ -3,7 +3,8 @@
 module Heddle
   class Scheduler
     # A child that a fiber forks keeps its loop. Ruby 4.0 takes the scheduler from a forked child, and makes the fiber
-    # that forked a blocking one, in which no hook is called. {Patches} prepends it to Process's singleton class.
+    # that forked a blocking one, in which no hook is called. {Patches} prepends this module to Process's singleton
+    # class.
     #
     # @api private
     module Forks

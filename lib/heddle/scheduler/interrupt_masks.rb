@@ -2,7 +2,7 @@
 
 module Heddle
   class Scheduler
-    # Thread.handle_interrupt must delay time limits, too, which the loop raises, not another thread. Ruby has no hook
+    # Makes Thread.handle_interrupt also delay time limits, which the loop raises, not another thread. Ruby has no hook
     # for this, and keeps the timings by thread, where they would apply to all fibers. {Patches} prepends this module to
     # Thread's singleton class.
     #

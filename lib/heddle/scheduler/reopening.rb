@@ -2,8 +2,8 @@
 
 module Heddle
   class Scheduler
-    # IO#reopen replaces the file of a descriptor that fibers of any loop may wait for. Ruby interrupts threads that
-    # wait for it, but has no hook for schedulers. {Patches} prepends it to IO.
+    # IO#reopen replaces the file of a descriptor that fibers of any loop may wait for. Ruby interrupts the threads that
+    # wait for that descriptor, but has no hook for schedulers. {Patches} prepends this module to IO.
     #
     # @api private
     module Reopening

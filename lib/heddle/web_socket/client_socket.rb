@@ -9,9 +9,9 @@ module Heddle
     # The error of a WebSocket that this process opens. A failure to connect is an HTTP::Client::Error instead.
     class Error < OwnError; end
 
-    # Raised when the server has responded, but has not accepted the WebSocket.
+    # Raised when the server has not accepted the WebSocket.
     class HandshakeError < Error
-      # @return [Integer, nil] the status of its response
+      # @return [Integer, nil] the status of its response; nil: it has sent none, or no valid one
       attr_reader :status
 
       def initialize(message, status = nil)
@@ -34,9 +34,9 @@ module Heddle
       TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
       # The handshake's own fields.
       RESERVED = /\A(?:host|connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)\z/i
-      REASON = 123
+      REASON_LIMIT = 123
       private_constant :GUID, :FRAGMENTS, :BYTES_PER_FRAGMENT, :PIECE, :TEXT, :BINARY, :CLOSE, :PING, :PONG, :RESERVED,
-                       :REASON
+                       :REASON_LIMIT
 
       # @return [String, nil] the subprotocol that the server has chosen
       attr_reader :protocol
@@ -57,7 +57,7 @@ module Heddle
         @closing = @pinged = @reading = false
         limits = HTTP::Client::TimeLimits.from({ connect: timeout, tls: timeout, first_byte: timeout, read: timeout })
         @socket = dial(limits, deny_private, tls)
-        shake_hands(limits, protocols, headers)
+        perform_handshake(limits, protocols, headers)
         @heard = now
       rescue StandardError
         @socket&.close
@@ -95,9 +95,9 @@ module Heddle
       # @return [void]
       # @raise [ArgumentError] for a code that RFC 6455 (section 7.4) does not allow, and a reason above 123 bytes
       def close(code = 1000, reason = "", timeout: 5)
-        unless HTTP::WebSocket::Codec.code?(code) && reason.bytesize <= REASON
+        unless HTTP::WebSocket::Codec.code?(code) && reason.bytesize <= REASON_LIMIT
           raise ArgumentError, "close takes a code from 1000 to 1003, 1007 to 1014 or 3000 to 4999, and a reason of " \
-                               "at most #{REASON} bytes"
+                               "at most #{REASON_LIMIT} bytes"
         end
         return if @close_code
 
@@ -133,7 +133,7 @@ module Heddle
         HTTP::Client::Dialer.new(scheme, @uri.hostname, @uri.port, settings, nil).call(limits, nil)
       end
 
-      def shake_hands(limits, protocols, headers)
+      def perform_handshake(limits, protocols, headers)
         key = [Random.urandom(16)].pack("m0")
         @socket.write(request(key, protocols, headers), timeout: limits.write)
         head = HTTP::Client::Connection.new(@socket).reader.read_head("GET", limits.first_byte, limits.read)
@@ -189,14 +189,14 @@ module Heddle
         @pinged = false
         @codec.read(bytes).each { |event| handle(*event) }
       rescue IO::TimeoutError
-        break_silence if @ping && now >= @heard + @ping
+        ping_or_finish if @ping && now >= @heard + @ping
         raise if @close_code.nil? && deadline && now >= deadline
       rescue SystemCallError, IOError
         finish(1006)
       end
 
       # Sends a ping after the first silence. A second silence ends the socket.
-      def break_silence
+      def ping_or_finish
         return finish(1006) if @pinged
 
         @heard = now

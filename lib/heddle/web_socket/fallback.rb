@@ -67,7 +67,7 @@ module Heddle
         [204, {}, []]
       end
 
-      # Drops the bucket of the key that was silent longest.
+      # When there are too many buckets, drops the one that was not used for longest.
       def bucket_of(key, rate, burst)
         bucket = @buckets.delete(key) || TokenBucket.new(rate, burst)
         @buckets.shift if @buckets.size >= COUNTED
@@ -119,7 +119,7 @@ module Heddle
       def cancel = close
 
       # @see EventStream#serve
-      def serve(stream, every: COMMENT, &over)
+      def serve(stream, every: COMMENT_INTERVAL, &over)
         reading = PubSub.subscribe(topic) { |message| receive(message) }
         stream.write("event: key\ndata: #{@key}\n\n")
         write_events(stream, nil, every, -> { over&.call || (@messages.closed? && @messages.empty?) })

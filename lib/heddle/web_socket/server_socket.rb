@@ -26,7 +26,8 @@ module Heddle
       # @param since [String, nil] a position, after which it continues; nil: from now on. An event stream has it in
       #   HTTP_LAST_EVENT_ID.
       # @param as [Symbol] :text (binary where a payload is not UTF-8), :binary, or :json: an object with `topic`,
-      #   `position` and `data`, or `reset: true` where messages are lost. Others call `on_reset(client, topic)` then.
+      #   `position` and `data`, or with `reset: true` where messages are lost. With :text and :binary,
+      #   `on_reset(client, topic)` is called there.
       # @param slow [Symbol] the policy for a client for which more than 1 MiB waits: :close (with 1008), :coalesce (it
       #   gets the newest message when it has caught up), or :drop (it misses messages)
       # @return [String, nil] the position that it begins with; nil: the socket is closed

@@ -9,12 +9,11 @@ module Heddle
         class Stop < Exception; end
 
         # Seconds between the first attempt to end the work and the second. Each further pause is twice as long.
-        AGAIN = 0.02
-        # The longest pause, in seconds.
-        SELDOM = 1
-        # How long an attempt blocks this thread, in seconds.
+        FIRST_PAUSE = 0.02
+        LONGEST_PAUSE = 1
+        # Seconds for which an attempt blocks the thread of the fiber.
         LINGER = 0.0003
-        private_constant :AGAIN, :SELDOM, :LINGER
+        private_constant :FIRST_PAUSE, :LONGEST_PAUSE, :LINGER
 
         def initialize(work)
           @work = work
@@ -29,12 +28,12 @@ module Heddle
           Thread.handle_interrupt(Stop => :never) do
             answer = outcome
             @lock.synchronize { @thread = nil } # from here on no thread raises Stop
-            drain
+            drop_late_stop
             @answer << answer
           end
         end
 
-        # Waits for the work. Then raises the exception that came for the fiber meanwhile.
+        # Waits for the work. Then raises the exception that was raised in the fiber meanwhile, if any.
         def value
           raised = nil
           begin
@@ -69,11 +68,11 @@ module Heddle
         def end_work
           stop
           linger
-          pause = AGAIN
+          pause = FIRST_PAUSE
           until (outcome = @answer.pop(timeout: pause))
             @lock.synchronize { @thread&.wakeup }
             linger
-            pause = [pause * 2, SELDOM].min
+            pause = [pause * 2, LONGEST_PAUSE].min
           end
           outcome
         end
@@ -95,8 +94,8 @@ module Heddle
           end
         end
 
-        # Drops a Stop that came after the end of the work: it must not be raised in the next work.
-        def drain
+        # A Stop that came after the end of the work must not be raised in the next work.
+        def drop_late_stop
           Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
         rescue Stop
           nil
