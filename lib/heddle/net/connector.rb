@@ -25,12 +25,12 @@ module Heddle
 
     # Makes outbound connections to one endpoint. Frozen, and may be used by several threads.
     class Connector
-      PLACE = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
+      ENDPOINT = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
       # Matches an address, not a name.
       LITERAL = /\A(?:[\d.]+|.*:.*)\z/
       # Seconds between two attempts at a unix socket whose queue is full.
       PAUSE = 0.005
-      private_constant :PLACE, :LITERAL, :PAUSE
+      private_constant :ENDPOINT, :LITERAL, :PAUSE
 
       # @return [String] the host's name or numeric address, or the path of a unix socket
       attr_reader :host
@@ -79,7 +79,7 @@ module Heddle
       def parse(endpoint)
         return [endpoint.delete_prefix("unix:"), nil] if endpoint.start_with?("unix:/")
 
-        parts = PLACE.match(endpoint)
+        parts = ENDPOINT.match(endpoint)
         return [parts[:address] || parts[:name], port_of(parts[:port], endpoint)] if parts
 
         raise ArgumentError, "endpoint #{endpoint.inspect} is not host:port, [IPv6 address]:port or unix:/path"
@@ -89,7 +89,7 @@ module Heddle
         port = Integer(text, 10)
         return port if port.between?(1, 65_535)
 
-        raise ArgumentError, "endpoint #{endpoint.inspect}: the port is #{port}, and must be from 1 to 65535"
+        raise ArgumentError, "endpoint #{endpoint.inspect}: the port is #{port}, but must be from 1 to 65535"
       end
 
       def tls_context(tls)
@@ -100,7 +100,7 @@ module Heddle
         when TLS::ClientContext then tls
         when true then TLS::ClientContext.default
         when Hash then TLS::ClientContext.new(**tls)
-        else raise ArgumentError, "tls: is #{tls.inspect}, and must be true, false, a Hash or a TLS::ClientContext"
+        else raise ArgumentError, "tls: is #{tls.inspect}, but must be true, false, a Hash or a TLS::ClientContext"
         end
       end
 
@@ -112,8 +112,8 @@ module Heddle
         socket
       end
 
-      # A unix socket whose queue of connections is full does not report when a connect can succeed, so the caller tries
-      # again.
+      # A unix socket does not report when its full queue of connections has room again, so this tries again at an
+      # interval.
       def open_unix(deadline)
         until connected?(socket = UNIXSocket.new(@host))
           socket.close

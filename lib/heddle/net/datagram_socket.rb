@@ -17,7 +17,7 @@ module Heddle
       # was sent.
       WILDCARDS = %w[0.0.0.0 ::].freeze
 
-      # @param address [String] an IP address of this machine; "::" takes IPv6 only
+      # @param address [String] an IP address of this machine; "::" receives IPv6 only
       # @param port [Integer] 0: any free one
       # @param max_size [Integer] bytes of a received datagram that are kept, 1 to 65,535
       # @return [DatagramSocket]
@@ -40,7 +40,8 @@ module Heddle
       class << self
         private
 
-        # Addrinfo is less strict: for it "" and "<any>" are wildcards, and of a larger port it takes 16 bits.
+        # Peer.new checks both, because Addrinfo accepts more: "" and "<any>" as wildcards, and 16 bits of a larger
+        # port.
         def numeric(address, port)
           Peer.new(address.sub(/%[^%]+\z/, ""), port) # without the zone of a link-local address, fe80::1%eth0
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first

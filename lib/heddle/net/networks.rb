@@ -9,7 +9,7 @@ module Heddle
     #
     #     Heddle::Net::Networks.new(["loopback", "192.0.2.0/24", "2001:db8::/32"]).include?("192.0.2.7") # => true
     class Networks
-      # Words that stand for several. "unix" stands for clients of unix sockets.
+      # Words that stand for networks. "unix" stands for clients of unix sockets.
       # shareable_constant_value: literal
       WORDS = {
         "loopback" => %w[127.0.0.0/8 ::1/128],

@@ -47,7 +47,7 @@ module Heddle
       # @param options [Hash] with `nameservers` only: `search:` (Array of domains), `ndots:`, `timeout:` (seconds for
       #   one try), `attempts:`, `rotate:`, `use_vc:`, `no_aaaa:`
       # @param cache_size [Integer] names to keep
-      # @param clock [#call] seconds of a clock that only goes forward
+      # @param clock [#call] seconds of a monotonic clock
       # @param reachable [#call] whether this machine has a route to an address (String)
       # @raise [ArgumentError] when a name server is not a numeric address
       def initialize(hosts: HOSTS, resolv_conf: RESOLV_CONF, nsswitch: NSSWITCH, nameservers: nil,
@@ -141,8 +141,8 @@ module Heddle
         end
       end
 
-      # Walks the search list. A server's failure for one candidate does not hide a later one; but if no server
-      # responds, the walk ends, because each candidate would wait for the time limit again.
+      # Walks the search list. A server's failure for one candidate does not hide a later one. But when a server has
+      # not responded, the walk ends, because each candidate would wait for that server again.
       def look_up(name)
         configuration = current_configuration
         failure = nil
@@ -182,7 +182,7 @@ module Heddle
         WatchedFile.new(path) { |text| NameSources.parse(text) }
       end
 
-      # Replaces a WatchedFile when the value was given.
+      # Stands in for a WatchedFile when no file is read.
       # @api private
       Fixed = Struct.new(:value)
     end

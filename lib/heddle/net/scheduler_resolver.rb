@@ -11,7 +11,7 @@ module Heddle
     # @return [Net::Resolver, nil] nil where it can't be loaded: in a Ractor of Ruby 3.3, before the main one has loaded
     #   it
     def load_resolver
-      # Ruby's socket extension has called this: no fiber waits here until the files are loaded.
+      # Called within Ruby's socket extension, so the fiber must not be switched while the files are loaded.
       Fiber.blocking { Net::Resolver }.new
     rescue Ractor::Error
       nil

@@ -12,9 +12,10 @@ module Heddle
     #   end
     #   sockets.listen(TCPServer.new("localhost", 0))
     #
-    # The service decides when the block is called, and with what: the engine of HTTP with each request's exchange. The
-    # block runs in a fiber of the loop. A fiber serves many items, one after the other: its storage, locals and
-    # instance variables are removed in between. A StandardError that leaves the block is reported like any fiber's.
+    # The service decides when the block is called, and with which item: HTTP's engine calls it with each request's
+    # exchange. The block runs in a fiber of the loop. A fiber serves many items, one after the other: its storage,
+    # locals and instance variables are removed in between. A StandardError that leaves the block is reported like any
+    # fiber's.
     #
     # Sockets don't keep the loop running: a fiber must do that, such as one that waits for a signal to stop. Everything
     # but the counters belongs to the loop's thread. In a forked child, the copies of the sockets are closed.

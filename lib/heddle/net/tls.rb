@@ -27,7 +27,7 @@ module Heddle
       private_constant :OBJECT
 
       # @param certificates [Certificates]
-      # @param on_failure [#call, nil] called with an error that is not the client's
+      # @param on_failure [#call, nil] called with an error that the client has not caused
       # @raise [Error] when the library of Ruby's openssl lacks a function that the extension needs
       def initialize(certificates, on_failure: nil)
         missing = self.class.send(:load, OBJECT)

@@ -2,7 +2,7 @@
 
 module Heddle
   module Net
-    # Keeps answers, each for its TTL. The size is bounded: the least recently used answer is dropped first.
+    # Keeps answers, each for its TTL. The size is limited: the least recently used answer is dropped first.
     #
     # @api private
     class TTLCache
@@ -23,7 +23,9 @@ module Heddle
       # @return [Integer]
       def count = @entries.size
 
-      # @return [Object, nil] an empty Array for a name that is known not to exist
+      # @yieldparam answer [Object]
+      # @yieldparam seconds [Integer] for which it was kept
+      # @return [Object, nil] the answer, or the block's value; nil: there is none
       def fetch(key)
         now = @clock.call
         entry = @entries[key] or return

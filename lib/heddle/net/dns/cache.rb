@@ -5,8 +5,8 @@ require_relative "../ttl_cache"
 module Heddle
   module Net
     module DNS
-      # Keeps answers of name servers for their TTL, within bounds, and absent names for the time in the zone's SOA
-      # (RFC 2308). Bounded in bytes: the least recently used answer is dropped first.
+      # Keeps answers of name servers for their TTL, within the given limits, and absent names for the time in the
+      # zone's SOA (RFC 2308). The size in bytes is limited: the least recently used answer is dropped first.
       class Cache < TTLCache
         # Seconds. RFC 9520, section 3.2, requires that a failure is kept for at least a second.
         MAX_TTL = 86_400
@@ -20,7 +20,7 @@ module Heddle
 
         # @param message [Message]
         # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist (RFC
-        #   2308, section 5). The SOA's own TTL, its MINIMUM and MAX_NEGATIVE_TTL limit them. nil: there is no SOA
+        #   2308, section 5): the lowest of the SOA's own TTL, its MINIMUM and MAX_NEGATIVE_TTL. nil: there is no SOA
         def self.negative_ttl(message)
           soa = message.authorities.find { |record| record.type == :SOA } or return
           [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min

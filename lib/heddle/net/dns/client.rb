@@ -25,7 +25,7 @@ module Heddle
 
         # @param servers [Array<String>] numeric addresses, with `:port` where it is not 53; none: as in resolv.conf
         # @param timeout [Numeric] seconds that a server has for one try
-        # @param attempts [Integer] rounds through the servers
+        # @param attempts [Integer] how often each server is tried at most
         # @param cache_size [Integer] bytes of answers that are kept, about; 0: none
         # @param min_ttl [Integer] seconds that an answer is kept at least, whatever its TTL
         # @param max_ttl [Integer] seconds that an answer is kept at most
@@ -77,7 +77,7 @@ module Heddle
         # @raise [Resolver::ResolutionError] when no server gave an answer
         def lookup(name, type, dnssec: false, checking_disabled: false)
           key = [name, type, dnssec, checking_disabled]
-          answer = kept(key) || @flights.share(key) { ask(key) }
+          answer = cached(key) || @flights.share(key) { ask(key) }
           answer.is_a?(Message) ? answer : raise(answer.exception(answer.message))
         end
 
@@ -98,7 +98,7 @@ module Heddle
         end
 
         # Clears the cache first if the configuration has changed, because other name servers gave its answers.
-        def kept(key)
+        def cached(key)
           current = @configuration.value
           @cache.clear unless current.equal?(@known)
           @known = current

@@ -3,9 +3,9 @@
 module Heddle
   module Net
     module DNS
-      # The OPT record: the abilities of a message's sender (RFC 6891). Frozen.
+      # The OPT record: what the sender of a message supports (RFC 6891). Frozen.
       #
-      # - size [Integer] bytes of UDP that the sender takes
+      # - size [Integer] the largest message that the sender accepts over UDP, in bytes
       # - rcode_high [Integer] the upper eight bits of the RCODE
       # - version [Integer]
       # - dnssec [Boolean] the DO bit: records of DNSSEC are wanted (RFC 3225)
@@ -41,14 +41,14 @@ module Heddle
           end
         end
 
-        # Bytes in a message.
+        # @return [Integer] the size of the OPT record in a message
         def bytesize = 11 + options.sum { |_, bytes| 4 + bytes.bytesize }
       end
       # The size that fits into a packet nearly everywhere, so that no response is cut into fragments (RFC 9715).
       EDNS::SIZE = 1_232
       # The size that every receiver accepts (RFC 1035, section 4.2.1). A smaller size counts as this one (RFC 6891,
       # 6.2.3).
-      EDNS::LEAST = 512
+      EDNS::MIN_SIZE = 512
     end
   end
 end

@@ -68,7 +68,7 @@ module Heddle
           @id = id
           @flags = flags
           @edns = edns
-          @udp_limit = EDNS::LEAST
+          @udp_limit = EDNS::MIN_SIZE
           @questions = []
           @answers = []
           @authorities = []
@@ -115,7 +115,7 @@ module Heddle
           @edns = @edns.with(rcode_high: high) if @edns && @edns.rcode_high != high
         end
 
-        # Takes all records out.
+        # Removes all records.
         def clear = [@answers, @authorities, @additionals].each(&:clear)
 
         # @api private
@@ -140,7 +140,7 @@ module Heddle
           writer.cut(bare) unless fits
           further = fits ? write_additionals(writer, room) : 0
           @edns&.write(writer)
-          left_out(writer.bytes, fits, further) if !fits || further < @additionals.size
+          correct_header(writer.bytes, fits, further) if !fits || further < @additionals.size
           writer.bytes
         end
 
@@ -194,8 +194,8 @@ module Heddle
           @additionals.size
         end
 
-        # Corrects the header for records that did not fit.
-        def left_out(bytes, fits, further)
+        # Removes the records that did not fit from the counts in the header.
+        def correct_header(bytes, fits, further)
           flags = fits ? @flags : @flags | FLAGS[:truncated]
           counts = fits ? [@answers.size, @authorities.size] : [0, 0]
           bytes[2, 2] = [flags].pack("n")

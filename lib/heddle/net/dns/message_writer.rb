@@ -49,7 +49,7 @@ module Heddle
           @bytes << 0
         end
 
-        # A name that stays whole: a receiver that does not know the record's type can't follow its pointers.
+        # Writes a name without pointers: a receiver that does not know the record's type could not follow them.
         def whole_name(text)
           @bytes << Name.to_wire(text) << 0
         end
@@ -84,8 +84,8 @@ module Heddle
           @bytes.setbyte(at + 1, size & 0xff)
         end
 
-        # Removes the bytes that were written after that size.
-        # @param size [Integer]
+        # Removes all bytes after the first ones.
+        # @param size [Integer] how many stay
         def cut(size)
           @bytes = @bytes.byteslice(0, size)
           @offsets&.delete_if { |_, offset| offset >= size }

@@ -127,7 +127,8 @@ module Heddle
         # Clients outside of `allow` get REFUSED, and so do those that ask for no recursion: an open forwarder is an
         # amplifier for attacks on others.
         #
-        # @param upstream [#lookup] a {Client} or a {Resolver}, which keep answers and share questions under way
+        # @param upstream [#lookup] a {Client} or a {Resolver}, which cache answers, and ask the same question only once
+        #   at a time
         # @param allow [Networks, Array<String>, nil] networks whose queries are forwarded; nil: the networks of the
         #   server's option `allow`, by default loopback and private ones
         # @return [self]
@@ -185,7 +186,7 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] is the response on its way?
+        # @return [Boolean] was {respond} called?
         def sent? = @sent
 
         # @api private
@@ -232,7 +233,7 @@ module Heddle
           edns = @message.edns
           response = Message.new(@message.id, RESPONSE | (@message.flags & REPEATED))
           response.edns = EDNS.of(dnssec: edns.dnssec) if edns
-          response.udp_limit = edns.size.clamp(EDNS::LEAST, EDNS::SIZE) if edns
+          response.udp_limit = edns.size.clamp(EDNS::MIN_SIZE, EDNS::SIZE) if edns
           response.questions << @question
           response
         end

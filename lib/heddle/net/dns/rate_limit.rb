@@ -9,7 +9,7 @@ module Heddle
       # limit a server is an amplifier for attacks on others. Beyond the limit every second response is truncated, so
       # that a real client asks again over TCP, and the others are not sent (BIND's "response rate limiting", slip 2).
       class RateLimit
-        # Networks that are remembered; the oldest one is dropped first.
+        # Maximum number of networks that are remembered; the oldest one is dropped first.
         NETWORKS = 10_000
         # Bytes of an address that make a network: /24 and /56.
         IPV4_PREFIX = 3

@@ -6,7 +6,7 @@ module Heddle
       # Checks a message before the program sees it: the message is ignored, answered with an error, or becomes a
       # {Query}. Responses are ignored, so that two servers can't answer each other forever.
       class Reception
-        # Records in a query: OPT, and a signature that this server does not understand.
+        # Maximum number of records in a query. Clients send at most OPT and a signature, which this server ignores.
         MAX_RECORDS = 8
         RESPONSE = 0x8000
         # Opcode and RD are repeated in an error (RFC 1035, section 4.1.1).

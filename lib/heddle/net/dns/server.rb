@@ -26,7 +26,7 @@ module Heddle
         # @return [Array<String>] `address:port` of each address, once the server runs; ports that the kernel chose
         attr_reader :addresses
 
-        # @return [Hash{Symbol => Integer}] what has happened so far: `queries`, `ignored` (no query), `errors`
+        # @return [Hash{Symbol => Integer}] what has happened so far: `queries`, `ignored` (not a query), `errors`
         #   (answered without the program), `refused` (too many under way), `late` (over the deadline), `dropped` and
         #   `truncated` (by the rate limit, or because UDP has its share of `queries`), `unsent`,
         #   `rejected_connections`
@@ -92,7 +92,7 @@ module Heddle
           nil
         end
 
-        # Stops listening; {run} returns. Queries under way are given up.
+        # Stops listening; {run} returns. Queries under way get no response.
         def close
           @in_flight.each_value { |alarm| @alarms.remove(alarm) }
           @in_flight.clear
@@ -144,7 +144,7 @@ module Heddle
           verdict
         end
 
-        # One client has the address, or a /64 of IPv6.
+        # A client with IPv6 can use every address of its /64, so the whole /64 counts as one client.
         # @api private
         def source_key(address) = address.byteslice(0, 8)
 
@@ -210,7 +210,7 @@ module Heddle
           under_way >= @queries || (@clients[query.source_key] >= (@queries + 1) / 2 && !query.from?(@exempt))
         end
 
-        # Anybody can forge the addresses of datagrams, and so be many clients.
+        # The addresses of datagrams can be forged, so one sender may look like many clients.
         def datagrams_full?(query)
           query.transport == :udp && @datagrams >= [@queries * 3 / 4, 1].max && !query.from?(@exempt)
         end

@@ -24,12 +24,12 @@ module Heddle
         def initialize(address, server, idle:, connections:, per_client:)
           @server = server
           @idle = idle
-          @most = connections
+          @max_connections = connections
           @per_client = per_client
           @accepted = 0
           @clients = Hash.new(0)
           @sessions = {}.compare_by_identity # with the task of each
-          @news = Thread::Queue.new # has an entry when a connection has ended or become idle
+          @changes = Thread::Queue.new # has an entry when a connection has ended or become idle
           @listener = TCPServer.new(address.ip_address, address.ip_port)
           @listener.setsockopt(:TCP, :NODELAY, true) # its connections inherit that
         end
@@ -54,7 +54,7 @@ module Heddle
         # @api private
         # Called by a session that has ended, or has no query under way.
         def note_change
-          @news.push(true) if @news.empty?
+          @changes.push(true) if @changes.empty?
         end
 
         private
@@ -72,14 +72,14 @@ module Heddle
         end
 
         def await_room
-          while @sessions.size >= @most
-            @news.clear
+          while @sessions.size >= @max_connections
+            @changes.clear
             close_idle
-            @news.pop
+            @changes.pop
           end
         end
 
-        # Makes room for the next client. Otherwise a few addresses could keep all others out.
+        # Closes the connection that has been idle longest. Otherwise a few addresses could occupy all connections.
         def close_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)&.close
 
         # Closes a connection beyond the client's share without a response, so that the client tries again.
@@ -92,7 +92,7 @@ module Heddle
           end
 
           @clients[client] += 1
-          close_idle if @sessions.size + 1 >= @most
+          close_idle if @sessions.size + 1 >= @max_connections
           session = TCPSession.new(socket, address, @server, self, @idle)
           @sessions[session] = scope.async(name: "DNS over TCP") { serve(session) }
         end

@@ -7,9 +7,9 @@ module Heddle
       class TCPSession
         include MonotonicClock
 
-        # Queries under way on one connection; then it is read no further until some are answered.
+        # Maximum number of queries under way on one connection. It is read further when one is answered.
         MAX_QUERIES = 64
-        READ = 16_384
+        READ_SIZE = 16_384
 
         # @return [String] 4 or 16 bytes
         attr_reader :address_bytes
@@ -30,7 +30,7 @@ module Heddle
           @port = port
           @idle = idle
           @buffer = "".b
-          @room = Thread::SizedQueue.new(MAX_QUERIES) # one entry a query under way
+          @running = Thread::SizedQueue.new(MAX_QUERIES) # one entry a query under way
           @writing = Thread::Mutex.new
           @done = Thread::ConditionVariable.new
           extend_idle_time
@@ -41,7 +41,7 @@ module Heddle
         def address = @address ||= AddressText.from_bytes(@address_bytes)
 
         # @return [Boolean] whether it serves, and no query is under way
-        def idle? = !@task.nil? && @room.empty?
+        def idle? = !@task.nil? && @running.empty?
 
         # Ends {run} at its next wait.
         def close
@@ -70,8 +70,8 @@ module Heddle
 
         # Called when the query will get no response.
         def finish
-          @room.pop(timeout: 0)
-          return unless @room.empty?
+          @running.pop(timeout: 0)
+          return unless @running.empty?
 
           @writing.synchronize { @done.signal }
           @port.note_change
@@ -95,9 +95,9 @@ module Heddle
         def read
           loop do
             if @socket.wait_readable([@idle_until - now, 0].max)
-              bytes = @socket.read_nonblock(READ, exception: false)
+              bytes = @socket.read_nonblock(READ_SIZE, exception: false)
               return bytes unless bytes == :wait_readable
-            elsif @room.empty?
+            elsif @running.empty?
               return
             else
               extend_idle_time # a query is under way, so the client waits for the server
@@ -113,13 +113,13 @@ module Heddle
           while @buffer.bytesize >= 2 && @buffer.bytesize >= 2 + (size = @buffer.unpack1("n"))
             message = @buffer.byteslice(2, size)
             @buffer = @buffer.byteslice((2 + size)..)
-            @room.push(true)
+            @running.push(true)
             @server.receive(message, self) or finish
           end
         end
 
         def await_responses
-          @writing.synchronize { @done.wait(@writing) until @room.empty? }
+          @writing.synchronize { @done.wait(@writing) until @running.empty? }
         end
       end
     end

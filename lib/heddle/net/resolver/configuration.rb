@@ -31,7 +31,7 @@ module Heddle
           Fixed.new(new(nameservers:, **options))
         end
 
-        # Reads a resolv.conf. The environment's LOCALDOMAIN and RES_OPTIONS go before the file, as in libc.
+        # Reads a resolv.conf. The environment's LOCALDOMAIN and RES_OPTIONS override the file, as in libc.
         # @param text [String]
         # @param origin [String] the file's path, for error messages
         # @param environment [#[]]
@@ -87,7 +87,7 @@ module Heddle
         # @param search [Array<String>] domains
         # @param ndots [Integer] a name with at least this many dots is tried as it is before the search list
         # @param timeout [Numeric] seconds that a server has for one try
-        # @param attempts [Integer] rounds through the servers
+        # @param attempts [Integer] how often each server is tried at most
         # @param rotate [Boolean] start each lookup with another server
         # @param use_vc [Boolean] always TCP
         # @param no_aaaa [Boolean] ask for IPv4 addresses only

@@ -12,8 +12,8 @@ module Heddle
 
         # Larger than the announced size, because some servers ignore that size.
         MAX_DATAGRAM = 4_096
-        # After this many messages that answer no question, which come from a faulty server or from an attacker that
-        # guesses ids, TCP is used: there guessing is useless.
+        # After this many messages that answer no question, TCP is used. Such messages come from a faulty server, or
+        # from an attacker that guesses ids, which is useless with TCP.
         MAX_UNEXPECTED = 32
 
         attr_reader :replies
@@ -55,11 +55,11 @@ module Heddle
         private
 
         def ask
-          ask_by_tcp = @use_vc ? waiting : over_udp
+          ask_by_tcp = @use_vc ? unanswered : over_udp
           ask_by_tcp.each { |query| over_tcp(query) }
         end
 
-        # Repeats questions without EDNS for a server that does not know it.
+        # Replaces the questions that the server rejected because it does not know EDNS by the same ones without EDNS.
         # @return [Boolean] are there such questions?
         def forget_edns
           rejected = @queries.select { |query| query.edns? && @replies[query]&.edns_unknown? }
@@ -75,14 +75,14 @@ module Heddle
           unexpected = 0
           open_socket do |socket|
             deadline = now + @timeout
-            waiting.each { |query| socket.send(query.bytes, 0) }
-            until waiting.empty? || unexpected >= MAX_UNEXPECTED
+            unanswered.each { |query| socket.send(query.bytes, 0) }
+            until unanswered.empty? || unexpected >= MAX_UNEXPECTED
               bytes = receive(socket, deadline) or break
               unexpected += 1 unless accept(bytes)
             end
           end
           cut_off = @replies.select { |_, reply| reply.truncated? }.keys
-          unexpected < MAX_UNEXPECTED ? cut_off : cut_off | waiting
+          unexpected < MAX_UNEXPECTED ? cut_off : cut_off | unanswered
         end
 
         def over_tcp(query)
@@ -132,10 +132,10 @@ module Heddle
           socket&.close
         end
 
-        def waiting = @queries.reject { |query| @replies.key?(query) }
+        def unanswered = @queries.reject { |query| @replies.key?(query) }
 
         def accept(bytes)
-          waiting.any? do |query|
+          unanswered.any? do |query|
             reply = Reply.read(bytes, query)
             @replies[query] = reply if reply
           end

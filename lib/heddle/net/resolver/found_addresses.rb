@@ -14,7 +14,8 @@ module Heddle
       FoundAddresses = Data.define(:addresses, :ttl, :absent, :target) do
         def initialize(addresses: [].freeze, ttl: 0, absent: false, target: nil) = super
 
-        # @return [FoundAddresses] this one for an alias of its name
+        # @param first [FoundAddresses] the answer with the alias that led to this one
+        # @return [FoundAddresses] this one, with the lower TTL of both
         def through(first) = with(ttl: [ttl, first.ttl].min)
       end
     end

@@ -3,7 +3,7 @@
 module Heddle
   module Net
     class Resolver
-      # Connections of TCP to name servers, kept for a burst of questions whose answers are too large for UDP (RFC 7766,
+      # Keeps TCP connections to name servers for a burst of questions whose answers are too large for UDP (RFC 7766,
       # section 6.2.1). Each has one question at a time.
       #
       # @api private

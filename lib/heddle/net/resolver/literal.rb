@@ -8,7 +8,7 @@ module Heddle
       #
       # @api private
       module Literal
-        # The shape is enough to keep a host away from name servers; libc decides whether it is an address.
+        # A host of this shape is never sent to a name server. Whether it is an address, libc decides.
         SHAPE = /:|\A(?:0x\h+|\d+)(?:\.(?:0x\h+|\d+)){0,3}\z/i
         PLAIN = /\A(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!\z)|\z)){4}\z/
 

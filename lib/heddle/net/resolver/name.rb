@@ -42,7 +42,7 @@ module Heddle
 
         def localhost? = LOCALHOST.match?(@text)
 
-        # Whether DNS must not be asked about it.
+        # Whether no name server may be asked about it.
         def reserved? = NEVER_ASKED.match?(@text)
 
         # The full names to ask for, in order, as resolv.conf(5) describes `search` and `ndots`.

@@ -32,8 +32,8 @@ module Heddle
         # Asks one question until a server answers it.
         #
         # @param name [String] for the error
-        # @yieldreturn [Query] the question, anew for each try
-        # @return [Object] the first reply of a server that did not fail
+        # @yieldreturn [Query] the question, with a new id for each try
+        # @return [Reply] the first one of a server that did not fail
         # @raise [ResolutionError] when no server answered
         def reply(name)
           ask_servers(name, -> { [yield] }) do |exchange|

@@ -7,7 +7,7 @@ module Heddle
       #
       # Its message, and the reply, are a {DNS::Message} and not resolv's, because resolv in Ruby 3.3 can't read
       # messages in a Ractor, follows compression pointers without a limit (CVE-2025-24294) and keeps a class for each
-      # record type that a server makes up. The tests use resolv as the server.
+      # record type that a server makes up.
       #
       # @api private
       class Query

@@ -9,7 +9,8 @@ module Heddle
         include Heddle::Error
 
         # @param message [String]
-        # @param silent [Boolean] whether no server answered at all, so that asking for more costs the same wait again
+        # @param silent [Boolean] whether a server sent nothing, so that the next question would cost the same wait
+        #   again
         def initialize(message, silent: false)
           super(message)
           @silent = silent

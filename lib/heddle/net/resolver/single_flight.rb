@@ -72,8 +72,8 @@ module Heddle
             taken = true
             baton
           ensure
-            # Called for a fiber that was woken for the baton, and interrupted before it took it. The queue itself would
-            # wake no other fiber.
+            # The fiber may have been woken for the baton, and interrupted before it took it. Then the queue itself
+            # wakes no other fiber.
             @baton.push(true) if !taken && @baton.pop(timeout: 0)
           end
         end

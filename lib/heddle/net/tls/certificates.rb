@@ -13,7 +13,7 @@ module Heddle
         include MonotonicClock
 
         # Seconds.
-        LOOK_EVERY = 1.0
+        CHECK_INTERVAL = 1.0
         DAY = 86_400
         # A certificate that expires within this many seconds is reported once a day.
         EXPIRY_NOTICE = 14 * DAY
@@ -21,9 +21,9 @@ module Heddle
         SHARED_LIMIT = 8 << 20
         # The protocols for ALPN, best first (RFC 7301).
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
-        private_constant :LOOK_EVERY, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT
+        private_constant :CHECK_INTERVAL, :DAY, :EXPIRY_NOTICE, :SHARED_LIMIT
 
-        # The result of {#load}, and the stamps of the files.
+        # What {#load} has read from the files, and their stamps.
         Loaded = Data.define(:credentials, :contexts, :stamp) do
           def same?(other) = credentials.dump == other.credentials.dump
         end
@@ -43,7 +43,7 @@ module Heddle
           @clients = clients
           @settings = { minimum: VERSIONS.fetch(minimum), protocols:, clients: }
           @on_event = on_event
-          @looked = now
+          @checked = now
           @reported = -Float::INFINITY
           @loaded = load
           @tried = @loaded.stamp
@@ -52,8 +52,8 @@ module Heddle
         # @return [OpenSSL::SSL::SSLContext] for a new connection
         def context
           TicketKeys.renew
-          if now - @looked >= LOOK_EVERY
-            @looked = now
+          if now - @checked >= CHECK_INTERVAL
+            @checked = now
             @shared ? follow : refresh_files
           end
           @loaded.contexts.default
@@ -62,7 +62,7 @@ module Heddle
         # The next call of {#context} checks for newer certificates.
         # @return [void]
         def look_again
-          @looked = -Float::INFINITY
+          @checked = -Float::INFINITY
         end
 
         # From now on the processes that this one forks get their certificates from it.
@@ -77,9 +77,9 @@ module Heddle
         # Called about once a second by the process that shares them.
         # @return [void]
         def refresh
-          return if now - @looked < LOOK_EVERY
+          return if now - @checked < CHECK_INTERVAL
 
-          @looked = now
+          @checked = now
           refresh_files
         end
 

@@ -43,7 +43,7 @@ module Heddle
         # @param names [Array<String>] the host names that the context is for
         # @return [void]
         def apply(context, authorities, names)
-          # So a session that began under other rules, or for another name, is not resumed.
+          # A session that began under other rules, or for another name, must not be resumed.
           rules = [@mode, authorities.map(&:to_der), names]
           context.session_id_context = OpenSSL::Digest::SHA256.digest(Marshal.dump(rules))
           context.verify_mode = @verify

@@ -52,7 +52,7 @@ module Heddle
             end
           end
 
-          # @return [Object, nil] what changes with a file; nil for PEM text
+          # @return [Object, nil] another value once the file has changed; nil for PEM text
           def file_version(source)
             KeyFiles.stamp(source) unless source.nil? || source.include?("-----BEGIN")
           end
@@ -116,10 +116,10 @@ module Heddle
           context
         end
 
-        # Raises for any other spelling, so that it is not taken for an older version.
+        # Raises for an unknown text, so that it does not allow older versions.
         def version(text)
           VERSIONS.fetch(text.nil? ? "1.2" : text.to_s) do
-            raise ArgumentError, "tls minimum: is #{text.inspect}, and must be \"1.2\" or \"1.3\""
+            raise ArgumentError, "tls minimum: is #{text.inspect}, but must be \"1.2\" or \"1.3\""
           end
         end
 

@@ -3,7 +3,7 @@
 module Heddle
   module Net
     class TLS
-      # A certificate and its key in files: PEM, as every authority gives them.
+      # A certificate and its key in files, in PEM, as certificate authorities deliver them.
       class KeyFiles
         # @return [String]
         attr_reader :certificate_path
@@ -11,7 +11,7 @@ module Heddle
         attr_reader :key_path
 
         # @param path [String]
-        # @return [Object] something else once the file has changed
+        # @return [Object] another value once the file has changed
         def self.stamp(path)
           stat = File.stat(path)
           [stat.ino, stat.size, stat.mtime]
@@ -53,7 +53,7 @@ module Heddle
           KeyPair.new(certificate:, chain:, key:)
         end
 
-        # @return [Object] something else once a file has changed
+        # @return [Object] another value once a file has changed
         def stamp = [certificate_path, key_path].map { |path| self.class.stamp(path) }
 
         # @return [String] for a person

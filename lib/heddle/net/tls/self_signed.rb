@@ -19,7 +19,8 @@ module Heddle
 
         class << self
           # @param name [String, nil] a host name beside localhost
-          # @return [KeyFiles, SelfSigned] files of mkcert or of the gem localhost, if they are valid for this name
+          # @return [KeyFiles, SelfSigned] for localhost the files of mkcert or of the gem localhost, if they have not
+          #   expired
           def find(name)
             return new(name) unless name.nil? || name.match?(/\A(?:localhost|[\d.:]*)\z/)
 
