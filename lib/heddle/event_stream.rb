@@ -89,7 +89,7 @@ module Heddle
 
     # @return [Array, nil] the settings with which the connection sends the events by itself; nil: a fiber sends them
     # @api private
-    def wish = [topic, since, @lines, @beginning, slow, @handoff]
+    def connection_settings = [topic, since, @lines, @beginning, slow, @handoff]
 
     # As a streaming body of Rack 3: returns when the client has left.
     # @param stream [IO]

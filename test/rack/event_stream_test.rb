@@ -337,7 +337,7 @@ class EventStreamTest < Minitest::Test
   end
 
   def test_the_type_of_events_may_be_a_symbol
-    assert_equal "event: update\n", Heddle::EventStream.new("a", event: :update).wish[2]
+    assert_equal "event: update\n", Heddle::EventStream.new("a", event: :update).connection_settings[2]
   end
 
   def test_invalid_arguments_raise_with_a_reason

@@ -13,7 +13,7 @@ require "heddle/http/client/defaults"
 module Heddle
   module HTTP
     # A client of HTTP/1.1 and HTTP/2. Works in a Heddle loop, in plain threads and after fork; the connections that it
-    # keeps are the process's and outlive loops and threads.
+    # keeps belong to the process, and outlive loops and threads.
     #
     #     http = Heddle::HTTP::Client.new("https://api.example", timeout: { total: 10 })
     #     http.get("/price", query: { id: 7 }).json
@@ -51,7 +51,7 @@ module Heddle
       # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
       #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `write_timeout`, `read_timeout` are understood; a number is
       #   the limit of everything together
-      # @param max_connections [Integer] to one origin; further requests wait in their order
+      # @param max_connections [Integer] to one origin; further requests wait, first come first served
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
       # @param redirects [Integer] that are followed; 0: responses 3xx are returned
       # @param retries [Integer] how often a request that may be repeated is sent again after 429, 502, 503 and 504, and
@@ -70,7 +70,7 @@ module Heddle
                      proxy: :environment, deny_private: false, body_limit: Defaults::BODY_LIMIT, tls: nil, http2: true)
         OriginRegistry.check_ractor
         unless [true, false, :prior_knowledge].include?(http2)
-          raise ArgumentError, "http2: is #{http2.inspect}, and must be true, false or :prior_knowledge"
+          raise ArgumentError, "http2: is #{http2.inspect}, but must be true, false or :prior_knowledge"
         end
 
         @settings = ConnectionSettings.new(tls: nil, proxy:, deny_private:, idle_timeout:, http2:,
@@ -90,10 +90,10 @@ module Heddle
       end
 
       # @!method get(url, query: nil, headers: nil, timeout: nil)
-      # @param url [String] whole, or what follows the base
+      # @param url [String] a whole URL, or a path below the base
       # @param query [Hash, nil] added to the URL's own
-      # @param headers [Hash, nil] in place of the client's of the same name
-      # @param timeout [Hash, Numeric, nil] in place of the client's
+      # @param headers [Hash, nil] replace the client's fields of the same names
+      # @param timeout [Hash, Numeric, nil] replaces the client's time limits
       # @return [Response]
       # @raise [Error]
       def get(url, ...) = request("GET", url, ...)
@@ -226,15 +226,15 @@ module Heddle
       def count(name, value, least)
         return value if value.is_a?(Integer) && value >= least
 
-        raise ArgumentError, "#{name} is #{value.inspect}, and must be an Integer of at least #{least}"
+        raise ArgumentError, "#{name} is #{value.inspect}, but must be an Integer of at least #{least}"
       end
     end
   end
 end
 
-# Not by autoload: each request needs them, and the first one's time limits hold while they are loaded. A thousand tasks
-# that make their first requests together would each search the whole load path. And where a time limit interrupts a
-# thread that waits for another one to load a file, Ruby may forget to wake the next.
+# Not by autoload: each request needs these files, and the time limits of the first one would include their loading. A
+# thousand tasks that make their first requests together would each search the whole load path. And where a time limit
+# interrupts a thread that waits for another one to load a file, Ruby may not wake the next one.
 Heddle::Autoloads.load("heddle/http/client")
 require "heddle/http/h1/received_response"
 require "heddle/http/h2/received_response"

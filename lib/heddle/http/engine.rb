@@ -25,8 +25,8 @@ module Heddle
       # @param proxies [Net::Networks, nil] whose statement of a client's address the log trusts
       # @param body_folder [String] folder for bodies larger than `body_buffer`, in files without a name
       # @param stream_bodies [Boolean, Array<String>] requests whose block may be called before their body is complete:
-      #   all, none, or those whose path is one of these or below one. It is if the body is larger than `body_buffer`,
-      #   slow and of unknown length, or waits for `100 Continue`
+      #   all, none, or those whose path is one of these or below one. This happens if the body is larger than
+      #   `body_buffer`, is slow and of unknown length, or waits for `100 Continue`
       # @param health_paths [Array<String>] the paths of health checks, whose requests admission never delays or rejects
       # @param on_event [#call, nil] called with the name of an event and its fields
       # @param http2 [Symbol] where clients may speak HTTP/2: :auto (everywhere), :tls (over TLS alone) or :off

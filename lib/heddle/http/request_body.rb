@@ -43,8 +43,8 @@ module Heddle
         end
       end
 
-      # The response has begun, so `100 Continue` would become a part of it. From here on only `idle_timeout` limits the
-      # client's pauses, because both sides may be sending.
+      # Called when the response has begun: `100 Continue` would become a part of it. From here on only `idle_timeout`
+      # limits the client's pauses, because both sides may be sending.
       # @return [void]
       def answered
         @answered = true

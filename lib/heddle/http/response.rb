@@ -2,12 +2,11 @@
 
 module Heddle
   module HTTP
-    # Sends one response, and no more content than its head announces. `violation` tells what was wrong about it. The
-    # {Exchange} frames it.
+    # Sends one response, and no more content than its head announces. The {Exchange} frames it.
     class Response
       # Bytes of a file that are sent in one step, which has a time limit of its own.
       FILE_STEP = 1_048_576
-      # To decode content that the application has chunked itself.
+      # The limits for decoding content that the application has chunked itself.
       UNLIMITED = Limits.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
       private_constant :FILE_STEP, :UNLIMITED
 
@@ -40,7 +39,7 @@ module Heddle
       # @return [Boolean] whether this object sends nothing more
       def finished? = @finished
 
-      # @return [Boolean] whether everything was sent that was promised
+      # @return [Boolean] whether all content was sent that the head has announced
       def complete? = @finished && !@broken_off
 
       # @return [Boolean] whether there is no content to send, as for HEAD and 304
@@ -49,7 +48,8 @@ module Heddle
       # @return [Boolean] whether the connection belongs to the application's stream from here on
       def raw? = @framing == :raw
 
-      # Sends an interim response 103, unless the client doesn't know those or the response has begun.
+      # Sends an interim response 103, unless the client does not understand interim responses or the response has
+      # begun.
       # @param headers [Hash]
       # @raise [InvalidResponseError]
       # @raise [ClientGoneError]
@@ -165,9 +165,9 @@ module Heddle
       end
 
       # Leaves the rest to the connection, which sends events as long as its client is connected. The head was sent.
-      # @param wish [Array] see {EventStream#wish}
+      # @param settings [Array] see {EventStream#connection_settings}
       # @return [Boolean] false: it can't, and nothing has changed
-      def stream_events(wish) = @finished = @exchange.stream_events(@status, *wish)
+      def stream_events(settings) = @finished = @exchange.stream_events(@status, *settings)
 
       # The connection is a WebSocket from here on. The head was sent.
       # @param handler [Object]

@@ -130,8 +130,8 @@ module Heddle
         return finish if @response.bodiless?
 
         @response.flush
-        wish = body.wish
-        return if wish && @response.stream_events(wish)
+        settings = body.connection_settings
+        return if settings && @response.stream_events(settings)
 
         @exchange.cancel_on_disconnect(body) if body.respond_to?(:cancel)
         stream = open_stream

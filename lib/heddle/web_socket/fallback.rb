@@ -96,7 +96,7 @@ module Heddle
       end
 
       # @return [nil] the connection can't write the events by itself
-      def wish = nil
+      def connection_settings = nil
 
       # @param text [String] one line
       # @return [Boolean] whether it is open

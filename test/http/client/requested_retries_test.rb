@@ -110,6 +110,6 @@ class RequestedRetriesTest < ClientCase
   def test_a_number_that_is_none_is_named
     error = assert_raises(ArgumentError) { Client.new(retries: -1) }
 
-    assert_equal "retries is -1, and must be an Integer of at least 0", error.message
+    assert_equal "retries is -1, but must be an Integer of at least 0", error.message
   end
 end

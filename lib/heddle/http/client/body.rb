@@ -9,7 +9,7 @@ module Heddle
       class Body
         # @param exchange [Exchange]
         # @param decoder [Decoder, nil]
-        # @param limit [Integer] bytes that {#read} takes
+        # @param limit [Integer] maximum number of bytes that {#read} returns
         def initialize(exchange, decoder, limit)
           @exchange = exchange
           @decoder = decoder

@@ -12,16 +12,16 @@ module Heddle
         KNOWN = %w[gzip x-gzip deflate].freeze
         ANY_ZLIB = Zlib::MAX_WBITS + 32 # gzip or zlib, by its first bytes
         RAW = -Zlib::MAX_WBITS
-        # Bytes by which a compressed body may be larger than its content.
+        # Bytes that a compressed body may have in addition to twice the limit of its content.
         SLACK = 65_536
         PARTIAL = 206
-        # How many members of a body (RFC 1952, 2.2) may have fewer bytes than SMALL_MEMBER on average; an empty one has
-        # 20.
+        # How many members (RFC 1952, 2.2) a body may have even if they have fewer than SMALL_MEMBER bytes on average;
+        # an empty one has 20.
         SMALL_MEMBERS = 1_000
         SMALL_MEMBER = 128
         # Bytes passed at once after the first member, because zlib copies the bytes behind a member's end.
         WINDOW = 512
-        # Windows after which other fibers run.
+        # Number of windows after which other fibers run.
         WINDOWS_A_TURN = 64
         private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK, :SMALL_MEMBERS, :SMALL_MEMBER, :WINDOW,
                          :WINDOWS_A_TURN
@@ -42,7 +42,7 @@ module Heddle
 
         # @param head [H1::ReceivedResponse]
         # @param request [Request] that has it as its response
-        # @param limit [Integer, nil] bytes that may come out
+        # @param limit [Integer, nil] maximum size of the decoded body in bytes
         # @return [Decoder, nil] nil: nothing is to be decoded
         # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once, unless the caller
         #   has asked for encodings of its own
@@ -74,7 +74,7 @@ module Heddle
         def feed(piece, &)
           return if piece.empty?
 
-          take(piece)
+          check_input(piece)
           at = @members.zero? ? inflate(piece) { @inflater.inflate(piece) { |decoded| count(decoded, &) } } : 0
           at += inflate_window(piece.byteslice(at, WINDOW), &) while at < piece.bytesize
         rescue Zlib::Error => e
@@ -127,7 +127,7 @@ module Heddle
         end
 
         # Limits the compressed bytes, too, because an endless compressed body may have no content.
-        def take(piece)
+        def check_input(piece)
           @taken += piece.bytesize
           return unless @input_limit && @taken > (@input_limit * 2) + SLACK
 

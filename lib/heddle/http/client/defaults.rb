@@ -32,7 +32,7 @@ module Heddle
         # Bytes and number of a response's header lines; the same values are in ext/heddle/http/h2/session_client.c.
         HEADER_LIMIT = 65_536
         HEADER_COUNT = 256
-        # Interim responses (1xx) before the final one.
+        # Maximum number of interim responses (1xx) before the final one.
         INTERIM_LIMIT = 32
 
         # Bytes of one event of a stream.

@@ -44,11 +44,11 @@ module Heddle
         private
 
         def directly(limits, deadline)
-          direct(limits).connect(deadline: deadline)
+          direct_connector(limits).connect(deadline: deadline)
         end
 
         # Keeps only the connector of the last time limits: most requests have the client's own.
-        def direct(limits)
+        def direct_connector(limits)
           known, connector = @direct
           return connector if known.equal?(limits)
 

@@ -11,7 +11,7 @@ module Heddle
       # The TLS handshake failed: the certificate is expired, for another host or of an unknown issuer, or there is no
       # common version.
       class TLSError < ConnectError; end
-      # The proxy could not be reached, or has refused.
+      # The proxy could not be reached, or has refused to connect to the server.
       class ProxyError < ConnectError; end
       # `deny_private` does not allow the server's address.
       class PrivateAddressError < ConnectError; end

@@ -75,7 +75,7 @@ module Heddle
           response.each do |piece|
             reader.feed(piece) do |event|
               @last_id = event.id
-              give(event, &block)
+              yield_event(event, &block)
             end
           end
         ensure
@@ -86,7 +86,7 @@ module Heddle
         end
 
         # The block may send requests of its own, whose errors don't end this stream.
-        def give(event)
+        def yield_event(event)
           yield event
         rescue Error => e
           @raised = e

@@ -3,14 +3,14 @@
 module Heddle
   module HTTP
     class Client
-      # Sends a request over a connection of its origin, and reads the response. A {Carrier} knows the protocol's
-      # version.
+      # Sends a request over a connection of its origin, and reads the response. The {Carrier} of each version of HTTP
+      # does this on one connection.
       #
       # @api private
       class Exchange
-        # The number of kept connections found closed after which a new connection is opened.
-        STALE_CONNECTIONS = 3
-        private_constant :STALE_CONNECTIONS
+        # How often a request whose connection was lost is sent again at most.
+        MAX_REPETITIONS = 3
+        private_constant :MAX_REPETITIONS
 
         # @param request [Request]
         # @param limits [TimeLimits]
@@ -23,14 +23,14 @@ module Heddle
           @retries = 0
         end
 
-        # Sends the request. Afterwards the connection is this exchange's until {#finish}.
+        # Sends the request. Afterwards the connection belongs to this exchange until {#finish}.
         # @return [H1::ReceivedResponse, H2::ReceivedResponse]
         # @raise [Error]
         def head
           connection = @origin.acquire(@limits, @deadline, fresh: @retries.positive?)
           began = MonotonicClock.now
           @carrier = connection.carrier(@request, @limits, @deadline)
-          head = @carrier.head(@retries < STALE_CONNECTIONS)
+          head = @carrier.head(@retries < MAX_REPETITIONS)
           @origin.count_time(:answer_seconds, began)
           head
         rescue Repetition::RepeatError

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # The header fields of a request. HTTP/2 sends the list, HTTP/1.1 lines, which requests with the same list share.
+      # The header fields of a request: a list for HTTP/2, and lines for HTTP/1.1, which are made only once for a list.
       #
       # @api private
       class FieldList

@@ -8,11 +8,11 @@ module Heddle
       # @api private
       module Fields
         NAME = /\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\z/
-        VALUE = /[\x00-\x08\x0a-\x1f\x7f]/n
+        CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/n
         # Only the client may frame a body (RFC 9112, 6): with a wrong length, the end of the body would become a second
         # request.
         FRAMING = /\A(?:content-length|transfer-encoding)\z/i
-        private_constant :NAME, :VALUE, :FRAMING
+        private_constant :NAME, :CONTROL_CHARACTER, :FRAMING
 
         module_function
 
@@ -49,7 +49,7 @@ module Heddle
         end
 
         def checked(name, value)
-          return value unless (value.ascii_only? ? value : value.b).match?(VALUE)
+          return value unless (value.ascii_only? ? value : value.b).match?(CONTROL_CHARACTER)
 
           raise ArgumentError, "header #{name}: the value #{value.inspect} has a control character"
         end

@@ -22,7 +22,8 @@ module Heddle
             @began = {}
           end
 
-          # Seconds that are left of the limit on all waits of this request.
+          # @return [Numeric, nil] seconds that are left of the limit on all waits of this request, or on those for a
+          #   connection that is being opened
           def left(limit, dialing, now) = limit && [(@began[dialing] ||= now) + limit - now, 0].max
         end
         private_constant :Waiter
@@ -66,7 +67,7 @@ module Heddle
           over
         end
 
-        # The server wants HTTP/1.1 for all further requests.
+        # Called when the server requires HTTP/1.1 for all further requests.
         # @return [void]
         def refuse
           @lock.synchronize do

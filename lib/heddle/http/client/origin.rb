@@ -187,7 +187,7 @@ module Heddle
           time = TimeLimits.left(limits.pool, deadline)
           room = waiter.pop(timeout: time)
           count_time(:wait_seconds, began)
-          return room.is_a?(Connection) ? room_of(room) : room if room
+          return room.is_a?(Connection) ? check_released(room) : room if room
 
           raise TotalTimeoutError, "no connection to #{self} became free in time" unless time == limits.pool
 
@@ -200,7 +200,7 @@ module Heddle
         # Checks a connection that another request has released: the server may have closed it, or sent more than the
         # response.
         # @return [Connection, Symbol] :room where the connection is closed
-        def room_of(connection)
+        def check_released(connection)
           return connection unless connection.stale?
 
           @lock.synchronize { @statistics[:stale] += 1 }
@@ -222,10 +222,10 @@ module Heddle
           end
           return unless given
 
-          given.is_a?(Connection) ? release(given) : give_back_room
+          given.is_a?(Connection) ? release(given) : release_room
         end
 
-        def give_back_room = @lock.synchronize { pass_room_on }
+        def release_room = @lock.synchronize { pass_room_on }
 
         def pass_room_on
           (waiter = @waiters.shift) ? waiter.push(:room) : leave
@@ -259,7 +259,7 @@ module Heddle
           count_time(:connect_seconds, began)
           connection
         ensure
-          give_back_room unless connection
+          release_room unless connection
         end
 
         def speaks_http2?(socket)

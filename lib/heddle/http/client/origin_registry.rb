@@ -37,7 +37,8 @@ module Heddle
           # Restores an origin that was dropped while a request was about to use it.
           # @return [void]
           def restore(key, origin)
-            @lock.synchronize { @origins[@origins.key?(key) ? origin : key] = origin } # it may be replaced
+            # Another origin may have the key now. Then this one is its own key.
+            @lock.synchronize { @origins[@origins.key?(key) ? origin : key] = origin }
             reap_later
           end
 
@@ -65,7 +66,7 @@ module Heddle
           # @return [void]
           def close_idle = origins.each { |origin| origin.close_idle(all: true) }
 
-          # Called when there is an origin: starts the task that checks the origins and their connections.
+          # Called when there is an origin: starts the thread that checks the origins and their connections.
           # @return [void]
           def reap_later
             return if @reaper&.alive?

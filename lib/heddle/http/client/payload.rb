@@ -42,7 +42,7 @@ module Heddle
           return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # so that its size stays
           return Upload.new(body) if body.respond_to?(:read) || body.respond_to?(:each)
 
-          raise ArgumentError, "body: is a #{body.class}, and must be a String, or have `read` or `each`"
+          raise ArgumentError, "body: is a #{body.class}, but must be a String, or have `read` or `each`"
         end
 
         def framing(body)

@@ -17,7 +17,7 @@ module Heddle
             url = ProxyEnvironment.find(scheme, host, port)
             url && new(url)
           when String then new(choice)
-          else raise ArgumentError, "proxy: is #{choice.inspect}, and must be a URL, :environment or nil"
+          else raise ArgumentError, "proxy: is #{choice.inspect}, but must be a URL, :environment or nil"
           end
         end
 
@@ -43,7 +43,8 @@ module Heddle
           @port = uri.port
           @fields = uri.user ? ["Proxy-Authorization", credentials(uri)] : []
         rescue URI::InvalidURIError
-          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not a URL", cause: nil # it has the password
+          # Without the cause, whose message has the password.
+          raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not a URL", cause: nil
         end
 
         # Without its credentials.

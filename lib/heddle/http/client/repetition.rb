@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # Decides whether a request whose connection was lost is sent again, although the user has not asked for that:
-      # {RequestedRetries} are for those who have.
+      # Decides whether a request whose connection was lost is sent again, even if the user has not asked for retries
+      # ({RequestedRetries}).
       #
       # A server that closes an idle connection ignores a request that arrives at the same time (RFC 9112, 9.3.1). That
       # is certain only if nothing of the request was sent. Over HTTP/2 the server has not processed a request that it

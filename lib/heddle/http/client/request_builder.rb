@@ -44,14 +44,14 @@ module Heddle
           body, described = Payload.make(method, payload || {})
           given = [own, described, Fields.without_framing(headers)]
           fields = given.reduce(@headers) { |merged, more| Fields.merge(merged, more) }.compact
-          Request.new(method, origin, target, fields_of(origin, whole_parts(fields)), body)
+          Request.new(method, origin, target, fields_of(origin, decodable_ranges(fields)), body)
         end
 
         private
 
         # A part of a compressed body can't be decoded alone. So a request for a range asks for no compression, unless
         # the caller sets Accept-Encoding.
-        def whole_parts(fields)
+        def decodable_ranges(fields)
           return fields unless fields.any? { |name, _| name.casecmp?("range") } &&
                                fields.value?(Defaults::HEADERS["Accept-Encoding"])
 

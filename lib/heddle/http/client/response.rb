@@ -22,8 +22,7 @@ module Heddle
           @target = target
         end
 
-        # Of the request that this is the response to, after redirects.
-        # @return [String]
+        # @return [String] the URL of the request that got this response, after redirects
         def url = "#{@origin}#{@target}"
 
         # @return [Array<String>] name in lower case, value, name, value, in their order

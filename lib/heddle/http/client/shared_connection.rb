@@ -45,13 +45,14 @@ module Heddle
         # Can no request begin any more?
         def leaving? = @session.leaving? || @socket.closed?
 
-        # Sends pending output. Only the caller that waits for the kernel has the time limit.
+        # Sends pending output. If another caller waits for the kernel already, that one sends it, within its own time
+        # limit.
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @raise [IO::TimeoutError]
         def flush(deadline)
           await_room(deadline) or return until @session.flush
         ensure
-          wake(@session.waiters) # other requests, which wait for room, may have sent these bytes
+          wake(@session.waiters) # other requests may have waited for the room that this has made
         end
 
         # Waits until the block returns true. It is called whenever something has come for the stream.

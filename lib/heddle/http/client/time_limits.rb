@@ -15,7 +15,7 @@ module Heddle
         def self.from(limits, defaults = Defaults::TIMEOUT)
           limits = { total: limits } if limits.nil? || limits.is_a?(Numeric)
           unless limits.is_a?(Hash)
-            raise ArgumentError, "timeout: is #{limits.inspect}, and must be seconds, a Hash of seconds by phase, or " \
+            raise ArgumentError, "timeout: is #{limits.inspect}, but must be seconds, a Hash of seconds by phase, or " \
                                  "nil"
           end
 

@@ -74,7 +74,7 @@ module Heddle
           end
           return uri if PORTS.cover?(uri.port)
 
-          raise ArgumentError, "#{url.inspect}: the port is #{uri.port}, and must be from 1 to 65535"
+          raise ArgumentError, "#{url.inspect}: the port is #{uri.port}, but must be from 1 to 65535"
         rescue URI::InvalidURIError
           raise ArgumentError, "#{url.inspect} is not a URL: percent-encode the characters that RFC 3986 excludes"
         end
