@@ -76,7 +76,7 @@ class AdaptationsTest < Minitest::Test
       require "sequel"
       require "heddle"
       Heddle.run { nil }
-      ractor = Ractor.new { Heddle.run { %i[async sequel trilogy].map { |name| Heddle::Adaptations.make?(name) } } }
+      ractor = Ractor.new { Heddle.run { %i[async sequel trilogy].map { |name| Heddle::Adaptations.adapt?(name) } } }
       p ractor.respond_to?(:value) ? ractor.value : ractor.take
     RUBY
     output, = Open3.capture2(RbConfig.ruby, "-I#{File.expand_path("../lib", __dir__)}", "-e", program)

@@ -93,13 +93,13 @@ module Heddle
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
-    # Not changed after the server has started, because running requests would lose connections or state.
+    # These are not changed after the server has started, because running requests would lose connections or state.
     AT_START = BY_NAME.values_at(:newrelic_rpm, :activesupport, :sequel).freeze
     private_constant :BY_NAME, :AT_START
 
     @except = []
     @missing = [].freeze
-    @answers = {}.freeze # other Ractors read it
+    @decisions = {}.freeze # other Ractors read it
 
     class << self
       # @return [Array<Symbol>] names of the rows that the option `adapt` leaves out
@@ -110,7 +110,7 @@ module Heddle
       # @return [void]
       def start(configuration)
         except = excluded(configuration)
-        @answers = {}.freeze unless except == @except
+        @decisions = {}.freeze unless except == @except
         @except = except
         @missing = AT_START.reject(&:version)
         install(configuration)
@@ -152,22 +152,22 @@ module Heddle
       # Ractors, because RubyGems works only there.
       # @param name [Symbol]
       # @return [Boolean] whether the gem is loaded, and to be changed
-      def make?(name)
-        @answers.fetch(name) do
+      def adapt?(name)
+        @decisions.fetch(name) do
           next false unless Ractor.current.equal?(Ractor.main)
 
           row = BY_NAME.fetch(name)
           state = row.state or next false # it may be loaded later
           Events.report(:gem_not_adapted, reason: untried(row)) if state == :untried
-          @answers = @answers.merge(name => state == :made).freeze
-          @answers.fetch(name)
+          @decisions = @decisions.merge(name => state == :made).freeze
+          @decisions.fetch(name)
         end
       end
 
       # Does nothing outside of the main Ractor, because Ruby 3.3 can't require anything there.
       # @return [void]
       def load_async
-        require "heddle/async" if Ractor.current.equal?(Ractor.main) && make?(:async)
+        require "heddle/async" if Ractor.current.equal?(Ractor.main) && adapt?(:async)
       end
 
       # @param configuration [Server::Configuration]
@@ -208,9 +208,9 @@ module Heddle
         OpenTelemetry.install
         return unless configuration.mode == :fiber
 
-        RackTimeout.install if make?(:rack_timeout)
-        ConcurrentRuby.install if make?(:concurrent_ruby)
-        Tilt.install if make?(:tilt)
+        RackTimeout.install if adapt?(:rack_timeout)
+        ConcurrentRuby.install if adapt?(:concurrent_ruby)
+        Tilt.install if adapt?(:tilt)
       end
 
       # @return [Array<Symbol>] the names of rows that the option leaves out

@@ -30,8 +30,8 @@ module Heddle
       #
       # @return [void]
       def install
-        Trilogy.install if defined?(::Trilogy) && Adaptations.make?(:trilogy)
-        Mysql2.install if defined?(::Mysql2::Client) && Adaptations.make?(:mysql2)
+        Trilogy.install if defined?(::Trilogy) && Adaptations.adapt?(:trilogy)
+        Mysql2.install if defined?(::Mysql2::Client) && Adaptations.adapt?(:mysql2)
         install_active_record if defined?(::ActiveSupport::LazyLoadHooks)
         install_sequel if defined?(::Sequel::Database)
       end
@@ -46,7 +46,7 @@ module Heddle
       end
 
       # @return [Boolean, nil] may a fiber still have a permanent lease of Active Record when its work has ended?
-      #   In a Rails application Rails has ended it.
+      #   In a Rails application Rails ends the leases.
       attr_reader :leases
 
       # Ends the permanent leases of the calling fiber, whose request or callback has ended. Otherwise a fiber that only
@@ -65,7 +65,7 @@ module Heddle
       #   connection; nil for anything that is not a connection of these drivers
       def driver(connection)
         driver = DRIVERS[connection.class.name] || inherited_driver(connection.class)
-        const_get(driver) if driver && (!CHANGED.key?(driver) || Adaptations.make?(CHANGED[driver]))
+        const_get(driver) if driver && (!CHANGED.key?(driver) || Adaptations.adapt?(CHANGED[driver]))
       end
 
       # @param connection [Object, nil] a connection of a driver
@@ -100,13 +100,13 @@ module Heddle
         DRIVERS[found.name] if found
       end
 
-      # Its adapters are loaded when the application first needs them.
+      # Active Record's adapters are loaded when the application first needs them.
       def install_active_record
         return if @active_record
 
         @active_record = true
         ::ActiveSupport.on_load(:active_record) do
-          Databases::ActiveRecord.install if Adaptations.make?(:activerecord)
+          Databases::ActiveRecord.install if Adaptations.adapt?(:activerecord)
           Databases.instance_variable_set(:@leases, true) unless defined?(::Rails::Railtie)
         end
       end
@@ -115,7 +115,7 @@ module Heddle
         return if @sequel
 
         @sequel = true
-        Sequel.install if Adaptations.make?(:sequel)
+        Sequel.install if Adaptations.adapt?(:sequel)
       end
     end
   end

@@ -50,7 +50,7 @@ module Heddle
           raise Server::BootError, @refusal if @refusal
 
           isolate if defined?(::ActiveSupport::IsolatedExecutionState)
-          Adaptations::ActiveSupport.install if Adaptations.make?(:activesupport)
+          Adaptations::ActiveSupport.install if Adaptations.adapt?(:activesupport)
           replace_reload_lock if application?
         end
         Databases.install
@@ -58,8 +58,8 @@ module Heddle
         answer_503_without_connection
       end
 
-      # Logs how many database connections the workers may open, once the databases have reported their limits. In a
-      # loop.
+      # Logs how many database connections the workers may open, once the databases have reported their limits. Must be
+      # called in a loop.
       #
       # @param log [#event]
       # @param workers [Integer]
@@ -88,7 +88,7 @@ module Heddle
         false
       end
 
-      # Before Sentry.init, which may override it.
+      # Must be called before Sentry.init, whose block may override the setting.
       # @return [void]
       def isolate_sentry
         return unless defined?(::Sentry::Configuration)
@@ -113,7 +113,7 @@ module Heddle
       # Before 8.2, Rails' reload lock belongs to threads, and so can't tell fibers apart.
       def replace_reload_lock
         return unless ::Rails.application.config.reloading_enabled?
-        return if ActiveSupport.version >= Gem::Version.new("8.2.a") || !Adaptations.make?(:activesupport)
+        return if ActiveSupport.version >= Gem::Version.new("8.2.a") || !Adaptations.adapt?(:activesupport)
 
         interlock = ActiveSupport::Dependencies.interlock
         return if interlock.instance_variable_get(:@lock).is_a?(ReloadLock)

@@ -47,7 +47,7 @@ module Heddle
     def self.serve(env, headers = {}, &block)
       raise ArgumentError, "Heddle::WebSocket.serve needs a block that takes the socket" unless block
 
-      upgrade(env, Attendant.new(&block), headers)
+      upgrade(env, BlockHandler.new(&block), headers)
     end
 
     # Opens a WebSocket to a server, in a loop, a thread or a plain program.

@@ -23,7 +23,7 @@ class ActiveRecordTest < Minitest::Test
     driver = Object.new
     driver.define_singleton_method(:abandon) { |connection| throw :killed, connection }
     Heddle::Databases.stub(:driver, driver) do
-      assert_same(raw, catch(:killed) { adapter.heddle_part })
+      assert_same(raw, catch(:killed) { adapter.heddle_abandon })
     end
 
     assert adapter.disconnected

@@ -44,7 +44,7 @@ class ExchangeProxyTest < Minitest::Test
   def test_an_exception_of_what_no_thread_waits_for_is_raised_by_its_next_call
     raised = nil
     follow do |proxy|
-      proxy.tell { raise Failing::Failure, "told" }
+      proxy.enqueue { raise Failing::Failure, "told" }
       raised = assert_raises(Failing::Failure) { proxy.started? }
     end
 
@@ -73,7 +73,7 @@ class ExchangeProxyTest < Minitest::Test
 
   def test_cancelling_ends_the_fiber_of_the_loop
     Heddle.run do
-      proxy = Heddle::Rack::ExchangeProxy.new(Failing.new) { |one| one.tell { raise Heddle::Cancelled } }
+      proxy = Heddle::Rack::ExchangeProxy.new(Failing.new) { |one| one.enqueue { raise Heddle::Cancelled } }
       thread = Thread.new { proxy.run }
 
       assert_raises(Heddle::Cancelled) { proxy.follow }

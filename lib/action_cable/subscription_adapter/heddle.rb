@@ -34,10 +34,10 @@ module ActionCable
       # @raise [Heddle::PubSub::UnreachableError] when neither a server nor a backend takes it
       def broadcast(channel, payload) = ::Heddle::PubSub.publish(channel, payload)
 
-      # Calls back for each message of the channel, in order.
+      # Calls `callback` for each message of the channel, in order.
       # @param channel [String]
       # @param callback [#call] a callback that never waits
-      # @param success_callback [#call, nil] called when it is subscribed
+      # @param success_callback [#call, nil] called when the channel is subscribed
       # @return [void]
       # @raise [Heddle::PubSub::UnreachableError] when this process belongs to no Heddle server, and there
       #   is no backend

@@ -4,7 +4,7 @@ module Heddle
   module Adaptations
     # Rails keeps state by `Fiber.current`, and an Enumerator's `next` runs its block in another fiber. There a request
     # would have no state and no transaction, and another database connection, which the fiber would keep. So in a loop
-    # Rails gets the fiber that runs the request or the task.
+    # {RequestFiber} gives Rails the fiber of the request or the task.
     module ActiveSupport
       # Does nothing where the state is isolated by thread.
       # @return [void]

@@ -10,7 +10,7 @@ module Heddle
       private_constant :ATTRIBUTES
 
       # @return [void]
-      def self.install = (::OpenTelemetry::SDK::Trace::Span.prepend(self) if Adaptations.make?(:opentelemetry_sdk))
+      def self.install = (::OpenTelemetry::SDK::Trace::Span.prepend(self) if Adaptations.adapt?(:opentelemetry_sdk))
 
       # Only the span of the request itself has the kind server.
       def finish(...)

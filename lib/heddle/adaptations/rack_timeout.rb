@@ -45,12 +45,12 @@ module Heddle
           return super unless scheduler.is_a?(Scheduler) && Concurrency::Context.of(scheduler).root
 
           block.call
-          Beat.new(scheduler, seconds, block)
+          Repetition.new(scheduler, seconds, block)
         end
       end
 
       # Calls a block at an interval of `seconds`, each time in a task of its own, which may wait.
-      class Beat
+      class Repetition
         def initialize(scheduler, seconds, block)
           @context = Concurrency::Context.of(scheduler)
           @timer = @context.timers.every(seconds, self, &block)
@@ -64,7 +64,7 @@ module Heddle
         # @see Rack::Timeout::Scheduler::RunEvent#cancel!
         def cancel! = @timer.stop
       end
-      private_constant :Expiry, :Limit, :Repeated, :Beat
+      private_constant :Expiry, :Limit, :Repeated, :Repetition
 
       class << self
         # @return [Class] a subclass of the gem's exception, so that Thread.handle_interrupt delays both alike

@@ -22,8 +22,8 @@ module Heddle
 
       # @return [void]
       def self.install
-        ::Net::HTTP.prepend(Http) if Adaptations.make?(:net_http)
-        ::RedisClient.prepend(Redis) if Adaptations.make?(:redis_client)
+        ::Net::HTTP.prepend(Http) if Adaptations.adapt?(:net_http)
+        ::RedisClient.prepend(Redis) if Adaptations.adapt?(:redis_client)
       end
     end
   end

@@ -35,7 +35,7 @@ module Heddle
       def depart
         return if @fiber.nil?
 
-        @fiber = nil # it may have another task by now
+        @fiber = nil # which may have another task by now
         completed!(nil)
         finish!
       end

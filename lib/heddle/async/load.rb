@@ -6,7 +6,7 @@ module Heddle
     # which the loop waits for a processor counts as busy. Each call measures the time since the last call. The second
     # before the first call counts as idle.
     class Load
-      # Seconds that count.
+      # Seconds that the load covers, about.
       WINDOW = 1.0
 
       # @param scheduler [Scheduler]

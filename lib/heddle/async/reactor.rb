@@ -4,8 +4,8 @@ require "heddle/async"
 
 module Heddle
   module Async
-    # A loop of Heddle's with the interface of async's reactor. `Async { }`, `Sync { }` and `Async::Reactor.new` use it,
-    # in any thread, once this file has been required. For programs that have no Heddle.run.
+    # Heddle's loop with the interface of async's reactor, for programs that have no Heddle.run. `Async { }`, `Sync { }`
+    # and `Async::Reactor.new` use it, in any thread, once this file has been required.
     class Reactor < Root
       # Makes `Async::Reactor.new`, and so `Async { }` in a thread without a loop, use this class.
       module Replacement
@@ -64,7 +64,7 @@ module Heddle
       def close = @scheduler.scheduler_close
       alias scheduler_close close
 
-      # True if this signal was raised before. A signal comes twice: from the task and from the task's scope.
+      # Was this signal raised before? The task raises it, and then the task's scope.
       #
       # @api private
       def raised?(signal) = @signal.equal?(signal)

@@ -4,7 +4,7 @@ module Heddle
   module Async
     # `Async::Task#with_timeout` on Heddle's loop.
     module Timeouts
-      # Raises in the block, at its wait, when the time is over.
+      # Raises in the block, at its next wait, when the time is over.
       #
       # @param seconds [Numeric]
       # @param exception [Class, Exception]
@@ -20,17 +20,17 @@ module Heddle
       def adjustable_timeout(seconds, exception, message)
         fiber = current_fiber
         error = nil
-        strike = -> { interrupt(fiber, error = exception.exception(message)) }
+        expire = -> { interrupt(fiber, error = exception.exception(message)) }
         timers = Timers.new(Concurrency::Context.of(self).alarms)
-        timeout = ::Async::Timeout.new(timers, timers.schedule(timers.now + seconds, strike))
+        timeout = ::Async::Timeout.new(timers, timers.schedule(timers.now + seconds, expire))
         yield timeout
       ensure
         timeout&.cancel!
         take_back(fiber, error) if error
       end
 
-      # Called when the limit has passed while the fiber computed, without a wait at which to raise. The error must not
-      # be raised outside of the block.
+      # Takes back an error that was not raised, because the block has ended without another wait: it must not be raised
+      # outside of the block.
       def take_back(fiber, error)
         pending = uninterrupt(fiber) or return
         interrupt(fiber, pending) unless pending.equal?(error)
@@ -57,11 +57,11 @@ module Heddle
           @alarms = alarms
           @time = time
           @block = block
-          @alarm = alarms.add([seconds, 0].max, self, :strike)
+          @alarm = alarms.add([seconds, 0].max, self, :expire)
         end
 
         # Called by Concurrency::Alarms.
-        def strike = @block&.call
+        def expire = @block&.call
 
         def cancel!
           @block = nil

@@ -10,11 +10,11 @@ module Heddle
       # The same for commands that ask for a history, because the response may be a thousand times as long.
       REPLAY_RATE = 5
       REPLAY_BURST = 100
-      # Subscriptions of one connection.
-      SUBSCRIPTIONS = 500
-      # Bytes of a subscription's identifier. The connection keeps it, as text and parsed, so a message may be a hundred
-      # times as long.
-      IDENTIFIER = 8_192
+      # Maximum number of subscriptions of one connection.
+      MAX_SUBSCRIPTIONS = 500
+      # Maximum number of bytes in a subscription's identifier. The limit is lower than that of messages, because the
+      # connection keeps the identifier, as text and parsed.
+      IDENTIFIER_LIMIT = 8_192
       # Characters of a client's mistake that are logged.
       SHOWN = 200
       ERRORS = [(::ActionCable::Connection::Subscriptions::Error if

@@ -8,13 +8,13 @@ module Heddle
       NUMBERS = 0..((2**63) - 1)
       private_constant :NUMBERS
 
-      # @param wish [Hash] `streams`: positions by stream; `since`: Unix time in seconds, for the other streams
+      # @param request [Hash] `streams`: positions by stream; `since`: Unix time in seconds, for the other streams
       # @param refused [Boolean] whether the client gets no messages, because it has asked too often
       # @yieldparam type [String] of the answer
-      def initialize(wish, refused: false, &answer)
+      def initialize(request, refused: false, &answer)
         @refused = refused
-        @positions = wish["streams"].is_a?(Hash) ? wish["streams"] : {}
-        @since = wish["since"] if wish["since"].is_a?(Integer) && NUMBERS.cover?(wish["since"])
+        @positions = request["streams"].is_a?(Hash) ? request["streams"] : {}
+        @since = request["since"] if request["since"].is_a?(Integer) && NUMBERS.cover?(request["since"])
         @answer = answer
       end
 

@@ -8,7 +8,7 @@ module Heddle
     # connection, run one at a time.
     class Socket
       # How many calls may wait in a connection's queue.
-      INBOX = 1_000
+      MAX_INBOX = 1_000
       WELCOME = ::ActionCable::INTERNAL[:message_types][:welcome]
       RESTART = ::ActionCable::INTERNAL[:disconnect_reasons][:server_restart]
       FAREWELL = HTTP::WebSocket::Codec.frame(
@@ -16,7 +16,7 @@ module Heddle
       ).freeze
       # The version of {dump}'s result, which rises with every change of it.
       STATE_VERSION = 1
-      private_constant :INBOX, :WELCOME, :RESTART, :FAREWELL, :STATE_VERSION
+      private_constant :MAX_INBOX, :WELCOME, :RESTART, :FAREWELL, :STATE_VERSION
 
       # @return [Server]
       attr_reader :server
@@ -77,15 +77,15 @@ module Heddle
       # @return [void]
       def close(...) = @client&.close
 
-      # Calls the method soon, after the calls before it. From any thread.
+      # Calls the method soon. The calls of a connection run in order. From any thread.
       # @return [void]
       def perform_work(receiver, method, *arguments)
         return @thread_calls.push(self, receiver, method, *arguments) if @thread_calls&.needed?
         return if @ended
 
         inbox = @inbox ||= []
-        return if tick?(receiver, arguments) && inbox.any? { |waiting, *| waiting.equal?(receiver) }
-        return @client.close(1008, "the connection is too slow") if inbox.size >= INBOX
+        return if timer_call?(receiver, arguments) && inbox.any? { |waiting, *| waiting.equal?(receiver) }
+        return @client.close(1008, "the connection is too slow") if inbox.size >= MAX_INBOX
 
         inbox << [receiver, method, arguments]
         @client.wake
@@ -107,7 +107,7 @@ module Heddle
         return reject(client, 1008, "there were too many commands") unless commands.take?
 
         command = Commands.read(message) or return reject(client, 1007, "a message must be an object in JSON")
-        run { obey(command) }
+        run { run_command(command) }
       end
 
       # @api private
@@ -179,7 +179,7 @@ module Heddle
       end
 
       # Timers call blocks without arguments.
-      def tick?(receiver, arguments) = arguments.empty? && receiver.is_a?(Proc)
+      def timer_call?(receiver, arguments) = arguments.empty? && receiver.is_a?(Proc)
 
       def perform_waiting
         while (receiver, method, arguments = @inbox&.shift)
@@ -203,7 +203,7 @@ module Heddle
       end
 
       # A client's mistake is logged in one line, not as an error.
-      def obey(command)
+      def run_command(command)
         handle(command) unless extended? && handle_extension(command)
       rescue StandardError => e
         mistake = Commands.mistake(command, e) or raise
@@ -212,10 +212,10 @@ module Heddle
 
       def handle(command)
         return @connection.handle_incoming(command) unless command["command"] == "subscribe"
-        return reject_subscription(command, "it has #{Commands::SUBSCRIPTIONS}") if
-          subscriptions.size >= Commands::SUBSCRIPTIONS
-        return reject_subscription(command, "its identifier has more than #{Commands::IDENTIFIER} bytes") if
-          command["identifier"].to_s.bytesize > Commands::IDENTIFIER
+        return reject_subscription(command, "the connection has #{Commands::MAX_SUBSCRIPTIONS} already") if
+          subscriptions.size >= Commands::MAX_SUBSCRIPTIONS
+        return reject_subscription(command, "its identifier has more than #{Commands::IDENTIFIER_LIMIT} bytes") if
+          command["identifier"].to_s.bytesize > Commands::IDENTIFIER_LIMIT
 
         return @connection.handle_incoming(command) unless topics
 
@@ -243,16 +243,16 @@ module Heddle
       end
 
       def history_of(command)
-        wish = command["history"] if extended?
-        return unless wish.is_a?(Hash)
+        history = command["history"] if extended?
+        return unless history.is_a?(Hash)
 
         identifier = command["identifier"]
-        History.new(wish, refused: !commands.take_replay?) do |type|
+        History.new(history, refused: !commands.take_replay?) do |type|
           transmit({ type:, identifier: }) if @connection.subscriptions.identifiers.include?(identifier)
         end
       end
 
-      # Dropped: it can be made again, and most connections never need it.
+      # The request can be made again from its Strings, and most connections never need it.
       def forget_request = @env = @request = nil
 
       def extended? = @protocol == EXTENDED_PROTOCOL

@@ -8,7 +8,7 @@ module Heddle
       LIMIT = 1_000
       private_constant :LIMIT
 
-      # In the loop.
+      # Must be called in the loop.
       def initialize
         @calls = Thread::SizedQueue.new(LIMIT)
         @thread = Thread.current

@@ -18,7 +18,7 @@ module Heddle
           raw = @raw_connection
           return unless raw.is_a?(::PG::Connection)
 
-          settled = Postgresql.settle(raw) { heddle_part(raw) }
+          settled = Postgresql.settle(raw) { heddle_abandon(raw) }
           disconnect! unless settled && Postgresql.leave_pipeline(raw)
         end
 
@@ -26,7 +26,7 @@ module Heddle
         # Record connects again at the next use.
         #
         # @api private
-        def heddle_part(raw = @raw_connection)
+        def heddle_abandon(raw = @raw_connection)
           @raw_connection = nil
           disconnect!
           Postgresql.abandon(raw) { raw.close unless raw.finished? } if raw.is_a?(::PG::Connection)
@@ -40,7 +40,7 @@ module Heddle
           return unless raw.is_a?(::PG::Connection) && Postgresql.transaction?(raw)
           return Postgresql.clean(raw) unless Fiber.current_scheduler
 
-          Concurrency.unless_killed(-> { heddle_part(raw) }) { Postgresql.clean(raw) }
+          Concurrency.unless_killed(-> { heddle_abandon(raw) }) { Postgresql.clean(raw) }
         end
 
         private
@@ -52,7 +52,7 @@ module Heddle
             ended = true
             value
           ensure
-            Postgresql.settle(raw) { heddle_part(raw) } if !ended && raw.is_a?(::PG::Connection)
+            Postgresql.settle(raw) { heddle_abandon(raw) } if !ended && raw.is_a?(::PG::Connection)
           end
         end
 
@@ -79,13 +79,13 @@ module Heddle
           return unless (raw = @raw_connection)
           return disconnect! if raw.closed?
 
-          heddle_part if defined?(::Mysql2::Client) && raw.is_a?(::Mysql2::Client) && Mysql2.streaming?(raw)
+          heddle_abandon if defined?(::Mysql2::Client) && raw.is_a?(::Mysql2::Client) && Mysql2.streaming?(raw)
         end
 
         # Closes the driver's connection last, because that call does not return in a killed fiber.
         #
         # @api private
-        def heddle_part(raw = @raw_connection)
+        def heddle_abandon(raw = @raw_connection)
           @raw_connection = nil
           disconnect!
           Databases.driver(raw)&.abandon(raw) if raw
@@ -98,7 +98,7 @@ module Heddle
         def commit_transaction
           return super unless Fiber.current_scheduler.is_a?(Scheduler)
 
-          killed = -> { @connection.heddle_part if @connection.respond_to?(:heddle_part) }
+          killed = -> { @connection.heddle_abandon if @connection.respond_to?(:heddle_abandon) }
           Concurrency.unless_killed(killed) { super() }
         end
       end
@@ -179,7 +179,7 @@ module Heddle
         end
       end
 
-      # Called in a program outside of the server.
+      # Reports once that the tasks of a loop share a connection, because Active Record isolates by thread.
       # @return [void]
       def self.check_isolation
         return if @shared || ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber

@@ -13,15 +13,15 @@ module Heddle
     #
     # A subclass knows its library: `name`, `pairs`, `holds?`, `quiet?`, `checked_out`, `transaction?`.
     class Checkouts
-      # Checks from time to time, in one loop, whether a task can never be served.
-      Look = Struct.new(:checkouts, :context) do
+      # Checks at an interval, in one loop, whether a task can never be served.
+      Check = Struct.new(:checkouts, :context) do
         # Called by Concurrency::Alarms.
-        def look = checkouts.look(context)
+        def run = checkouts.check_waiting(context)
       end
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
       # The record of a pool. Connections refer to their pool, so the record refers to neither.
-      State = Struct.new(:waiters, :looking, :waiting, :warned)
+      State = Struct.new(:waiters, :check_alarms, :waiting, :warned)
       # The record of a connection's last user.
       class Slot < Pool::Slot
         def initialize(connection)
@@ -37,7 +37,7 @@ module Heddle
       end
       STATES = SideTable.new(:heddle_checkouts)
       SLOTS = SideTable.new(:heddle_slots)
-      private_constant :Look, :POLL_INTERVAL, :State, :Slot, :STATES, :SLOTS
+      private_constant :Check, :POLL_INTERVAL, :State, :Slot, :STATES, :SLOTS
 
       class << self
         # @param connection [Object] a connection that was returned to its pool, or closed
@@ -89,7 +89,7 @@ module Heddle
       end
 
       # Runs the block, in which the calling fiber waits for a connection. The wait is recorded only if the fiber, or a
-      # task that waits for it, has a connection: others keep no connection from being returned.
+      # task that waits for it, has a connection: otherwise the wait keeps no connection from being returned.
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] of a pool that has several
@@ -109,13 +109,13 @@ module Heddle
         take_back(scheduler, waiter) if waiter&.error
       end
 
-      # @param _slot [Pool::Slot] one that is held for nothing
+      # @param _slot [Pool::Slot] one whose fiber waits for something else
       # @return [String] what to do
       def advice(_slot) = Pool::Unused::ADVICE
 
       # @api private
-      def look(context)
-        @state.looking.delete(context)
+      def check_waiting(context)
+        @state.check_alarms.delete(context)
         nested = @state.waiters.select { |waiter,| waiter.context.equal?(context) && waiter.nested? }
         nested.each do |waiter, server|
           error = nesting_error(waiter, server) or next
@@ -146,7 +146,7 @@ module Heddle
       end
 
       def schedule_check(context)
-        @state.looking[context] ||= context.alarms.add(POLL_INTERVAL, Look.new(self, context), :look)
+        @state.check_alarms[context] ||= context.alarms.add(POLL_INTERVAL, Check.new(self, context), :run)
       end
 
       # @return [Exception, nil] the library's error for a check-out without a connection

@@ -31,7 +31,7 @@ module Heddle
       # @return [String]
       def name = "connections"
 
-      # @return [Integer] how many are checked out, or were at the last look
+      # @return [Integer] how many are checked out, or were at the last check
       def busy = @slots.size
 
       # @param slot [Pool::Slot]

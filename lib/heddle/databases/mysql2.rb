@@ -22,7 +22,7 @@ module Heddle
         include Mysql::Guard
 
         # The driver forgets the password, so the options are kept where no `inspect` shows them. It connects without
-        # the scheduler: the second connection is opened by a thread.
+        # calling the scheduler, so an offload thread opens the second connection.
         def initialize(options = {})
           super
           again = options.merge(TIMES)

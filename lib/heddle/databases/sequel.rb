@@ -126,9 +126,9 @@ module Heddle
           pool.class.prepend(QueueMutex) if pool.respond_to?(:fill_queue, true)
         end
 
-        # A statement was interrupted before its result. After a PREPARE or DEALLOCATE it is unknown whether the server
-        # knows the name, and Sequel would repeat it and fail each time. So the connection is closed, and no other fiber
-        # gets it.
+        # Called when a statement was interrupted before its result. After a PREPARE or DEALLOCATE it is unknown whether
+        # the server knows the statement's name, and Sequel would repeat it and fail each time. So the connection is
+        # closed, and no other fiber gets it.
         #
         # @param sql [String]
         # @param connection [Object]

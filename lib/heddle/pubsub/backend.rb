@@ -5,9 +5,8 @@ require "uri"
 
 module Heddle
   module PubSub
-    # A service outside of the server that gives messages their offsets, so that several machines share topics: a Redis
-    # or a PostgreSQL. This process publishes to it over one connection. A second connection copies all messages into
-    # the history.
+    # Redis or PostgreSQL as the service that gives messages their offsets, so that several machines share topics. This
+    # process publishes to it over one connection. A second connection copies all messages into the history.
     #
     # @api private
     class Backend

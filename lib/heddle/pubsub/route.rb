@@ -14,7 +14,7 @@ module Heddle
         attr_writer :backend
 
         # @return [#call] publishes for a process that belongs to no server; called with the server's socket or nil, the
-        #   topic and the message. The server sets it.
+        #   topic and the message. runtime.rb sets it.
         attr_writer :publisher
 
         def server=(address)

@@ -65,7 +65,7 @@ module Heddle
         end_calls
       end
 
-      # Keeps the thread from continuing with this request.
+      # Ends the thread's work on this request.
       # @param reason [Cancelled]
       # @return [void]
       def cancel(reason)
@@ -103,11 +103,11 @@ module Heddle
         value
       end
 
-      # Queues the block for the loop, and continues; the next call raises its error.
+      # Queues the block for the loop, and returns at once. If the block raises an error, the next call raises it.
       # @param size [Integer] bytes that the work holds until it is done
       # @return [void]
       # @raise [EndedError]
-      def tell(size = 0, &work)
+      def enqueue(size = 0, &work)
         @ahead += size
         if @ahead > AHEAD
           @ahead = 0
@@ -120,7 +120,7 @@ module Heddle
 
       # Makes the loop send the head of the response, unless the thread sends or withdraws it soon.
       # @return [void]
-      def flush_head_later = tell { @head_due = now + HEAD_DELAY }
+      def flush_head_later = enqueue { @head_due = now + HEAD_DELAY }
 
       # Also keeps the loop from sending the head later, in place of which another one will be sent.
       # @see HTTP::Response#withdraw
@@ -144,9 +144,9 @@ module Heddle
       # -- as an exchange --
 
       # @see HTTP::Exchange
-      def method = asked { @exchange.method }
+      def method = value_for_log { @exchange.method }
 
-      def target = asked { @exchange.target }
+      def target = value_for_log { @exchange.target }
 
       def_delegators :@exchange, :interim?, :hijack?, :hijacked?, :head?, :closed?, :remote_address, :request_id,
                      :request_id=, :engine
@@ -200,7 +200,7 @@ module Heddle
       end
 
       # For the log, which may be written after the exchange has ended.
-      def asked
+      def value_for_log
         yield
       rescue IOError
         "?"

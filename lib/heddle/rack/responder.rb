@@ -17,8 +17,7 @@ module Heddle
 
           file.close
         rescue Errno::ENOENT, Errno::EACCES
-          # Otherwise the body itself decides what is sent.
-          nil
+          nil # the body's own `each` or `call` is used
         end
 
         private

@@ -14,14 +14,14 @@ module Heddle
       # @see HTTP::Response
       def start(status, headers, **options) = @proxy.ask { @response.start(status, headers, **options) }
 
-      def flush = @proxy.tell { @response.flush }
+      def flush = @proxy.enqueue { @response.flush }
 
       # The loop does not see when the thread waits. So it sends the head after some time, and not in its next tick.
       def hold = @proxy.flush_head_later
 
       def write(data)
         data = data.dup unless data.frozen? # the thread continues, and may change it
-        @proxy.tell(data.bytesize) { @response.write(data) }
+        @proxy.enqueue(data.bytesize) { @response.write(data) }
       end
 
       def write_file(file, length) = @proxy.ask { @response.write_file(file, length) }
@@ -33,7 +33,7 @@ module Heddle
       # Does not wait. So the loop can send several hints in one response 103.
       def early_hints(headers)
         headers = headers.to_h { |name, value| [name, value.dup] }
-        @proxy.tell { @response.early_hints(headers) }
+        @proxy.enqueue { @response.early_hints(headers) }
       end
 
       def withdraw = @proxy.withdraw_head

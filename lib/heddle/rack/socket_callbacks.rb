@@ -20,7 +20,7 @@ module Heddle
       # @return [Boolean] whether {#ended} is to be called
       def logged? = @log.access?
 
-      # A socket has ended.
+      # Called when a socket has ended.
       # @param account [Array] its label (target, client, proxy and request id, joined by NUL), then the rest of
       #   {Account}
       # @return [void]

@@ -38,11 +38,11 @@ module Heddle
           !@failed.key?(client)
       end
 
-      # Hands a socket off. In the loop.
+      # Must be called in the loop.
       # @param client [WebSocket::ServerSocket] a movable one
       # @param target [BasicSocket] see {Net::Sockets#accept_handoff}
       # @return [Symbol] :done, :full (the others have no room now), :busy, or :fixed (it can't go)
-      def give(client, target)
+      def hand_off(client, target)
         received = client.received or return :busy
         state = dump(client) or return :fixed
         Heddle.without_preemption do

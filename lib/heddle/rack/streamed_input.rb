@@ -50,7 +50,7 @@ module Heddle
       end
       alias ungetc ungetbyte
 
-      # The rest of the body is not needed.
+      # Called when the rest of the body is not needed.
       # @return [nil]
       def close
         @buffer = nil
@@ -71,25 +71,25 @@ module Heddle
           return take(size) if ending
 
           searched = separator ? [@buffer.bytesize - separator.bytesize + 1, 0].max : 0
-          return take(size) unless more
+          return take(size) unless read_more
         end
       end
 
       # @return [Boolean] whether there are bytes
       def fill
-        @buffer ||= following
+        @buffer ||= next_bytes
         !@buffer.nil?
       end
 
       # Appends the next bytes to those that are there.
       # @return [Boolean] false at the end
-      def more
-        bytes = following or return false
+      def read_more
+        bytes = next_bytes or return false
         @buffer = @buffer ? @buffer << bytes : bytes
         true
       end
 
-      def following
+      def next_bytes
         return if @end
 
         bytes = @body.read
@@ -100,14 +100,14 @@ module Heddle
       def read_length(length)
         return "".b if length == 0
 
-        more while (@buffer.nil? || @buffer.bytesize < length) && !@end
+        read_more while (@buffer.nil? || @buffer.bytesize < length) && !@end
         take(length) if @buffer
       end
 
       def read_all
-        all = @buffer || following || "".b
+        all = @buffer || next_bytes || "".b
         @buffer = nil
-        while (bytes = following)
+        while (bytes = next_bytes)
           all << bytes
         end
         all

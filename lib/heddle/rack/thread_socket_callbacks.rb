@@ -42,7 +42,7 @@ module Heddle
           raise
         end
 
-        # Keeps the thread from continuing with it.
+        # Ends the thread's work on this callback.
         # @param reason [Cancelled]
         # @return [void]
         def cancel(reason)
@@ -51,9 +51,9 @@ module Heddle
         end
       end
 
-      ATTENDED = "Heddle::WebSocket.serve runs its block in a fiber, which mode thread does not have: use callbacks " \
-                 "(Heddle::WebSocket.upgrade), or mode fiber"
-      private_constant :Call, :ATTENDED
+      NO_FIBERS = "Heddle::WebSocket.serve runs its block in a fiber, which mode thread does not have: use callbacks " \
+                  "(Heddle::WebSocket.upgrade), or mode fiber"
+      private_constant :Call, :NO_FIBERS
 
       # @param runners [Server::RunnerThreads]
       # @see SocketCallbacks#initialize
@@ -68,7 +68,7 @@ module Heddle
       def in_loop? = false
 
       def run(handler, callback, client, message)
-        return NoLoopError.new(ATTENDED) if handler.is_a?(WebSocket::Attendant) && callback == :on_open
+        return NoLoopError.new(NO_FIBERS) if handler.is_a?(WebSocket::BlockHandler) && callback == :on_open
 
         call = Call.new { super(handler, callback, client, message) }
         @runners << call

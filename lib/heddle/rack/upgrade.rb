@@ -5,8 +5,8 @@ require "heddle/rack/permessage_deflate" # here: a Ractor of Ruby 3.3 can load n
 
 module Heddle
   module Rack
-    # Makes a WebSocket of a request whose application has set `env["rack.upgrade"]` (RFC 6455, section 4.2), or a
-    # stream of server-sent events that a handler writes.
+    # Upgrades a request whose application has set `env["rack.upgrade"]`: to a WebSocket (RFC 6455, section 4.2), or to
+    # a stream of server-sent events that a handler writes.
     class Upgrade
       # A part of the accept field, besides the client's key (RFC 6455, section 1.3).
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"

@@ -17,7 +17,7 @@ module Heddle
     # @!attribute most [Integer, nil] connections of the database server; nil: not known
     # @!attribute max_total [Integer, nil] connections of all workers; nil: only each worker has a limit
     ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :reloads, :most, :max_total) do
-      # Asks the databases. In a loop, or it blocks.
+      # Asks the databases. Outside of a loop this blocks the thread.
       #
       # @param workers [Integer]
       # @param reserves [Integer]
@@ -60,7 +60,7 @@ module Heddle
                   budget:, database: name, pool_size: pool, workers:, reserves:, limit: most)
       end
 
-      # The application reports an unreachable server.
+      # Ignores errors: the application itself will report a server that can't be reached.
       def self.ask(pool, question)
         pool.with_connection { |connection| Integer(connection.select_value(question)) }
       rescue StandardError

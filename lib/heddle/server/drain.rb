@@ -98,7 +98,7 @@ module Heddle
         state_deadline = now + [IDLE_WAIT, @stop_timeout * STATE_SHARE].max
         until (left = @engine.websocket_clients.select { |client| handoff.movable?(client) }).empty?
           results = left.map do |client|
-            !@at_once.call && now < state_deadline ? handoff.give(client, @handoff_sender) : :busy
+            !@at_once.call && now < state_deadline ? handoff.hand_off(client, @handoff_sender) : :busy
           end
           break if @at_once.call || now >= deadline
 

@@ -76,7 +76,7 @@ module Heddle
     # A handler whose one callback lasts as long as the socket: messages wait for it.
     #
     # @api private
-    class Attendant
+    class BlockHandler
       # @yieldparam socket [ServerSocket]
       def initialize(&block)
         @block = block

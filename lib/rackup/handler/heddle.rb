@@ -21,8 +21,8 @@ module Rackup
         # Serves until INT, TERM or {shutdown}, and until the requests that run then are answered.
         #
         # @param app [#call]
-        # @param options [Hash{Symbol => Object}] `:Host`, `:Port`, and what {valid_options} lists; others, of rackup
-        #   and Rails, mean nothing here
+        # @param options [Hash{Symbol => Object}] `:Host`, `:Port`, and what {valid_options} lists; other options of
+        #   rackup and Rails are ignored
         # @yieldparam server [Heddle::Server] before it accepts connections
         # @return [Boolean] whether every request was answered
         def run(app, **options)
@@ -34,7 +34,7 @@ module Rackup
           @server = ::Heddle::Server.new(configuration, log:)
           @server.open
           yield @server if block_given?
-          tell_of_workers(configuration)
+          warn_of_workers(configuration)
           ::Heddle::Server::Control.beside(configuration, @server, log) do
             configuration.hooks.around_worker do
               ::Heddle::Server::SolidQueue.beside(configuration, log) do |begin_jobs|
@@ -86,8 +86,9 @@ module Rackup
 
         private
 
-        # Whether the user said where to listen: if not, the configuration file may. Rails reports the user's options.
-        # With rackup, a value that is not its default is the user's. PORT is left out, because Heddle reads it itself.
+        # Has the user said where to listen? If not, the configuration file decides. Rails reports the user's options.
+        # With rackup, a value that is not its default is the user's. The variable PORT does not count, because Heddle
+        # reads it itself.
         def said?(options)
           if (names = options[:user_supplied_options])
             return names.include?(:Host) || (names.include?(:Port) && options[:Port].to_s != ENV["PORT"])
@@ -107,7 +108,7 @@ module Rackup
         end
 
         # rackup and Rails have loaded the application here: there is nothing to fork a worker from.
-        def tell_of_workers(configuration)
+        def warn_of_workers(configuration)
           return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
 
           warn "heddle: one process serves: workers (#{configuration.source(:workers)}) applies only to `heddle serve`"

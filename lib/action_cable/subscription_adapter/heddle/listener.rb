@@ -9,7 +9,7 @@ module ActionCable
         # @return [Integer] the process that it belongs to
         attr_reader :pid
 
-        # @param event_loop [#post] calls back that a channel is subscribed
+        # @param event_loop [#post] runs the callback when a channel is subscribed
         # @param logger [Logger]
         def initialize(event_loop, logger)
           super()
@@ -17,7 +17,7 @@ module ActionCable
           @logger = logger
           @pid = Process.pid
           @commands = Thread::Queue.new
-          @thread = Thread.new { ::Heddle.run { obey } }
+          @thread = Thread.new { ::Heddle.run { run_commands } }
           @thread.name = "heddle cable"
         end
 
@@ -44,16 +44,16 @@ module ActionCable
         private
 
         # Runs in the loop until the queue is closed.
-        def obey
+        def run_commands
           tasks = {}
           while (command = @commands.pop)
-            act(tasks, *command)
+            run_command(tasks, *command)
           end
           tasks.each_value(&:cancel)
         end
 
         # A client may choose a channel's name: a name that is too long must not end the other channels.
-        def act(tasks, what, channel, on_success = nil)
+        def run_command(tasks, what, channel, on_success = nil)
           what == :listen ? tasks[channel] = listen(channel) : tasks.delete(channel)&.cancel
           @event_loop.post(&on_success) if on_success
         rescue ::Heddle::ApplicationFailure => e

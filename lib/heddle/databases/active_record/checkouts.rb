@@ -13,7 +13,7 @@ module Heddle
           include Heddle::Error
         end
 
-        # The end of a report of a permanent lease.
+        # The advice in a report of a permanent lease.
         WITH_CONNECTION = "Write with_connection { |connection| … } there: a permanent lease ends with the request, " \
                           "and until then no other fiber can use the connection"
         private_constant :WITH_CONNECTION

@@ -87,7 +87,7 @@ module Heddle
           end
         end
 
-        # Runs the work in a thread: there is no loop, or no stack for a fiber.
+        # Runs the work in another fiber; in a thread if there is no loop, or no stack for a fiber.
         def heddle_run_apart(&work)
           Fiber.current_scheduler ? Fiber.schedule(&work) : Thread.new(&work)
         rescue FiberError

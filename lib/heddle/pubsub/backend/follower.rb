@@ -12,15 +12,15 @@ module Heddle
         include MonotonicClock
 
         # Maximum number of messages in a read, and the intended size of their data in bytes.
-        MOST = 500
+        MAX_MESSAGES = 500
         BYTES = 8 << 20
         # How many messages from before the start are read.
         RECENT = 10_000
         # Seconds that a read waits; then the epoch is checked, too.
         WAIT = 5
         # Seconds that a read waits if the backend has counted messages that the last read did not return.
-        MOMENT = 0.01
-        private_constant :MOST, :BYTES, :RECENT, :WAIT, :MOMENT
+        SHORT_WAIT = 0.01
+        private_constant :MAX_MESSAGES, :BYTES, :RECENT, :WAIT, :SHORT_WAIT
 
         # @return [Integer] of the process that it belongs to
         attr_reader :pid
@@ -31,7 +31,7 @@ module Heddle
           @backend = backend
           @report = report
           @pause = ReconnectPause::FIRST
-          @most = 1
+          @read_limit = 1
           @pid = Process.pid
           @began = now
           @mutex = Thread::Mutex.new
@@ -83,20 +83,20 @@ module Heddle
           History.begin(state.epoch, before) if !known || offset < state.oldest - 1
           @epoch = state.epoch
           @offset = @appended = known && offset >= state.oldest - 1 ? offset : before
-          be_ready if @offset >= state.count
+          mark_ready if @offset >= state.count
           @goal = @counted = state.count
         end
 
         def read(connection)
-          wait = @counted > @offset ? MOMENT : WAIT
-          messages = connection.read(@offset, @most, wait, @counted) { |foreign| report_foreign(foreign) }
+          wait = @counted > @offset ? SHORT_WAIT : WAIT
+          messages = connection.read(@offset, @read_limit, wait, @counted) { |foreign| report_foreign(foreign) }
           if messages.empty?
             compare(connection.open)
           else
             messages.each { |message| take(connection, message) }
-            choose_most(messages)
+            adapt_read_limit(messages)
           end
-          be_ready if @offset >= @goal
+          mark_ready if @offset >= @goal
         end
 
         # Called when a read has returned nothing: messages that the backend had counted before are lost.
@@ -111,10 +111,10 @@ module Heddle
         end
 
         # The backend does not report the size of the next messages. So this assumes that they are as large as the
-        # largest of these, and raises the number step by step.
-        def choose_most(messages)
+        # largest of these, and raises their number step by step.
+        def adapt_read_limit(messages)
           largest = messages.map { |message| message.data.bytesize }.max
-          @most = [@most * 4, BYTES / [largest, 1].max].min.clamp(1, MOST)
+          @read_limit = [@read_limit * 4, BYTES / [largest, 1].max].min.clamp(1, MAX_MESSAGES)
         end
 
         def take(connection, message)
@@ -145,7 +145,7 @@ module Heddle
           @report.call(:pubsub_foreign_entry, entry: foreign, backend: @backend)
         end
 
-        def be_ready
+        def mark_ready
           return if @ready
 
           @mutex.synchronize do

@@ -15,13 +15,12 @@ module Heddle
       class PostgresqlConnection
         # Seconds.
         TIMEOUT = 5
-        # Batches between two deletions of old messages.
-        TRIMMED_AFTER = 64
-        # Rows with larger numbers are another program's: Heddle's numbers never reach them.
-        NUMBERS = 10**15
-        private_constant :TIMEOUT, :TRIMMED_AFTER, :NUMBERS
-
-        # Connections of this process; a forked one must not end them.
+        # Number of batches between two deletions of old messages.
+        TRIM_INTERVAL = 64
+        # Another program has written the rows with this number or a higher one: Heddle's numbers never get so high.
+        NUMBER_LIMIT = 10**15
+        private_constant :TIMEOUT, :TRIM_INTERVAL, :NUMBER_LIMIT
+        # The connections of this process. A forked process must not end them.
         @open = {}.compare_by_identity
 
         class << self
@@ -145,7 +144,7 @@ module Heddle
           @pg.exec_params(<<~SQL, [Backend.new_epoch, identity])
             INSERT INTO #{@name} (epoch, identity, count, floor)
             SELECT $1, $2, count, count
-            FROM (SELECT coalesce(max(number), 0) AS count FROM #{@table} WHERE number < #{NUMBERS}) AS last
+            FROM (SELECT coalesce(max(number), 0) AS count FROM #{@table} WHERE number < #{NUMBER_LIMIT}) AS last
             ON CONFLICT DO NOTHING
           SQL
         end
@@ -207,17 +206,17 @@ module Heddle
           Integer(rows.getvalue(0, 0)) if rows.ntuples.positive?
         end
 
-        # Rows of another program have the next numbers.
+        # Called when another program has written rows with the next numbers: continues after them.
         # @raise [LostError] always: the publisher tries again
         def pass_foreign_rows
           translate { @pg.exec(<<~SQL) }
-            UPDATE #{@name} SET count = greatest(count, (SELECT max(number) FROM #{@table} WHERE number < #{NUMBERS}))
+            UPDATE #{@name} SET count = greatest(count, (SELECT max(number) FROM #{@table} WHERE number < #{NUMBER_LIMIT}))
           SQL
           raise LostError, "another program has written rows to the table #{@table}"
         end
 
         def trim
-          return unless ((@batches += 1) % TRIMMED_AFTER).zero?
+          return unless ((@batches += 1) % TRIM_INTERVAL).zero?
 
           translate do
             @pg.exec_params("DELETE FROM #{@table} WHERE number <= (SELECT count FROM #{@name}) - $1::bigint",

@@ -12,14 +12,14 @@ module Heddle
       class Publisher
         include MonotonicClock
 
-        # Messages of a batch, and their bytes.
-        BATCH = 500
+        # Maximum number of messages in a batch. A batch with this many bytes gets no further message.
+        BATCH_SIZE = 500
         BATCH_BYTES = 1 << 20
-        # Messages that may wait.
-        QUEUE = 10_000
-        # Seconds until a caller gets an answer.
+        # Maximum number of messages that wait.
+        QUEUE_LIMIT = 10_000
+        # Seconds in which the backend must confirm a message.
         TIMEOUT = 5
-        private_constant :BATCH, :BATCH_BYTES, :QUEUE, :TIMEOUT
+        private_constant :BATCH_SIZE, :BATCH_BYTES, :QUEUE_LIMIT, :TIMEOUT
 
         Entry = Data.define(:topic, :data, :due, :answer)
         private_constant :Entry
@@ -43,8 +43,8 @@ module Heddle
         # @return [String] the position
         # @raise [UnreachableError]
         def publish(topic, data)
-          if @queue.size >= QUEUE
-            raise UnreachableError, "the message was not published: #{QUEUE} messages wait for #{@backend}"
+          if @queue.size >= QUEUE_LIMIT
+            raise UnreachableError, "the message was not published: #{QUEUE_LIMIT} messages wait for #{@backend}"
           end
 
           entry = Entry.new(topic:, data:, due: now + TIMEOUT, answer: Thread::Queue.new)
@@ -68,7 +68,7 @@ module Heddle
         def take_batch
           batch = [@queue.pop]
           bytes = batch.first.data.bytesize
-          while batch.size < BATCH && bytes < BATCH_BYTES && (entry = take_waiting)
+          while batch.size < BATCH_SIZE && bytes < BATCH_BYTES && (entry = take_waiting)
             batch << entry
             bytes += entry.data.bytesize
           end
@@ -96,8 +96,8 @@ module Heddle
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
 
-        # If the answer to a batch was lost, it may be stored; @unanswered is its epoch then. The backend recognizes it
-        # by its number, but only in the same epoch.
+        # If the answer to a batch was lost, the batch may be stored; @unanswered is the epoch in which it was sent. The
+        # backend recognizes the batch by its number, but only in the same epoch.
         #
         # @return [Integer] the first message's offset
         # @raise [UnreachableError] when the epoch has changed since the batch was sent
@@ -116,7 +116,7 @@ module Heddle
           close
           raise if now >= batch.last.due
 
-          ReconnectPause.wait(ReconnectPause::FIRST) # not longer each time: callers wait
+          ReconnectPause.wait(ReconnectPause::FIRST) # the pauses stay short, because callers wait
           retry
         end
 
