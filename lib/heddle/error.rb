@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Included in every error of Heddle's, so that `rescue Heddle::Error` rescues them all. It is a module, because many
-  # of these errors also have the class that Ruby raises in the same situation: {TimeoutError} is a Timeout::Error,
-  # {ClientGoneError} an IOError.
+  # Included in every error that Heddle defines, so that `rescue Heddle::Error` rescues them all. It is a module,
+  # because many of these errors also have the class that Ruby raises in the same situation: {TimeoutError} is a
+  # Timeout::Error, {ClientGoneError} an IOError.
   #
   # {Cancelled} is not among them: it is an Exception that ends a task, not an error that code should handle.
   module Error; end

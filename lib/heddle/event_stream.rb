@@ -59,7 +59,7 @@ module Heddle
     #   decides
     # @param slow [Symbol] what to do when a client is 1 MiB behind: `:close` it, so that it resumes; `:coalesce`, which
     #   skips to the newest message; `:drop` messages until it has caught up
-    # @param handoff [Boolean] whether the stream may move to another worker when this one is replaced; false: its
+    # @param handoff [Boolean] whether the stream may move to another worker when its worker is replaced; false: the
     #   client sends a new request, which may be rejected
     # @raise [ArgumentError]
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)

@@ -88,7 +88,7 @@ module Heddle
         parent.job if parent.is_a?(::Async::Task)
       end
 
-      # @return [Array<Task>] the tasks of Heddle and of async that this one has started
+      # @return [Array<TaskFrame>] the tasks of Heddle and of async that this task has started
       def children
         found = super
         @async_task.children&.each { |node| found << node.job if node.is_a?(::Async::Task) && node.job }

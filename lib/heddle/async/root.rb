@@ -4,8 +4,8 @@ require "heddle/async/load"
 
 module Heddle
   module Async
-    # The root of async's tree of tasks in one loop of Heddle's; `Async::Task#reactor` returns it there. To programs it
-    # is a reactor. Of a reactor's code, it uses only the part about the tree.
+    # The root of async's tree of tasks in one of Heddle's loops; `Async::Task#reactor` returns it there. To programs it
+    # is a reactor. It uses only the part of a reactor's code that is about the tree.
     class Root < ::Async::Reactor
       # @return [Scheduler]
       attr_reader :scheduler

@@ -7,7 +7,7 @@ module Heddle
     # Changes `Async::Task` where Heddle's loop runs: the fiber of the task belongs to the loop.
     module TaskCalls
       # @api private
-      # @return [Job, nil] while it runs in a loop of Heddle's
+      # @return [Job, nil] nil: the task does not run in one of Heddle's loops
       attr_reader :job
 
       def initialize(parent = ::Async::Task.current?, **options, &block)

@@ -61,7 +61,7 @@ module Heddle
         def heddle_disconnect = close
       end
 
-      # Prepended to Mysql2::Result, which does not tell whether a streamed result was read to its end.
+      # Prepended to Mysql2::Result, which does not report whether a streamed result was read to its end.
       module Result
         # Reading this many rows of a few columns takes about a millisecond.
         SMALL = 1_000

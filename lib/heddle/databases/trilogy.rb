@@ -54,7 +54,7 @@ module Heddle
 
         def heddle_same?(number)
           heddle_identity(IO.for_fd(number, autoclose: false)) == @heddle_identity
-        rescue SystemCallError, ArgumentError # the number is no descriptor, or one of Ruby's own
+        rescue SystemCallError, ArgumentError # the number is not a descriptor, or one of Ruby's own
           false
         end
 

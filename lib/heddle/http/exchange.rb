@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     # A request and its response, as the code that responds sees them, whatever version of HTTP carries them. The
-    # {Engine} makes one for each request; each version has a class below this one.
+    # {Engine} makes one for each request; each version has a subclass.
     #
     # Its subclasses have the methods that depend on the version: `make_head`, `send_head`, `hold_head`, `release_head`,
     # `withdraw_head`, `send_whole`, `send_content`, `send_end`, `send_early_hints` and `send_continue`; `refuse`,

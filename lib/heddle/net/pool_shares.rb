@@ -38,7 +38,8 @@ module Heddle
         # @return [void]
         def return_one = @scoreboard.return_share(@pool, @slot)
 
-        # Reports whether this worker waits for a share; others return one then. A report expires, so repeat it.
+        # Reports whether this worker waits for a share. If it does, another worker returns one. A report expires, so it
+        # must be repeated.
         # @return [Boolean] whether it waits
         def wait(waits)
           @scoreboard.wait_for_share(@pool, @slot, waits) if waits || @waits

@@ -15,9 +15,9 @@ module Heddle
         def to_s = text ? "#{name} (#{text})" : name
       end
 
-      # The text for a protection that was not asked for.
-      UNWANTED = "not asked for"
-      private_constant :UNWANTED
+      # The reason of a protection that was not enabled.
+      NOT_ENABLED = "not enabled"
+      private_constant :NOT_ENABLED
 
       # @param why [Hash{Symbol => String}] the reasons why protections were left out, by name
       def initialize(why = {})
@@ -79,7 +79,7 @@ module Heddle
 
       def on?(name) = Protection.enabled.include?(name)
 
-      def why(name) = @why.fetch(name, UNWANTED)
+      def why(name) = @why.fetch(name, NOT_ENABLED)
     end
   end
 end

@@ -4,7 +4,8 @@ require "heddle/runtime"
 
 module Heddle
   module Rack
-    # Responds to requests with what an application returns, and handles its errors. Made in the loop that it serves.
+    # Responds to requests with what an application returns, and handles its errors. Must be made in the loop that it
+    # serves.
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]

@@ -67,7 +67,7 @@ module Heddle
       end
 
       # @param task [Task, nil]
-      # @return [Boolean] does a task around this one wait for it?
+      # @return [Boolean] does the task around the given one wait for it?
       def self.nested?(task)
         scope = task&.parent
         !scope.nil? && !scope.background_child?(task) && scope.task.is_a?(Concurrency::TaskFrame)
@@ -76,7 +76,7 @@ module Heddle
       # @return [Boolean] does a task around the waiter's own wait for it?
       def nested? = Waiter.nested?(@task)
 
-      # Does its own fiber, or a task that can't continue before this one has ended, hold a resource?
+      # Does the waiter's fiber hold a resource, or a task that can't continue before the waiter's task has ended?
       #
       # @param holders [#include?] fibers that hold resources
       def inside_holder?(holders)

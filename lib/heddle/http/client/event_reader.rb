@@ -12,7 +12,7 @@ module Heddle
       class EventReader
         # @return [String] the id of the last event that was complete, for Last-Event-ID
         attr_reader :last_id
-        # @return [Integer, nil] milliseconds after which to connect again, if the server has said
+        # @return [Integer, nil] milliseconds after which to connect again; nil: the server has not said
         attr_reader :retry_after
 
         # Characters that no field can have (RFC 9110, 5.5), so that Last-Event-ID can't carry them. WHATWG HTML

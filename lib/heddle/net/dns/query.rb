@@ -106,7 +106,7 @@ module Heddle
 
         # Answers that the name exists, but has no record of the type (NODATA).
         #
-        # @param soa [Record, nil] of the zone: tells resolvers how long they may keep that (RFC 2308)
+        # @param soa [Record, nil] of the zone: it says how long resolvers may keep the answer (RFC 2308)
         # @return [self]
         def none(soa: nil)
           negative(:NOERROR, soa)
@@ -114,7 +114,7 @@ module Heddle
 
         # Answers that the name does not exist (NXDOMAIN).
         #
-        # @param soa [Record, nil] of the zone: tells resolvers how long they may keep that (RFC 2308)
+        # @param soa [Record, nil] of the zone: it says how long resolvers may keep the answer (RFC 2308)
         # @return [self]
         def absent(soa: nil)
           negative(:NXDOMAIN, soa)
