@@ -207,11 +207,12 @@ class H1DeadlinesTest < Minitest::Test
   end
 
   def test_client_below_the_minimum_rate_is_cut_off
-    answer = ->(exchange) { Heddle::Rack.respond(exchange, [200, {}, ["x" * 2_000_000]], false) }
+    answered = false
+    answer = ->(exchange) { answered = Heddle::Rack.respond(exchange, [200, {}, ["x" * 2_000_000]], false) }
     look = ->(rate) { conversation.sockets.cut_slow_readers(1 << 40, rate, 0.05) }
     converse(answer, reads: false) do |conversation|
       conversation.say(GET)
-      conversation.await { conversation.sockets.running == 0 }
+      conversation.await { answered && conversation.sockets.running == 0 }
 
       assert_equal 0, look.call(1_000_000), "the first look"
       started = now
