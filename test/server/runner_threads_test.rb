@@ -10,7 +10,9 @@ class RunnerThreadsTest < Minitest::Test
   end
 
   def test_request_begins_although_the_thread_that_queues_it_never_waits
-    runners = Heddle::Server::RunnerThreads.new(1).tap(&:start)
+    runners = Heddle::Server::RunnerThreads.new(1)
+    thread = runners.start.then { Thread.list.last }
+    Thread.pass until thread.stop? # it waits for requests
     request = Request.new
     runners << request
 
