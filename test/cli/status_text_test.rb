@@ -166,6 +166,14 @@ class StatusTextTest < Minitest::Test
     assert_includes lines.map { |line| Screen.new.render(line) }.join, "GET /path/31"
   end
 
+  def test_server_without_a_worker_says_so_in_place_of_tables
+    text = draw
+
+    assert_equal "Heddle #{Heddle::VERSION}", @lines.first
+    assert_match(/^no worker runs: the application is being loaded/, text)
+    assert_equal 3, @lines.size
+  end
+
   def test_a_worker_that_does_not_respond_is_shown
     text = draw({ index: 0, pid: 3, state: "stuck", problem: "does not answer" },
                 { index: 1, pid: nil, state: "starting" })

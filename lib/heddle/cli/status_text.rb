@@ -15,7 +15,8 @@ module Heddle
       LINES = 20
       # With fewer lines than this, there are no empty lines.
       TIGHT = 36
-      private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT
+      NO_WORKER = "no worker runs: the application is being loaded, or can't be loaded (see the log)"
+      private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT, :NO_WORKER
 
       # @param report [Hash{Symbol => Object}] see Server::Control::SingleProcess#report
       # @param before [Hash{Symbol => Object}, nil] an earlier one
@@ -32,6 +33,8 @@ module Heddle
 
       # @return [Array<String, Array>] see {Screen}
       def lines
+        return [[[heading, :title]], *gap, NO_WORKER] if all.empty?
+
         most = @rows ? [(@rows / 3) - 1, 2].max : nil
         head = [*summary, *gap, *truncate(table.lines, most), *problems, *unprotected]
         head + lists(@rows && (@rows - head.size))
@@ -50,9 +53,8 @@ module Heddle
 
       def heading
         one = all.find { |worker| worker[:urls]&.any? } || all.find { |worker| worker[:version] } || {}
-        jit = one[:jit] ? " #{one[:jit]}" : ""
-        urls = Array(one[:urls]).join(" ")
-        "Heddle #{one[:version] || VERSION}  Ruby #{one[:ruby]}#{jit}  #{one[:selector]}  #{urls}"
+        ruby = "Ruby #{[one[:ruby], one[:jit]].compact.join(" ")}" if one[:ruby]
+        ["Heddle #{one[:version] || VERSION}", ruby, one[:selector], one[:urls]&.join(" ")].compact.join("  ")
       end
 
       def traffic
