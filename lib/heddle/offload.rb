@@ -3,7 +3,7 @@
 require "heddle/protection"
 require "heddle/scheduler"
 require "heddle/scheduler/blocking_operations"
-require "heddle/offload/known_good"
+require "heddle/offload/libraries"
 require "heddle/offload/starting"
 
 module Heddle
@@ -14,22 +14,6 @@ module Heddle
   # loaded libraries (Linux; see docs/offload.md). That applies only to fibers of Heddle's loops, and to libraries that
   # are known good, judged safe by the extension, or allowed by the user.
   module Offload
-    # Prefixes of the file names of libraries that no option can allow. Some of their functions must stay on the thread
-    # that called them first; some run loops of their own; ffi keeps a list of its calls by thread.
-    DENIED = %w[
-      cuda libcuda pycall rjbcore rugged IO_Event nio4r_ext glib2 gtk3 gtk4 opengl glfw sdl2 ruby-sdl qt qml ffi_c.
-      lmdb_ext
-    ].freeze
-
-    # Libraries that only compute and wait for no other fiber: their functions run inline as long as they are quick.
-    QUICK = %w[zlib.].freeze
-
-    # Libraries whose waits in libc are offloaded, too, though they hold Ruby's lock.
-    LIBC = %w[libpq].freeze
-
-    # Libraries that no option can add to LIBC: they wait while they hold locks that belong to their thread.
-    NEVER_LIBC = %w[sqlite3 libsqlite3].freeze
-
     # Ruby's own methods that hold a lock of the whole thread: if another fiber loaded the same file meanwhile, Ruby
     # would report a circular require.
     LOADING = %w[require require_relative load autoload].freeze
@@ -43,7 +27,7 @@ module Heddle
     # The prefix of an allowed library if only its waits in libc are offloaded.
     WAITS = "libc:"
 
-    private_constant :DENIED, :QUICK, :LIBC, :NEVER_LIBC, :LOADING, :NOT_TRIED, :WAITS
+    private_constant :LOADING, :NOT_TRIED, :WAITS
 
     # The protection :offload. Other methods are in C.
     #

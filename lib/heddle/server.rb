@@ -60,7 +60,7 @@ module Heddle
       @protections = Protection::Wanted.new(names_of_protections(all: protect == true))
       @handoff_sockets = handoff_sockets
       @stopping = false
-      @forced_exit = SingleProcess::ForcedExit.new(log)
+      @stop_deadline = SingleProcess::StopDeadline.new(log)
       @mode = nil
     end
 
@@ -132,7 +132,7 @@ module Heddle
     ensure
       LoadReport.server = @mode = nil
       Stalls::Switch.since = 0.0
-      @forced_exit.cancel
+      @stop_deadline.cancel
       @listeners.close
       Scheduler::Patches.reset
     end
@@ -237,7 +237,7 @@ module Heddle
     # Runs the services that each process has once. Called in the first loop.
     def with_services(signals, &)
       @log.start
-      watch = SingleProcess::Signals.new(self, @log, @forced_exit).watch if signals
+      watch = SingleProcess::Signals.new(self, @log, @stop_deadline).watch if signals
       ThreadGuard.new(@log) { stop }.during(&)
     ensure
       watch&.cancel

@@ -49,7 +49,7 @@ module Heddle
 
       def summary = [[[heading, :title]], traffic, *spent, *wrapped(protection)]
 
-      def table = Table.new(all, columns: @columns) { |one| worker_rate(one) }
+      def table = Workers.new(all, columns: @columns) { |one| worker_rate(one) }
 
       def heading
         one = all.find { |worker| worker[:urls]&.any? } || all.find { |worker| worker[:version] } || {}

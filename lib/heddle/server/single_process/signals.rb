@@ -20,11 +20,11 @@ module Heddle
 
         # @param server [Server]
         # @param log [Log]
-        # @param forced_exit [ForcedExit] started at the first signal that stops the server
-        def initialize(server, log, forced_exit)
+        # @param stop_deadline [StopDeadline] started at the first signal that stops the server
+        def initialize(server, log, stop_deadline)
           @server = server
           @log = log
-          @forced_exit = forced_exit
+          @stop_deadline = stop_deadline
         end
 
         # Sets the traps, and starts a task that handles the signals. At its end the task restores the former traps.
@@ -69,7 +69,7 @@ module Heddle
             report_stop(name, again)
             @server.stop(now: again)
             configuration = @server.configuration
-            @forced_exit.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
+            @stop_deadline.within(again ? 0 : configuration.drain_delay + configuration.stop_timeout)
           end
         end
 

@@ -4,7 +4,7 @@ module Heddle
   module CLI
     class StatusText
       # The workers, one a line.
-      class Table
+      class Workers
         # The heading of each column, and a lambda that returns a worker's cell.
         COLUMNS = {
           "worker" => ->(one, _) { one[:index] }, "pid" => ->(one, _) { one[:pid] },

@@ -5,7 +5,7 @@ module Heddle
     module SingleProcess
       # Ends a server of one process whose requests don't end: a cancellation reaches a fiber only at a wait, so
       # requests may compute forever. A worker's master does the same with the worker ({Cluster::OverdueWorkers}).
-      class ForcedExit
+      class StopDeadline
         # Seconds that cancelled requests may take to end.
         CANCEL_TIMEOUT = 5
 
@@ -26,7 +26,7 @@ module Heddle
             @log.event(:stop_timed_out, timeout: seconds + CANCEL_TIMEOUT)
             Process.exit!
           end
-          @thread.name = "forced exit"
+          @thread.name = "stop deadline"
         end
 
         # @return [void]
