@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 module Heddle
+  # The shipped lists of native libraries.
   module Offload
-    # The shipped list of native libraries whose calls may run on any thread: the source of each was checked for that,
-    # and a trial in this repository tests it. An entry begins with a prefix of the file's name. It continues with
-    # prefixes of the libraries with which it was tested, except the system's and Ruby's. A library that was linked with
-    # others is not known good. The extension gets this list unchanged.
+    # Libraries whose calls may run on any thread: the source of each was checked for that, and a trial in this
+    # repository tests it. An entry begins with a prefix of the file's name. It continues with prefixes of the libraries
+    # with which it was tested, except the system's and Ruby's. A library that was linked with others is not known good.
+    # The extension gets this list unchanged.
     #
     # @api private
     KNOWN_GOOD = [
