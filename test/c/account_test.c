@@ -84,6 +84,20 @@ static void check_thread(int64_t computed, int64_t waited, int64_t ready, int64_
     CHECK_EQUAL(0, other);
 }
 
+/* Its fiber had not begun to wait for it: both count the same collection. */
+static void collection_that_fiber_and_thread_both_count_is_counted_once(void)
+{
+    int64_t other;
+    heddle_account_begin(&account, &spender, 1, false);
+    heddle_collected += 8;
+    account.parts[HEDDLE_SPENT_GC] = 8;
+    account.parts[HEDDLE_SPENT_THREAD] = -8;
+    CHECK_EQUAL(10, heddle_account_end(&account, spender.since + 10, &other));
+    CHECK_EQUAL(10, account.parts[HEDDLE_SPENT_GC] + account.parts[HEDDLE_SPENT_RUNNING]);
+    CHECK_EQUAL(0, account.parts[HEDDLE_SPENT_THREAD]);
+    CHECK_EQUAL(0, other);
+}
+
 static void time_of_a_request_thread_is_counted_once(void)
 {
     check_thread(60, 100, 0, 0);
@@ -103,6 +117,8 @@ int main(int argc, char **argv)
               account_of_a_pipelined_request_begins_at_the_end_of_the_previous_one);
     check_run("account", "request that came after the previous one has no queue time",
               request_that_came_after_the_previous_one_has_no_queue_time);
+    check_run("account", "collection that fiber and thread both count is counted once",
+              collection_that_fiber_and_thread_both_count_is_counted_once);
     check_run("account", "time of a request thread is counted once", time_of_a_request_thread_is_counted_once);
     return check_end();
 }

@@ -45,13 +45,14 @@ static int64_t complete_parts(const heddle_account *account, int64_t now, int64_
      * rest if the runner's fiber did something else meanwhile: the rest is subtracted from the fiber's other parts.
      */
     static const heddle_spent BESIDE[] = {HEDDLE_SPENT_THREAD, HEDDLE_SPENT_READY, HEDDLE_SPENT_CLIENT,
-                                          HEDDLE_SPENT_RUNNING};
-    for (int i = 0; i < 3 && parts[BESIDE[i]] < 0; i++) {
+                                          HEDDLE_SPENT_RUNNING, HEDDLE_SPENT_GC};
+    enum { LAST = sizeof(BESIDE) / sizeof(*BESIDE) - 1 };
+    for (int i = 0; i < LAST && parts[BESIDE[i]] < 0; i++) {
         parts[BESIDE[i + 1]] += parts[BESIDE[i]];
         parts[BESIDE[i]] = 0;
     }
-    if (parts[HEDDLE_SPENT_RUNNING] < 0)
-        parts[HEDDLE_SPENT_RUNNING] = 0;
+    if (parts[BESIDE[LAST]] < 0)
+        parts[BESIDE[LAST]] = 0;
     int64_t total = now - account->began, left = total;
     for (int part = HEDDLE_SPENT_RECEIVED; part < HEDDLE_SPENT_PARTS; part++)
         left -= parts[part];
