@@ -3,13 +3,13 @@
 require "rbconfig"
 
 module Heddle
-  # The platforms on which the tests of every protection have been run (the word "run" in docs/platforms.md).
+  # The platforms on which the tests of all protections were run: docs/platforms.md lists them with the word "run".
   #
   # @api private
   module Platform
     # Ruby's name of the architecture, without the suffix -gnu => versions of Ruby.
     TESTED = { "x86_64-linux" => %w[3.3 3.4 4.0], "x86_64-linux-musl" => %w[3.3] }.freeze
-    # The protections that change Ruby's tables or read C frames: off by default elsewhere.
+    # The protections that change Ruby's tables or read C frames. They are off by default on platforms not in TESTED.
     UNTESTED_OFF = %i[offload preempt callback_report].freeze
     private_constant :TESTED
 

@@ -20,8 +20,8 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that no request needs: Heddle needs them to start a server or for one mode only, or applications use
-    # them.
+    # Constants that need not be loaded before requests are served. They are for the start of a server, for one mode, or
+    # for applications to use.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING
@@ -88,7 +88,7 @@ module Heddle
     # @return [Array<Net::TLS::Certificates>] of its addresses
     def certificates = @listeners.filter_map { |listener| listener.tls&.certificates }.uniq
 
-    # @return [String, nil] why it has no protections; nil: it has the protections of the option `protect`
+    # @return [String, nil] why it has no protections; nil: it has some
     attr_reader :unprotected
 
     # Switches the protections for calls that come from now on. From any thread.
@@ -101,7 +101,8 @@ module Heddle
       @protections.change(names_of_protections(all: true))
     end
 
-    # Forbids patches of Ruby if the process has no protections. Must be called before the first loop of the process.
+    # Forbids patches of Ruby if the process has no protections; otherwise lifts an earlier ban. Must be called before
+    # the first loop of the process.
     # @return [void]
     def prepare_patches
       if @unprotected then Scheduler::Patches.forbid(@unprotected)
@@ -139,9 +140,9 @@ module Heddle
 
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
-    # @param handoff_sender [BasicSocket, false, nil] where idle connections are handed off to other workers; false: the
-    #   other workers can't receive any; nil: there are no other workers. Without a socket, the clients in the
-    #   kernel's queue are accepted and served before the server stops
+    # @param handoff_sender [BasicSocket, false, nil] the socket over which idle connections are handed off to other
+    #   workers; false: the other workers can't receive any; nil: there are no other workers. With false or nil, the
+    #   clients in the kernel's queue are accepted and served before the server stops
     # @return [void]
     def stop(now: false, handoff_sender: nil)
       @stopping = now || @stopping == :now ? :now : :drain
@@ -159,7 +160,7 @@ module Heddle
     # @return [Boolean]
     def stopping? = @stopping != false
 
-    # Whether this worker leaves handed-off connections to the workers that keep serving.
+    # Whether this worker stops, so that the workers that keep serving must accept all handed-off connections.
     # @return [Boolean]
     def draining? = stopping? && engines.all?(&:draining?)
 
@@ -217,7 +218,7 @@ module Heddle
       name_libraries if @configuration.possible_protections.include?(:offload)
     end
 
-    # In development, the line about a stall also has advice.
+    # Logs what protections report. In development, each line also has the report's advice.
     def protected(&)
       advise = development?
       report = lambda do |found|

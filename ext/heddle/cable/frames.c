@@ -8,7 +8,7 @@
 
 static const char ENVELOPE_END[] = ",\"message\":";
 
-/* Adds the end of the object, with the position from which a client can resume. */
+/* Adds the position from which a client can resume. */
 static void add_position(VALUE json, const heddle_message *message)
 {
     rb_str_cat_cstr(json, ",\"stream_id\":");
@@ -53,7 +53,7 @@ static const heddle_push_form_definition
         .min_envelope_size = sizeof(ENVELOPE_END) - 1,
         .encode = encode_plain,
     },
-    /* the extended form has stream_id, epoch and offset; a reset is sent as a rejected history */
+    /* with stream_id, epoch and offset; sends a reset as a message of type reject_history */
     extended = {
         .name = "extended_cable",
         .min_envelope_size = sizeof(ENVELOPE_END) - 1,

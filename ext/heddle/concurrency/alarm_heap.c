@@ -14,7 +14,7 @@
 typedef struct {
     heddle_timer timer;
     VALUE self;   /* the Ruby object of this record; valid while the alarm is in a heap, which updates it */
-    VALUE heap;   /* the AlarmHeap that contains it, which then exists at least as long; or Qfalse */
+    VALUE heap;   /* the AlarmHeap that contains it; or Qfalse */
     VALUE target; /* gets the message; or nil */
     ID message;
 } alarm_record;
@@ -23,7 +23,7 @@ static VALUE alarm_class;
 
 /* -- an alarm ---------------------------------------------------------------------------------------------------- */
 
-/* An alarm in a heap is never freed before the heap, because each marks the other. */
+/* A heap and its alarms mark each other, so they become garbage together. They may be freed in any order. */
 static const rb_data_type_t alarm_type =
     HEDDLE_TYPE("Heddle::Concurrency::Alarm", RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(alarm_record, heap), offsetof(alarm_record, target)),
@@ -34,7 +34,7 @@ HEDDLE_RECORD_OF(alarm_of, alarm_record, alarm_type)
 /*
  * call-seq: time -> Float
  *
- * The time that was given to AlarmHeap#add, in seconds, rounded to a nanosecond.
+ * The time that was given to AlarmHeap#add, in seconds, cut to whole nanoseconds; 0 if it was negative.
  */
 HEDDLE_DEFINE_METHOD(alarm_time, "time", rb_float_new((double)alarm_of(self)->timer.deadline / 1e9))
 
@@ -59,7 +59,7 @@ static void heap_compact(void *data)
         alarm_at(heap, i)->self = rb_gc_location(alarm_at(heap, i)->self);
 }
 
-/* If the heap has alarms, they are garbage, too, and may be freed already. */
+/* Must not read the alarms, which may be freed already. */
 static void heap_free(void *data)
 {
     heddle_timer_heap_free(data);

@@ -69,8 +69,8 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
             continue;
         }
         /*
-         * The entry of a call that was never made may lead to the dynamic linker. If a pointer differs from the
-         * function's address, the program has set it.
+         * With lazy binding, a call's slot has an address in the dynamic linker until the first call. Other slots have
+         * the function's address, unless the program has changed them: then they are left alone.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;

@@ -62,8 +62,8 @@ module Heddle
         @origin = origin
       end
 
-      # Raises Cancelled in the body, once. Does nothing if the body has ended: then only children are left, which are
-      # cancelled, too.
+      # Raises Cancelled in the body, once. Does nothing if the body has ended: then only child tasks are left, which
+      # are cancelled separately.
       def deliver
         interrupt unless @over || @grace_alarm
       end
@@ -84,7 +84,8 @@ module Heddle
 
       private
 
-      # Frames end in the order of a stack, except those that an Enumerator has opened and not closed yet.
+      # Frames end in reverse order, except those that were opened inside an Enumerator: it may keep one open after
+      # outer frames have ended.
       def unlink(owner)
         frame = owner.innermost
         return owner.innermost = @outer if frame.equal?(self)

@@ -4,8 +4,8 @@ require "heddle/net/sockets"
 
 module Heddle
   module HTTP
-    # The HTTP service of a loop, for a {Net::Sockets}: connections choose their version, and read heads and bodies by
-    # themselves. The block is called with an {Exchange}. Its counters cover all versions together.
+    # The HTTP service of a loop. Connections choose their version, and read heads and bodies without a fiber. Then
+    # {Net::Sockets} calls its block with an {Exchange}. The counters cover all versions together.
     class Engine
       # Bytes of a request's target in an event.
       TARGET = 200
@@ -20,8 +20,8 @@ module Heddle
 
       # @param configuration [Limits]
       # @param on_rejection [#to_proc, nil] called for input that got an error response and never became a request, with
-      #   the client's address, the status, a reason, and whether the sockets had no room for the request (they count
-      #   those). It runs in the loop and must not wait.
+      #   the client's address, the status, a reason, and whether the queue had no room for the request ({Admission}
+      #   counts those). It runs in the loop and must not wait.
       # @param proxies [Net::Networks, nil] whose statement of a client's address the log trusts
       # @param body_folder [String] folder for bodies larger than `body_buffer`, in files without a name
       # @param stream_bodies [Boolean, Array<String>] requests whose block may be called before their body is complete:

@@ -2,7 +2,7 @@
 
 module Heddle
   module Options
-    # The rows of {Adaptations}.
+    # The names of the adaptations in {Adaptations}, which the option `adapt` accepts.
     ADAPTED = %i[rack_timeout concurrent_ruby tilt newrelic_rpm i18n sentry_ruby activesupport activerecord sequel
                  trilogy mysql2 net_http redis_client opentelemetry_sdk async].freeze
 

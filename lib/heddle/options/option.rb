@@ -36,11 +36,11 @@ module Heddle
     # @!attribute reason [String] when an operator changes the option: a sentence
     # @!attribute details [String, nil] further sentences for the documentation
     # @!attribute example [String] a line of a configuration file
-    # @!attribute limit [Boolean] whether {HTTP::Limits} has it, which the extension reads
+    # @!attribute limit [Boolean] whether the extension reads it, from {HTTP::Limits}
     # @!attribute advanced [Boolean] whether only `--help --all` and the documentation show it
     Option = Data.define(:name, :unit, :default, :default_words, :range, :choices, :none, :short, :argument,
                          :variables, :conditions, :text, :reason, :details, :example, :limit, :advanced) do
-      # A limit on what clients send, or on the time that they take.
+      # Makes an option that the extension reads, mostly a limit on what clients send or on the time that they take.
       # @param name [Symbol]
       # @param unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
       # @param default [Integer, Float, Boolean]

@@ -16,7 +16,8 @@ module Heddle
 
       def flush = @proxy.enqueue { @response.flush }
 
-      # The loop does not see when the thread waits. So it sends the head after some time, and not in its next tick.
+      # A fiber's held head is sent in the loop's next tick, because the fiber waits by then. A thread may still compute
+      # the body, so the loop sends its head only after HEAD_DELAY (see {ExchangeProxy}).
       def hold = @proxy.flush_head_later
 
       def write(data)

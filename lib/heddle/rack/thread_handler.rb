@@ -53,22 +53,22 @@ module Heddle
         end
         fail_with(proxy, failure) if failure
       rescue Exception => e
-        # The exception did not come from the request itself.
-        last = -> { raise e }
+        # From {#fail_with}: it could not respond, or has raised `failure` again.
+        last = -> { raise e } # in the loop
       ensure
         close_body(proxy, answer) if answer
         notify(proxy, finished, env, answer, failure) unless finished.nil? || finished.empty?
         proxy.release(&last)
       end
 
-      # At once: while the log waits, the loop would send the head.
+      # Must come before {#fail_with}, which logs first: while the log waits, the loop could send the held head.
       def withdraw_head(proxy)
         proxy.response.withdraw if proxy.started?
       rescue ExchangeProxy::EndedError
         nil
       end
 
-      # @return [Proc, nil] what makes the WebSocket that the application asks for, in the loop
+      # @return [Proc, nil] for the loop: it opens the WebSocket; nil: the application has not asked for one
       def upgrade_for(proxy, answer, env)
         handler = env["rack.upgrade"] if proxy.exchange.upgradable?
         return if !handler || proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3
@@ -82,8 +82,8 @@ module Heddle
         end
       end
 
-      # The loop sends a complete response without the thread, which is free for another request.
-      # @return [Proc, nil]
+      # @return [Proc, nil] for the loop: it sends the complete response, while the thread serves another request; nil:
+      #   the thread must send this response
       def last_for(proxy, answer)
         return if proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3
 

@@ -26,8 +26,8 @@ module Heddle
       # @return [Boolean]
       def of_this_process? = @process == Process.pid
 
-      # Runs the block on another thread; the calling fiber waits. Where Ruby starts no thread, as while the process
-      # ends, the block runs in place.
+      # Runs the block on another thread; the calling fiber waits. If Ruby can't start a thread, as
+      # while the process ends, the block runs on the calling thread.
       #
       # When an exception (a timeout, a cancellation) is raised in the fiber meanwhile, the block is interrupted where
       # it waits in a system call. This method raises the exception only when the block has ended, because the block may
@@ -86,8 +86,8 @@ module Heddle
         run_rest
       end
 
-      # Runs work that was queued just as this thread stopped, because it was idle for long or the process ends. For
-      # such work no other thread is started.
+      # Runs work that was queued just as this thread stopped waiting: {#run} still counted it as idle, and started no
+      # thread for the work.
       def run_rest
         @queue.pop(true).run until @queue.empty?
       rescue ThreadError # another thread has taken it

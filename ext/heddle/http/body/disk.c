@@ -1,10 +1,10 @@
 #include "http/body/disk.h"
 
-/* `used`, the bytes of an address and the slot's word change together, under the lock. */
+/* The lock guards `used`, `by_address` and the slot's `body_disk`, which change together. */
 static struct {
     pthread_mutex_t lock;
     uint64_t used;         /* by this process */
-    _Atomic uint64_t *all; /* bytes of all processes of the server: of the scoreboard, or `alone` */
+    _Atomic uint64_t *all; /* bytes of all processes of the server: in the scoreboard; or &alone, without one */
     _Atomic uint64_t alone;
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL: the server has only this process */

@@ -3,8 +3,9 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-static _Atomic unsigned counted; /* open files of bodies … */
-static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1]; /* … and by address; 0: clients without a limit */
+/* Open files of bodies: all, and by the address's number. [0] is for clients without a limit of their own. */
+static _Atomic unsigned counted;
+static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1];
 
 unsigned heddle_body_files_limit(uint64_t descriptors)
 {
@@ -34,7 +35,7 @@ void heddle_body_files_uncount(uint16_t address)
     atomic_fetch_sub(&counted, 1);
 }
 
-/* No other process can open the file, and the kernel removes it however this process ends. */
+/* The file has no name: no other process can open it, and the kernel removes it when this process ends in any way. */
 int heddle_body_file_open(const char *folder)
 {
 #ifdef O_TMPFILE

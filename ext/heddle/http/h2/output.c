@@ -14,7 +14,7 @@ enum {
      * time a client that reads takes them
      */
     CROWDED = 1000000000,
-    SMALLEST_PIECE = 1024, /* no frame has fewer bytes, unless the body ends with it */
+    SMALLEST_PIECE = 1024, /* bytes. If the room is smaller, a larger frame waits and is not cut to fit */
 };
 
 void heddle_h2_note_output(heddle_h2_session *session)

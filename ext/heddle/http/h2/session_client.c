@@ -9,7 +9,7 @@ enum {
     FIRST_FINAL_STATUS = 200,
     NO_CONTENT = 204,
     NOT_MODIFIED = 304,
-    INTERIM_LIMIT = 32, /* interim heads before the final head */
+    INTERIM_LIMIT = 32, /* a response with this many interim heads is rejected */
 };
 
 heddle_h2_limits heddle_h2_client_limits(void)
@@ -27,7 +27,7 @@ heddle_h2_limits heddle_h2_client_limits(void)
     limits.crumb_count = 0;
     limits.keep_underscores = true;
     limits.continuations = 8;
-    limits.fields_per_feed = UINT32_MAX; /* a client's connections take no turns */
+    limits.fields_per_feed = UINT32_MAX; /* no limit: only a server's connections share the loop in turns */
     limits.reset_burst = 1000;
     limits.reset_rate = 100;
     limits.stream_output = 128 << 10;

@@ -30,7 +30,7 @@ module Heddle
         end
 
         # @param slots [Array<Slot>]
-        # @param scheduler [Scheduler, nil] the loop whose fibers have them
+        # @param scheduler [Scheduler, nil] the loop whose fibers hold them; nil: all slots are returned
         # @return [Array<Slot>] the slots whose fibers wait, but not for a notification. A preempted fiber does not
         #   count as waiting.
         def waiting(slots, scheduler)

@@ -36,7 +36,7 @@ module Heddle
         def hold_head(head) = hold(head.status, head.bytes)
 
         # @param head [ResponseHead] which was held
-        # @return [Boolean] false: it was sent already
+        # @return [Boolean] false: it was sent already, or none was held
         def withdraw_head(_head) = withdraw
 
         # @param head [ResponseHead]
@@ -53,7 +53,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_content(data) = write(data)
 
-        # Ends the content and the exchange. The loop sends the rest.
+        # Ends the content and the exchange. Does not wait: the loop sends what is still queued.
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGoneError]
@@ -65,6 +65,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_early_hints(headers) = write_head(103, engine.field_writer.early_hints(headers), false)
 
+        # Does nothing: the extension sends 100 when it has read the head.
         # @return [void]
         def send_continue = nil
 
@@ -87,7 +88,8 @@ module Heddle
         # @return [void]
         def drain = nil
 
-        # @raise [IOError] always: one stream can't have the connection
+        # This is env["rack.hijack"].
+        # @raise [IOError] always: a stream can't take over the connection
         def call
           engine.report_hijack(self)
           raise IOError, "a request over HTTP/2 has no connection of its own: rack.hijack is not available"

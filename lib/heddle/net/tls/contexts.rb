@@ -27,7 +27,8 @@ module Heddle
           @by_name = {}
           contexts.each { |names, context| names.each { |name| @by_name[name] ||= context } }
           @default = contexts.fetch(credentials.pairs.first.names)
-          # The library keeps a pointer to this object, and the default context's callbacks keep it alive.
+          # OpenSSL keeps a pointer to the ServerNames. The default context's callbacks are methods of this object, and
+          # so keep the ServerNames alive.
           @server_names = ServerNames.new(@by_name)
           @server_names.choose_for(@default)
         end
@@ -59,8 +60,8 @@ module Heddle
           (@protocols & offered).first or raise OpenSSL::SSL::SSLError, "no protocol in common: #{offered.join(", ")}"
         end
 
-        # Makes the library confirm the name (RFC 6066, 3). {ServerNames} has chosen the context already; only a library
-        # without its callback chooses here.
+        # Makes the library confirm the name (RFC 6066, 3). With OpenSSL, {ServerNames} has chosen the context already;
+        # LibreSSL lacks its callback (SSL_CTX_set_client_hello_cb), so there this method chooses.
         def find((_, name))
           return unless name
 

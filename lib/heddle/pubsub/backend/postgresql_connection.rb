@@ -17,7 +17,8 @@ module Heddle
         TIMEOUT = 5
         # Number of batches between two deletions of old messages.
         TRIM_INTERVAL = 64
-        # Another program has written the rows with this number or a higher one: Heddle's numbers never get so high.
+        # Heddle's rows have lower numbers: it ignores another program's rows with this number or a higher one, so that
+        # they can't use up the numbers.
         NUMBER_LIMIT = 10**15
         private_constant :TIMEOUT, :TRIM_INTERVAL, :NUMBER_LIMIT
         # The connections of this process. A forked process must not end them.
@@ -50,7 +51,7 @@ module Heddle
           @table = "#{name}_messages"
           @stored = stored
           @batches = 0
-          @behind = true
+          @behind = true # whether #read queries the table before it waits for a notification
           translate { connect(url) }
         end
 
@@ -62,7 +63,7 @@ module Heddle
             SQL
             insert_state if (row = select_state).nil?
             row ||= select_state
-            @behind = true # the caller compares this with what the table has
+            @behind = true # the follower may lack messages whose notifications came before LISTEN
             @epoch = row["epoch"]
             State.new(epoch: @epoch, count: Integer(row["count"]), oldest: Integer(row["oldest"]))
           end
@@ -87,7 +88,7 @@ module Heddle
         # @param after [Integer] offset
         # @param most [Integer] messages
         # @param wait [Numeric] seconds
-        # @param _counted [Integer] not used: the table shows at once which messages are lost
+        # @param _counted [Integer] not used: one query finds every stored message after `after`
         # @return [Array<Stored>] in order; empty: none has come
         def read(after, most, wait, _counted)
           translate do
@@ -179,8 +180,8 @@ module Heddle
           SQL
         end
 
-        # Our rows and the count change in one statement, so a row above the count is another program's. It is skipped
-        # when our count has reached it.
+        # Our rows and the count change in one statement, so a row above the count is another program's. The query
+        # leaves it out until the count has reached it; then the follower skips it, because its epoch is not ours.
         def select(after, most)
           rows = @pg.exec_params(<<~SQL, [after, most], 1).values
             SELECT number, epoch, topic, data FROM #{@table}

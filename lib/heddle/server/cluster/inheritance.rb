@@ -71,7 +71,7 @@ module Heddle
 
         # @return [Net::Scoreboard, nil]
         def scoreboard
-          memory, notify = @values["scoreboard"] # nil where only a fork can pass it on
+          memory, notify = @values["scoreboard"] # nil on platforms where only forked processes can share it
           Net::Scoreboard.for_fd(memory, notify) if memory
         rescue SystemCallError
           nil # another version: the workers of the two masters have no common scoreboard
@@ -89,7 +89,7 @@ module Heddle
         # Takes over the messages, so that subscribers of the other master's workers find them here.
         # @return [void]
         def adopt_pubsub
-          memory, wake = @values["pubsub"] # nil where only a fork can pass it on
+          memory, wake = @values["pubsub"] # nil on platforms where only forked processes can share it
           PubSub::History.adopt(memory, wake) if memory
         end
 
@@ -124,7 +124,7 @@ module Heddle
 
         private
 
-        # A former master that names no version does not know READY_WITHOUT_HANDOFF, and hands connections off anyway.
+        # Older masters send no version (nil) and don't know READY_WITHOUT_HANDOFF: they hand connections off anyway.
         def handoff_incompatible? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)

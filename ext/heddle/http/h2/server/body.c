@@ -186,7 +186,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         if (!keep_in_memory(exchange, bytes, size))
             heddle_body_reject(carrier->exchange, ENOMEM);
         else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
-            /* the rest of the body is discarded */
+            /* the application is called when the body is complete: until then it reads nothing, so credit now */
             heddle_h2_consume(carrier->server->session, carrier->stream, size);
         return;
     }

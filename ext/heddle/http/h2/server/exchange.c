@@ -163,7 +163,7 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         else if (heddle_h2_may_write(carrier->stream))
             /* no deadline, because the session resets a stream whose client reads nothing for too long */
             wait_for(carrier, HEDDLE_WRITING, -1);
-        /* this check raises if the stream has ended within this write: a wait would never end */
+        /* find_writable raises if the exchange has ended or failed since the last check: then a wait would never end */
         else if (find_writable(handle))
             rb_raise(rb_eIOError, "content can be written only after a response's head and before its end");
     }

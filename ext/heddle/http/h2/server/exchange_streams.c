@@ -114,7 +114,7 @@ static void reject_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* Do lent strings exceed http2_memory, and has this connection one of them? Then its requests must wait. */
+/* Must this connection's requests wait? They do if it has lent strings, and all lent strings exceed http2_memory. */
 static bool is_held_back(const heddle_h2_server *server)
 {
     const heddle_engine *engine = heddle_engine_of_connection(server->connection);

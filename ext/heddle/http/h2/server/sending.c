@@ -36,7 +36,7 @@ int heddle_h2_flush_queue(heddle_h2_server *server)
     return result;
 }
 
-/* Sends the last frame, GOAWAY with the reason. Then the connection lingers (net/linger.c). */
+/* Called when everything was sent. The connection lingers (net/linger.c), unless the client has ended its side, too. */
 static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
@@ -91,12 +91,12 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
     if (!connection->output.size && !heddle_h2_has_output(server->session) &&
         (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
-        return end_output(server); /* the client has ended its side: its windows never open again */
-    /* another request may begin because lent strings were sent; or a head waits for the next tick */
+        return end_output(server);
+    /* the next tick begins a request that waited for lent strings to be sent, or sends a held head */
     if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
     if (server->session->queued)
-        heddle_connection_has_output(connection); /* although the windows may be closed: see slow_readers.c */
+        heddle_connection_has_output(connection); /* also with closed windows: net/slow_readers.c checks it */
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
         server->write_deadline = add_time(heddle_engine_of_connection(connection)->write_timeout);

@@ -25,8 +25,8 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     limits->connect_protocol = RTEST(heddle_engine_option(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(heddle_engine_option(configuration, "http2_streams"));
     /*
-     * Two limits grow with options, because a proxy may reset the streams of many users at once, and because large
-     * heads have more frames.
+     * These limits grow with options: a proxy may reset the streams of many users at once, and large heads have more
+     * frames.
      */
     if (limits->max_streams > limits->reset_burst) {
         limits->reset_burst = limits->refused_burst = limits->max_streams;
