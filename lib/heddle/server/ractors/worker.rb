@@ -28,10 +28,10 @@ module Heddle
           @log = Log.new(output: @output, errors: $stderr, **Log.settings(@configuration))
           @serving = Server::Serving.new(@configuration, @log, loops: @configuration.threads)
           Events.reporting_to(@log) do
-            Heddle.run(selector: @configuration.selector, name: "ractor") { report(:ended, guarded_serve) }
+            Heddle.run(selector: @configuration.selector, name: "ractor") { notify_main(:ended, guarded_serve) }
           end
         rescue Exception => e
-          report(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
+          notify_main(:failed, "#{e.class}: #{e.message} (#{e.backtrace&.first})")
         ensure
           @listeners&.close
           [@channel, @output].each(&:close)
@@ -47,7 +47,7 @@ module Heddle
                    Heddle.async(name: "statistics", background: true) { report_periodically }]
           @serving.serve(@app, @listeners = listeners) do
             report_statistics
-            report(:ready, @serving.selector)
+            notify_main(:ready, @serving.selector)
           end
         ensure
           tasks&.each(&:cancel)
@@ -79,10 +79,10 @@ module Heddle
         def report_statistics
           @engine = @serving.engine || @engine
           @statistics = @serving.statistics || @statistics
-          report(:counted, [@statistics, EngineStatistics.of(@engine, @log.gone)]) if @engine && @statistics
+          notify_main(:counted, [@statistics, EngineStatistics.of(@engine, @log.gone)]) if @engine && @statistics
         end
 
-        def report(what, value)
+        def notify_main(what, value)
           @channel.write("#{[Marshal.dump([what, value])].pack("m0")}\n")
         rescue SystemCallError, IOError
           nil # the main Ractor has gone
