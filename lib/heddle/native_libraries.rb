@@ -53,8 +53,8 @@ module Heddle
       def checked(name)
         return name.dup.freeze if name.is_a?(String) && name.match?(%r{\A[^/\0][^\0]*\z}) && !name.end_with?(".so")
 
-        raise ArgumentError, "#{name.inspect} is not the end of a native library's path, without its extension, " \
-                             "such as \"nokogiri/nokogiri\""
+        raise ArgumentError, "name the end of the library's path without the extension, such as " \
+                             "\"nokogiri/nokogiri\", not #{name.inspect}"
       end
     end
     self.reentrant = REENTRANT

@@ -334,7 +334,7 @@ class InitFromPumaTest < Minitest::Test
     RUBY
 
     (1..4).each { |line| assert_match(/^ +#{line}  /, output) }
-    assert_equal 3, output.scan("heddle init does not understand its arguments").size
+    assert_equal 3, output.scan("heddle init does not understand the arguments of this setting").size
     assert_includes output, "nothing that replaces \\xFF"
   end
 

@@ -115,6 +115,6 @@ class RecordCommandTest < Minitest::Test
     output, status = record("--seconds", "0.1")
 
     assert_equal 1, status.exitstatus
-    assert_match(/nothing can be recorded: account is off/, output)
+    assert_match(/nothing can be recorded: the option account is off/, output)
   end
 end

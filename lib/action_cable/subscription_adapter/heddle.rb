@@ -77,8 +77,9 @@ module ActionCable
         return if used && used.to_s == ::Heddle::PrintableText.url(url)
 
         if used || ::Heddle::PubSub::History.open?
-          raise ArgumentError, "the url in config/cable.yml differs from the server's: write pubsub \"…\" with the " \
-                               "same address into config/heddle.rb, or set HEDDLE_PUBSUB for both"
+          raise ArgumentError, "the url in config/cable.yml is not the address in this server's option pubsub: write " \
+                               "pubsub \"…\" with this url into config/heddle.rb, or remove the url and set " \
+                               "HEDDLE_PUBSUB"
         end
         ::Heddle::PubSub.server = url
       end

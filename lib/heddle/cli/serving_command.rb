@@ -74,8 +74,8 @@ module Heddle
 
       def serve_alone(configuration, log, pidfile)
         if @inheritance.any?
-          raise Server::BootError, "with the new configuration the server is one process, which can't replace a " \
-                                   "master with workers: stop the server, and start it again"
+          raise Server::BootError, "the new configuration makes the server a single process, and a restart can't " \
+                                   "change from several processes to one: stop the server, and start it again"
         end
         @server = server = Server.new(configuration, log:)
         server.open

@@ -9,14 +9,15 @@ module Heddle
         certificate_expired: "the certificate {certificate} expired at {expires}",
         certificates_not_reloaded: "keeping the old certificates: {reason}",
         control_socket_failed: "the control socket has failed: {error}< ({place})>",
-        dns_query_failed: "{question} failed:\n{error}",
+        dns_query_failed: "the block of the DNS server failed for {question}:\n{error}",
         fiber_failed: "{fiber} terminated with exception:\n{error}",
         handoff_version_unknown: "closing {connection}: it was handed off by a worker with another version of Heddle",
         hook_failed: "the hook {hook} failed: {error}< ({place})>",
         live_page_failed: "a page of Heddle::Live has failed: {error}",
         load_failed: "the application can't be loaded again: {reason}; trying again {delay:delay}",
-        mold_ended: "the mold (pid {pid}) has ended: {reason}; loading the application again {delay:delay}",
-        mold_failed: "the mold failed: {error}",
+        mold_ended: "the mold (the process that forks the workers, pid {pid}) has ended: {reason}; loading the " \
+                    "application again {delay:delay}",
+        mold_failed: "the mold (the process that forks the workers) failed: {error}",
         pool_close_failed: "{pool} could not close {resource}: {error}",
         protections_tripped: "{reason}: new workers start without protections until `heddle protect on` or a restart " \
                              "(docs/stalls.md#crashes-switch-them-off)",
@@ -72,17 +73,19 @@ module Heddle
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
                            "has no connection of its own. Set http2 to off, so that clients use HTTP/1.1 (logged once)",
-        late_exception_dropped: "{error} was raised between two requests, and dropped",
+        late_exception_dropped: "dropped {error}, which was raised outside of any request, probably by another " \
+                                "thread for a request that had ended",
         log_lines_lost: "lost {lines:line} of the log: {reason}",
         malformed_message: "ignoring a malformed message from {process}: {reason}",
         master_lost: "worker {worker} gets no more messages from the master ({reason}): it stops when its running " \
                      "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker is large enough " \
-                      "to be replaced. Reduce the option workers, or use a larger container",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker has grown " \
+                      "enough that replacing it would free memory. Reduce the option workers, or use a larger " \
+                      "container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
-        mold_not_forked: "worker {worker} can't be forked to make a mold: {reason}",
+        mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
                                    "(Heddle::Offload.thread_limit, docs/offload.md#how-many-threads)",
         options_need_restart: "{options} changed: to apply the change, run heddle restart or send USR2",
@@ -115,7 +118,7 @@ module Heddle
                           "the slowest while all clients together had more than {responses:MiB} of pending output",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
-               "< ({unreported} more of {endpoint} since the last line)><; {advice}>",
+               "< ({unreported:more stall} of {endpoint} since its previous line)><; {advice}>",
         stop_now_requested: "stopping at once ({source})",
         temporary_folder_missing: "no folder for temporary files is writable: request bodies that don't fit into " \
                                   "memory get 503. Set TMPDIR to a writable folder",

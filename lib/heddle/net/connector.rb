@@ -148,7 +148,8 @@ module Heddle
         allowed = addresses.select { |address| @allow.call(address.ip_address) }
         return allowed if allowed.any?
 
-        raise PrivateAddressError, "#{@host} is #{addresses.map(&:ip_address).uniq.join(", ")}, which is not allowed"
+        raise PrivateAddressError, "deny_private or allow: forbids the address of #{@host}: " \
+                                   "#{addresses.map(&:ip_address).uniq.join(", ")}"
       end
 
       def earlier(started, seconds, deadline)

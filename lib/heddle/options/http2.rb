@@ -6,13 +6,14 @@ module Heddle
     HTTP2 = [
       Option.new(name: :http2, unit: :word, default: :auto, choices: %i[auto tls off], example: "http2 :off",
                  text: "where HTTP/2 is offered: auto (on every address), tls (on tls addresses) or off",
-                 reason: "Set it to off when the application needs rack.hijack, or an HTTP/2 client is at fault",
+                 reason: "Set it to off when the application needs rack.hijack, or clients have problems with HTTP/2",
                  details: "Over TLS, clients choose it by ALPN. On other addresses, a connection that begins with " \
                           "the preface of HTTP/2 uses it (prior knowledge). Requests over HTTP/2 have no " \
                           "rack.hijack. See [HTTP/2](http2.md)."),
       Option.limit(:http2_websockets, :switch, false, nil,
                    text: "accept WebSockets over HTTP/2 (RFC 8441)",
-                   reason: "Set it when Heddle::WebSocket or rack.upgrade serves all WebSockets of the application",
+                   reason: "Set it when Heddle::WebSocket or rack.upgrade serves all WebSockets of the application: " \
+                           "libraries that use rack.hijack can't serve them over HTTP/2",
                    details: "See [WebSockets](websockets.md#over-http2)."),
       Option.limit(:http2_streams, :count, 100, 1,
                    text: "maximum number of concurrent requests on an HTTP/2 connection; others get REFUSED_STREAM",

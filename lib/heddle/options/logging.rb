@@ -24,8 +24,8 @@ module Heddle
                           "error."),
       Option.new(name: :account, unit: :list, argument: "PATHS", none: "off", default: %w[on],
                  example: 'account "/checkout", "/admin"',
-                 text: "measure how requests spend their time: off, on, or paths (all requests are " \
-                       "measured, and responses of these paths report the times in the header Server-Timing)",
+                 text: "measure where requests spend their time: off or on; with paths, all requests are measured, " \
+                       "and responses of these paths also report the times in the header Server-Timing",
                  reason: "Set a path to see in the browser why its requests are slow",
                  details: "A path includes all paths below it; / stands for all requests. The header reveals details " \
                           "of the server to clients. See [Why is it slow](observability.md#why-is-it-slow)."),

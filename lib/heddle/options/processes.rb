@@ -45,8 +45,8 @@ module Heddle
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1; 5 in mode thread",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of threads in each process, or of Ractors in mode ractor; each runs an event loop; in " \
-                       "mode thread, each runs one request at a time",
+                 text: "number of event loops in each process, each in a thread or, in mode ractor, a Ractor; in " \
+                       "mode thread, of threads that run requests, beside one event loop",
                  reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                  example: 'pidfile "tmp/pids/server.pid"',
@@ -82,11 +82,13 @@ module Heddle
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
                  text: "replace each worker that uses more memory than this; with 0, replace the largest worker when " \
-                       "all processes together exceed the option memory_limit",
+                       "all processes together use more than memory_limit",
                  reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \
-                          "time. The new worker serves before the old one ends."),
+                          "time. The new worker serves before the old one ends. By default memory_limit is nine " \
+                          "tenths of the memory of the container or machine. When it is exceeded, only workers are " \
+                          "replaced that are more than a quarter larger than the mold, from which they were forked."),
       Option.new(name: :worker_max_requests, unit: :count, default: 0, range: 0..1_000_000_000,
                  example: "worker_max_requests 100_000",
                  text: "replace a worker when it has served this many requests; 0 for never",
@@ -104,7 +106,8 @@ module Heddle
                  example: "refork_after 1000",
                  text: "replace all workers with forks of the busiest one when it has served this many requests; 0 " \
                        "for never",
-                 reason: "Set it when many workers share too little memory",
+                 reason: "Set it when workers have too few memory pages in common: forks of a warm worker share " \
+                         "its pages",
                  details: "Heddle does this once after each load of the code, and only with several processes. See " \
                           "[Reforking](processes.md#reforking)."),
       Option.new(name: :solid_queue, unit: :switch, default: false, example: "solid_queue true",

@@ -17,7 +17,8 @@ module Heddle
       Option.new(name: :pubsub_memory, unit: :bytes, default: 16 << 20, range: (64 << 10)..(1 << 30),
                  example: 'pubsub_memory "64m"',
                  text: "memory for messages of Heddle::PubSub, shared by all processes of the server",
-                 reason: "Raise it when reconnecting subscribers get resets, or for more than 16,384 topics",
+                 reason: "Raise it when reconnecting subscribers have missed messages that are no longer stored, or " \
+                         "for more than 16,384 topics",
                  details: "The size is rounded up to a power of two. A message may use a quarter of it. Each KiB " \
                           "stores the last position of one topic. Unused memory costs nothing. See " \
                           "[Pub/sub](pubsub.md)."),

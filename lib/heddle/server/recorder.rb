@@ -26,9 +26,10 @@ module Heddle
         # @return [String] the file
         # @raise [Control::RejectedError]
         def record(seconds, configuration, asker = nil)
-          if configuration.account.empty? || configuration.mode == :ractor
-            raise Control::RejectedError, "nothing can be recorded: account is off, or the mode is ractor"
-          end
+          problem = if configuration.mode == :ractor then " in mode ractor"
+                    elsif configuration.account.empty? then ": the option account is off"
+                    end
+          raise Control::RejectedError, "nothing can be recorded#{problem}" if problem
 
           snapshot = Recording.take(seconds, asker) or raise Control::RejectedError, "another recording is under way"
           about = { reason: "heddle record", seconds:, lost: snapshot.lost }

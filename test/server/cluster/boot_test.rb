@@ -169,7 +169,7 @@ class ClusterBootTest < Minitest::Test
 
         assert_equal 1, status.exitstatus
         assert_match message, output
-        refute_match(/mold failed|from /, output)
+        refute_match(/the workers\) failed|from /, output)
       end
   end
 

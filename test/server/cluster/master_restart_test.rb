@@ -99,7 +99,7 @@ class ClusterMasterRestartTest < Minitest::Test
     serve
     write("config/heddle.rb", "mode :single\n")
     signal("USR2")
-    wait_for("the server is one process, which can't replace a master with workers: stop the server, and start")
+    wait_for("a restart can't change from several processes to one: stop the server, and start")
     wait_for(/restart failed: the new master could not start.*; keeping this master/m)
 
     assert_equal "code 1", served.get("/").body

@@ -140,7 +140,7 @@ class ClusterMemoryGuardTest < Minitest::Test
 
     assert_empty fleet.started
     assert_equal 2, @lines.size
-    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and no worker is large enough/,
+    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and no worker has grown enough/,
                  @lines.first)
   end
 

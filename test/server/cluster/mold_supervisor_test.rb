@@ -76,8 +76,8 @@ class ClusterMoldSupervisorTest < Minitest::Test
     stuck.kill_stuck("it was killed, because it had not forked worker 0 for 61 s")
     @mold_supervisor.handle_exit(stuck, Process.wait2(pid).last)
 
-    assert_equal "the mold (pid #{pid}) has ended: it was killed, because it had not forked worker 0 for 61 s; " \
-                 "loading the application again now", @lines.last
+    assert_equal "the mold (the process that forks the workers, pid #{pid}) has ended: it was killed, because it " \
+                 "had not forked worker 0 for 61 s; loading the application again now", @lines.last
   end
 
   def test_a_failed_fork_after_a_molds_death_is_retried_with_backoff

@@ -13,7 +13,8 @@ module Heddle
         ALL = {
           **ASYNC,
           "activerecord" =>
-            "the pool needs as many connections as requests of a worker query at once; see [Rails](rails.md)",
+            "the pool needs a connection for each request of a worker that may query at the same time; see " \
+            "[Rails](rails.md)",
           "sequel" =>
             "`Sequel.extension :fiber_concurrency` before the first query, and with SQLite " \
             "`busy_handler_timeout`, in programs of your own; the server does both",
@@ -38,9 +39,11 @@ module Heddle
           "mini_racer" => "a context runs one task at a time; callbacks that wait block the loop",
           "wasmtime" => "host functions that wait block the loop",
           "argon2" => "hashing holds Ruby's lock under any server: keep `t_cost` and `m_cost` low",
-          "ruby_llm" => "the option `cancel_on_disconnect`",
-          "openai" => "the option `cancel_on_disconnect`",
-          "anthropic" => "the option `cancel_on_disconnect`; a client has at most 99 connections",
+          "ruby_llm" => "set the option `cancel_on_disconnect`, so that a stream ends when its user has left",
+          "openai" => "set the option `cancel_on_disconnect`, so that a stream ends when its user has left",
+          "anthropic" =>
+            "set the option `cancel_on_disconnect`, so that a stream ends when its user has left; a client has at " \
+            "most 99 connections",
           "httpx" => "for a persistent session that several tasks share: `with(resolver_class: :system)`",
           "faraday" => "use the adapter `:heddle`, which raises for a response that is cut off",
           "net-http-persistent" => "`pool_size` at least the number of concurrent requests",

@@ -98,7 +98,7 @@ module Heddle
 
           raise SkippedError, "Heddle does not know this setting of Puma"
         rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
-          raise SkippedError, "heddle init does not understand its arguments"
+          raise SkippedError, "heddle init does not understand the arguments of this setting"
         end
 
         def remark_on_value(call)

@@ -108,7 +108,7 @@ module Heddle
             at_end = reader.offset + length
             flags = reader.octet
             tag = reader.character_string.freeze
-            raise MalformedError, "a CAA record has no value" if reader.offset > at_end
+            raise MalformedError, "the tag of a CAA record is longer than the record" if reader.offset > at_end
 
             new(flags, tag, reader.bytes(at_end - reader.offset).freeze)
           end

@@ -169,7 +169,7 @@ module Heddle
         # RFC 6891, section 6.1.1: the owner is the root, and there is at most one.
         def read_opt(reader, owner, klass, ttl, length)
           raise MalformedError, "the message has a second OPT record" if @edns
-          raise MalformedError, "the OPT record has a name" unless owner.empty?
+          raise MalformedError, "the OPT record has an owner name other than the root" unless owner.empty?
 
           reader.bytes_at(reader.offset, length)
           @edns = EDNS.read(reader, klass, ttl, length)

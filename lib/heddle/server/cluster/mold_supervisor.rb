@@ -197,7 +197,7 @@ module Heddle
         # 0 and negative numbers would make signals go to process groups.
         def pid_of(message)
           pid = message.fetch("pid", Integer)
-          pid > 1 ? pid : raise(MessageSocket::MalformedError, "the process id #{pid}")
+          pid > 1 ? pid : raise(MessageSocket::MalformedError, "the process id #{pid} is not greater than 1")
         end
 
         def mark_ready(mold)

@@ -23,7 +23,7 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
     heddle_exchange_writable_connection(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     if (carrier->gone)
-        heddle_exchange_raise_gone("the client has reset the stream before it had the response", 0);
+        heddle_exchange_raise_gone("the stream has ended before the client had the response", 0);
     carrier->server->session->now = heddle_clock_coarse();
     return carrier;
 }
@@ -94,7 +94,7 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
 static void check_written(heddle_h2_write_result result)
 {
     if (result == HEDDLE_H2_GONE)
-        heddle_exchange_raise_gone("the client has reset the stream before it had the response", 0);
+        heddle_exchange_raise_gone("the stream has ended before the client had the response", 0);
     if (result != HEDDLE_H2_WRITTEN)
         rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"),
                  "a header of the response has a name or value that HTTP/2 does not allow");
