@@ -293,6 +293,37 @@ class PreemptionTest < Minitest::Test
     assert_predicate status, :success?
   end
 
+  # A fiber visits the starter before it is preempted, and Ruby may call a handler there.
+  def test_program_ends_when_a_signal_handler_raises_in_the_starter
+    output, status = ruby(<<~RUBY)
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      raised = 0
+      require "heddle"
+      Heddle.enable(:preempt, slice: 0.002)
+      trap("USR1") do
+        next if caller.any? { |line| line.include?("<main>") || line.include?("run_job") }
+
+        raised += 1
+        raise IOError, "in the starter"
+      end
+      sender = fork { 10_000.times { Process.kill(:USR1, Process.ppid) && sleep(0.0001) } }
+      deadline = now + 3
+      until raised > 5 || now > deadline
+        before = raised
+        begin
+          Heddle.run { 2.times { Heddle.async { nil until raised > before || now > deadline } } }
+        rescue IOError
+          nil
+        end
+      end
+      Process.kill(:KILL, sender)
+      puts "ended"
+    RUBY
+
+    assert_equal "ended\n", output
+    assert_predicate status, :success?
+  end
+
   def test_an_exception_for_a_preempted_fiber_is_raised_there
     struck = nil
     scheduled do

@@ -293,7 +293,7 @@ void heddle_loop_mark(void *data)
     if (loop->starter) {
         rb_gc_mark(loop->starter);
         rb_gc_mark(loop->start_error);
-        rb_gc_mark(loop->start_home);
+        rb_gc_mark(loop->start_home); /* or it was that target */
     }
     if (loop->implicit.interrupt != Qundef)
         rb_gc_mark_movable(loop->implicit.interrupt);

@@ -13,11 +13,8 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
     heddle_loop *loop = (heddle_loop *)(data & ~(VALUE)1);
     for (;;) {
         int state = 0;
-        if (NIL_P(loop->starting)) {
-            rb_fiber_transfer(loop->start_home, 0, NULL);
-            continue;
-        }
-        rb_protect(heddle_fiber_transfer, loop->starting, &state);
+        /* Ruby may raise an exception of the thread in each switch back, whatever the switch was for. */
+        rb_protect(heddle_fiber_transfer, NIL_P(loop->starting) ? loop->start_home : loop->starting, &state);
         if (state) {
             loop->start_error = heddle_take_errinfo();
             loop->starting = Qnil;
