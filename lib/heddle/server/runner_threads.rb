@@ -9,9 +9,7 @@ module Heddle
 
       # Seconds that the threads may take to end.
       STOP_TIMEOUT = 5
-      # Minimum seconds between two switches to the threads, because each costs.
-      SWITCH_INTERVAL = 0.005
-      private_constant :STOP_TIMEOUT, :SWITCH_INTERVAL
+      private_constant :STOP_TIMEOUT
 
       # @return [Integer]
       attr_reader :size
@@ -23,7 +21,6 @@ module Heddle
         @threads = []
         @running = {}.compare_by_identity
         @freed = 0
-        @switch_at = 0.0
         @sockets = nil
       end
 
@@ -37,16 +34,11 @@ module Heddle
         size.times { |index| @threads << start_thread("runner #{index + 1}") }
       end
 
-      # Queues a request for the next free thread. While clients keep the loop busy, it never waits. So it would keep
-      # Ruby's lock for a whole time slice, 100 ms, if it did not let the threads run.
+      # Queues a request for the next free thread.
       # @param request [#run, #cancel, #fiber]
       # @return [void]
       def <<(request)
         @requests << request
-        return if now < @switch_at
-
-        @switch_at = now + SWITCH_INTERVAL
-        Thread.pass
       end
 
       # May be called from any thread.
