@@ -103,7 +103,7 @@ class TransitTest < Minitest::Test
 
       assert_includes Heddle::Server::Metrics.new(report).to_s, %(heddle_connections{worker="0",state="transit"} 1\n)
       require "heddle/cli"
-      table = Heddle::CLI::StatusText::Table.new(report[:workers], columns: 200) { 0.0 }.lines.map { |line| line[0][0].split }
+      table = Heddle::CLI::StatusText::Workers.new(report[:workers], columns: 200) { 0.0 }.lines.map { |line| line[0][0].split }
 
       assert_equal %w[1 0], table.first.zip(table.last).to_h.values_at("transit", "idle")
     ensure

@@ -8,17 +8,18 @@ class ClusterFleetTest < Minitest::Test
   Cluster = Heddle::Server::Cluster
 
   def setup
-    @fleet = Cluster::Fleet.new(1, Heddle::Net::Scoreboard.new(4), self, -> { 0.0 })
+    @now = 0.0
+    @fleet = Cluster::Fleet.new(1, Heddle::Net::Scoreboard.new(8), self, -> { @now })
     @notices = []
   end
 
   def event(name, **fields) = @notices << Heddle::Events::TABLE.fetch(name).text(fields)
 
   def test_resize_beyond_the_scoreboard_is_limited_and_logged
-    @fleet.resize(3)
+    @fleet.resize(5)
 
-    assert_equal 2, @fleet.size
-    assert_equal ["running 2 workers instead of 3: to run more, restart the server (heddle restart or USR2)"], @notices
+    assert_equal 4, @fleet.size
+    assert_equal ["running 4 workers instead of 5: to run more, restart the server (heddle restart or USR2)"], @notices
   end
 
   def test_no_worker_is_started_without_a_mold
@@ -49,6 +50,34 @@ class ClusterFleetTest < Minitest::Test
 
     assert_match(/\Aworker 0 has ended before it could serve: its mold has ended;/, @notices.first)
     assert_empty @fleet.workers
+  end
+
+  # A process between the mold and the worker may hang, and keep the channel open.
+  def test_worker_that_its_ended_mold_has_not_forked_is_removed_although_its_channel_is_open
+    with_starting_worker { @fleet.remove_unforked(@fleet.mold) }
+
+    assert_match(/\Aworker 0 has ended before it could serve: its mold has ended;/, @notices.first)
+    assert_empty @fleet.workers
+  end
+
+  def test_worker_that_its_ended_mold_has_forked_stays
+    with_starting_worker do |worker|
+      @fleet.record_spawn(worker.slot, 1)
+      @fleet.remove_unforked(@fleet.mold)
+    end
+
+    assert_equal 1, @fleet.workers.size
+  end
+
+  def test_workers_that_wait_for_a_mold_that_forks_others_are_not_late
+    with_starting_worker do |worker|
+      @fleet.resize(2)
+      waiting = @fleet.start(1)
+      @now = 50.0
+      @fleet.record_spawn(worker.slot, 1)
+
+      assert_in_delta 50.0, waiting.last_message_at
+    end
   end
 
   def with_starting_worker

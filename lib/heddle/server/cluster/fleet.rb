@@ -128,6 +128,7 @@ module Heddle
           worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
           worker.pid = pid
           worker.forked_at = @clock.call
+          note_progress(worker.mold)
           status = @unknown_exits.delete(pid)
           handle_worker_exit(worker, status) if status
         end
@@ -135,7 +136,18 @@ module Heddle
         # @return [void]
         def record_failed_spawn(slot, message)
           worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
+          note_progress(worker.mold)
           handle_loss(worker, "it could not be forked: #{message}")
+        end
+
+        # Called when a mold has ended, and its last messages were read. A process between it and a worker may have hung
+        # and keep the worker's channel open.
+        # @param mold [MoldHandle]
+        # @return [void]
+        def remove_unforked(mold)
+          @workers.select { |one| one.pid.nil? && one.mold.equal?(mold) }.each do |one|
+            handle_loss(one, "its mold has ended")
+          end
         end
 
         # Called when a worker has closed its end of the channel. If its process is known, {#handle_exit} follows.
@@ -177,6 +189,11 @@ module Heddle
         def unanswered(worker) = @scoreboard.read(worker.slot)&.fetch(:in_flight)&.nonzero?
 
         private
+
+        # A mold forks one worker after another: the others wait for it, and are not late while it works.
+        def note_progress(mold)
+          @workers.each { |one| one.last_message_at = @clock.call if one.pid.nil? && one.mold.equal?(mold) }
+        end
 
         # @return [Integer] the rank of this number among the reserves, from 1 on; 0: it is an ordinary worker's
         def reserve_rank(index) = [index - size + 1, 0].max

@@ -253,6 +253,7 @@ module Heddle
 
         def handle_mold_exit(mold, status)
           @mold_supervisor.handle_exit(mold, status)
+          fleet.remove_unforked(mold)
           retire_workers if @stopping && @mold_spawner.empty?
         end
 
