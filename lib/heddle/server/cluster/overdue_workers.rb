@@ -83,7 +83,7 @@ module Heddle
           worker.kill("KILL") unless worker.channel.send_message("running_requests")
         end
 
-        # The mold is stuck, for example in a hook. When it has ended, the worker's channel is closed.
+        # The mold is stuck, for example in a hook. When it has ended, {Fleet#remove_unforked} removes the worker.
         def kill_mold(worker, silent)
           worker.reason = "the mold (pid #{worker.mold.pid}) has not forked it for #{silent.round} s, and is killed"
           @log.event(:worker_killed, **worker.fields, reason: worker.reason)
