@@ -49,6 +49,7 @@ typedef struct {
     bool keep_alive;             /* the client wants to keep the connection open */
     bool expects_continue;       /* Expect: 100-continue, and not HTTP/1.0 */
     bool upgrade;                /* Upgrade is valid: Connection names it, and this is not HTTP/1.0 */
+    bool dropped;                /* a field was left out, because its name has an underscore */
     int64_t content_length;      /* or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
     uint32_t size;               /* of the head, including an empty line before it */
     uint32_t field_bytes;        /* of the field lines */

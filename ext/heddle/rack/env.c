@@ -9,6 +9,7 @@
 #include "rack/env_parts.h"
 
 #include <ruby/encoding.h>
+#include <stdatomic.h>
 
 /* -- the builder ------------------------------------------------------------------------------------------------- */
 
@@ -265,6 +266,32 @@ static void add_protocols(const env *env)
         rb_hash_aset(env->hash, heddle_env_key.rack_protocol, protocols);
 }
 
+static void report_removed(const char *method, VALUE argument)
+{
+    rb_funcall(rb_path2class("Heddle::Rack::RemovedFields"), rb_intern(method), 1, argument);
+}
+
+static void report_forwarding(const env *env)
+{
+    static atomic_bool reported;
+    if (atomic_exchange(&reported, true))
+        return;
+    char room[HEDDLE_ADDRESS_ROOM];
+    const char *text = heddle_address_text(env->remote, room);
+    report_removed("forwarding", rb_str_new_cstr(text ? text : "a client"));
+}
+
+static void report_underscore(const env *env)
+{
+    enum { LONGEST = 200 };
+    static atomic_bool reported;
+    if (atomic_exchange(&reported, true))
+        return;
+    heddle_slice target = env->head->target;
+    size_t size = target.size < LONGEST ? target.size : LONGEST;
+    report_removed("underscore", heddle_env_string(env->bytes + target.start, size));
+}
+
 /*
  * Takes the scheme from the fields that a trusted proxy has sent. If the client is not a trusted proxy, the fields are
  * removed, because Rack and Rails would accept them from any client.
@@ -281,8 +308,11 @@ static void judge_scheme(env *env)
         return;
     }
     for (int id = 0; id < HEDDLE_FIELD_COUNT; id++) {
-        if (HEDDLE_FORWARDED_FIELDS >> id & 1)
-            rb_hash_delete(env->hash, heddle_env_key.fields[id]);
+        if (!(HEDDLE_FORWARDED_FIELDS >> id & 1))
+            continue;
+        VALUE removed = rb_hash_delete(env->hash, heddle_env_key.fields[id]);
+        if (!NIL_P(removed) && (id == HEDDLE_FIELD_FORWARDED || id == HEDDLE_FIELD_X_FORWARDED_PROTO))
+            report_forwarding(env);
     }
 }
 
@@ -300,6 +330,8 @@ static VALUE build_env(env *env)
     add_fields(env);
     if (env->head->upgrade)
         add_protocols(env);
+    if (env->head->dropped)
+        report_underscore(env);
     if (env->forwarded)
         judge_scheme(env);
     if (env->secure)

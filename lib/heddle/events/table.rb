@@ -69,6 +69,9 @@ module Heddle
                            "be running. To end one request, use Heddle.timeout or Task#cancel",
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "runs one",
+        forwarding_removed: "the fields Forwarded and X-Forwarded-* of {address} were removed, because it is not in " \
+                            "trusted_proxies. If it is the proxy in front, add its network there: without these " \
+                            "fields the application takes https for http, and every client for the proxy (logged once)",
         gem_not_adapted: "{reason}",
         handoff_failed: "closing idle connections, which can't be handed off: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
@@ -113,7 +116,8 @@ module Heddle
         requests_refused: "rejecting requests with 503: {reason}",
         reserve_refused: "no reserve worker is started, because memory is short",
         selector_fallback: "using {selector}, because {best} can't run here: {reason}",
-        signal_ignored: "ignoring {signal}: a server with one process can't {command}; start it with --workers 2",
+        signal_ignored: "ignoring {signal}: a server with one process can't {command}. Stop it and start it again, " \
+                        "or start it with --workers 2",
         slow_readers_cut: "busy: {clients:client was|clients were} cut off, because they read too slowly, or were " \
                           "the slowest while all clients together had more than {responses:MiB} of pending output",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
@@ -131,6 +135,9 @@ module Heddle
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
                                 "is in a transaction. The task does not see the uncommitted changes of that " \
                                 "transaction, and a rollback of the transaction does not undo the task's changes",
+        underscore_removed: "left a field out of the request for {target}, because its name has an underscore, by " \
+                            "which clients could forge other fields. If a client needs it, set underscore_headers " \
+                            "true (logged once)",
         worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
                       "starting another {delay:delay}",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",

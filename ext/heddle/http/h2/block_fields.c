@@ -84,8 +84,10 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
 {
     if (block->trailers && !block->response)
         return;
-    if (id == HEDDLE_FIELD_OTHER && !block->limits->keep_underscores && memchr(field->name, '_', field->name_size))
+    if (id == HEDDLE_FIELD_OTHER && !block->limits->keep_underscores && memchr(field->name, '_', field->name_size)) {
+        block->dropped = true;
         return;
+    }
     heddle_field *kept = &block->fields[block->field_count++];
     kept->name = keep_text(block, field->name, field->name_size);
     kept->value = keep_text(block, field->value, field->value_size);

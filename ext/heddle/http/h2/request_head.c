@@ -170,6 +170,7 @@ heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ende
     head->fields = block->fields;
     head->field_count = head->field_room = (uint16_t)block->field_count;
     head->line_count = (uint16_t)block->line_count;
+    head->dropped = block->dropped;
     head->size = head->field_bytes = (uint32_t)block->bytes->size;
     request->bytes = block->bytes->bytes;
     request->size = block->bytes->size;

@@ -178,6 +178,7 @@ static int read_head(heddle_request_head *head, const char *bytes, uint32_t star
     head->size = (uint32_t)head_end;
     head->field_bytes = (uint32_t)(head_end - lines_start);
     head->line_count = (uint16_t)lines.line_count;
+    head->dropped = lines.line_count != lines.field_count;
     head->field_count = (uint16_t)lines.field_count;
     return judge_head(head, bytes, &lines.controls, limits, rejection) < 0 ? -1 : (int)head_end;
 }
