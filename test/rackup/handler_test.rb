@@ -28,14 +28,16 @@ class RackupHandlerTest < Minitest::Test
     served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0", "-O", "access_log"],
                                folder: @folder)
     served.get("/a")
-    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
-    until served.output.include?(" 200 GET /a ") || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      sleep 0.01
-    end
-
-    assert_includes served.output, " 200 GET /a "
+    wait_for_output(served, " 200 GET /a ")
   ensure
     served&.stop
+  end
+
+  def wait_for_output(served, text)
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 20
+    sleep 0.01 until served.output.include?(text) || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+
+    assert_includes served.output, text
   end
 
   def test_rackup_serves_and_ends_with_ctrl_c
@@ -61,6 +63,17 @@ class RackupHandlerTest < Minitest::Test
     assert_predicate result, :success?, stopped
     assert_predicate served.wait, :success?
     assert_match(/^booted$/, served.output)
+  ensure
+    served&.stop
+  end
+
+  # `rails restart` and `rails dev:cache` touch the file, and Puma's plugin restarts the server then.
+  def test_a_touched_restart_file_is_answered_in_the_log
+    FileUtils.mkdir_p(File.join(@folder, "tmp"))
+    served = ServedProcess.new([*RACKUP, "-s", "heddle", "-o", "127.0.0.1", "-p", "0"], folder: @folder)
+    served.get("/")
+    FileUtils.touch(File.join(@folder, "tmp/restart.txt"))
+    wait_for_output(served, "ignoring tmp/restart.txt: a server with one process can't reload. Stop it and start")
   ensure
     served&.stop
   end
@@ -116,6 +129,24 @@ class RackupHandlerTest < Minitest::Test
     FileUtils.rm(File.join(@folder, "config/heddle.rb"))
 
     assert_equal "localhost:3000", told.call("PORT" => nil)
+  end
+
+  def test_hosts_may_be_paths_and_urls_as_puma_takes_them
+    script = <<~RUBY
+      require "rackup/handler/heddle"
+      ARGV.each do |host|
+        options = { Host: host, Port: 3000, user_supplied_options: [:Host] }
+        puts Rackup::Handler::Heddle.send(:configuration, options).bind
+      end
+    RUBY
+    urls = { "ssl://localhost?cert=a&key=b" => "ssl://localhost:3000?cert=a&key=b",
+             "ssl://127.0.0.1:4000?cert=a:5&key=b" => "ssl://127.0.0.1:4000?cert=a:5&key=b",
+             "tcp://[::1]" => "tcp://[::1]:3000", "/tmp/a.sock" => "unix:/tmp/a.sock", "./a.sock" => "unix:./a.sock",
+             "unix:a" => "unix:a", "::1" => "[::1]:3000" }
+    output, status = Open3.capture2(RbConfig.ruby, "-I#{ROOT}/lib", "-e", script, *urls.keys, chdir: @folder)
+
+    assert_predicate status, :success?
+    assert_equal urls.values, output.lines(chomp: true)
   end
 
   def test_a_wrong_option_is_one_line

@@ -98,13 +98,20 @@ module Rackup
             ![nil, "", "localhost", "0.0.0.0"].include?(options[:Host])
         end
 
+        # Takes paths and URLs, too, as Puma does: `rails server -b "ssl://localhost?cert=a.pem&key=b.pem"`.
         def address(host, port)
           host = host.to_s
           return host if host.start_with?("unix:")
+          return "unix:#{host}" if host.start_with?("/", ".")
+          return with_port(host, port) if host.include?("://")
 
           host = "localhost" if host.empty?
           host = "[#{host}]" if host.include?(":") && !host.start_with?("[")
           port ? "#{host}:#{port}" : host
+        end
+
+        def with_port(url, port)
+          port && !url.match?(%r{\A[^?]*:\d+/?(?:\?|\z)}) ? url.sub(/(?=\?|\z)/, ":#{port}") : url
         end
 
         # rackup and Rails have loaded the application here: there is nothing to fork a worker from.

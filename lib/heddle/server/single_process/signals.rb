@@ -13,7 +13,9 @@ module Heddle
         STOPPING = %w[INT TERM QUIT].freeze
         # Signals whose handler is kept if there is one: the application's own, or that of nohup(1).
         YIELDING = ["HUP", *MASTER_ONLY.keys].freeze
-        private_constant :MASTER_ONLY, :STOPPING, :YIELDING
+        RESTART_FILE = "tmp/restart.txt"
+        POLL_INTERVAL = 1.0
+        private_constant :MASTER_ONLY, :STOPPING, :YIELDING, :RESTART_FILE, :POLL_INTERVAL
 
         # A hint for a user who has pressed Ctrl-C.
         HINT = "Ctrl-C again stops at once"
@@ -33,6 +35,7 @@ module Heddle
           reader, writer = IO.pipe
           before = trap_signals(writer)
           Heddle.async(name: "signals", background: true) do
+            Heddle.async(name: "restart file", background: true) { watch_restart_file }
             handle_signals(reader)
           ensure
             before.each { |name, handler| trap(name, handler || "DEFAULT") }
@@ -59,7 +62,7 @@ module Heddle
           heard = 0
           stopping = false
           while (name = reader.gets(chomp: true))
-            next refuse(name) if MASTER_ONLY.key?(name)
+            next refuse(name, MASTER_ONLY.fetch(name)) if MASTER_ONLY.key?(name)
 
             heard += 1 if name == "INT"
             again = heard > 1
@@ -73,9 +76,16 @@ module Heddle
           end
         end
 
-        def refuse(name)
-          @log.event(:signal_ignored, signal: name, command: MASTER_ONLY.fetch(name))
+        # `rails restart` and `rails dev:cache` touch the file. This process can't load new code beside the old.
+        def watch_restart_file
+          file = Cluster::RestartFile.new(File.join(WorkingFolder.started, RESTART_FILE))
+          loop do
+            sleep(POLL_INTERVAL)
+            refuse(RESTART_FILE, "reload") if file.touched?
+          end
         end
+
+        def refuse(signal, command) = @log.event(:signal_ignored, signal:, command:)
 
         def report_stop(name, again)
           return @log.event(:stop_now_requested, source: "SIG#{name}") if again
