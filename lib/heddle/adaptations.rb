@@ -73,8 +73,8 @@ module Heddle
       Row.new(gem: "sentry-ruby", constant: "Sentry", needed: [">= 4.3.2"], variable: "sentry_hub", fibers: true,
               changes: "each request has its own hub (option isolate, hub_isolation_level)"),
       Row.new(gem: "activesupport", constant: "ActiveSupport::IsolatedExecutionState", tried: [">= 7.1", "< 8.3"],
-              fibers: true, changes: "an Enumerator has the state of its request; before 8.2, fibers own the " \
-                                     "reload lock"),
+              fibers: true, changes: "an Enumerator and an action of ActionController::Live have the state of their " \
+                                     "request; before 8.2, fibers own the reload lock"),
       Row.new(gem: "activerecord", constant: "ActiveRecord::Base", tried: [">= 7.1", "< 8.3"],
               changes: "abandoned queries are cancelled; the pool serves tasks in order, and those that wait for it " \
                        "count as the worker's load"),

@@ -21,6 +21,18 @@ module Heddle
       # @return [Boolean] whether a Rails application is loaded
       def application? = defined?(::Rails.application) && !::Rails.application.nil?
 
+      # @param name [String] of a gem
+      # @return [Boolean] whether it is loaded because the Gemfile names it, and not only because another gem needs it,
+      #   as capistrano3-puma needs puma
+      def chosen?(name)
+        return false unless Gem.loaded_specs.key?(name)
+        return true unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]
+
+        ::Bundler.definition.dependencies.any? { |gem| gem.name == name }
+      rescue StandardError
+        true
+      end
+
       # @return [Boolean] whether this process is to serve the application that it loads: as `heddle serve`, as `rails
       #   server`, or as the server of system tests
       def serving?
@@ -53,6 +65,7 @@ module Heddle
           Adaptations::ActiveSupport.install if Adaptations.adapt?(:activesupport)
           replace_reload_lock if application?
         end
+        Adaptations::ActiveSupport.share_with_live if application? && Adaptations.adapt?(:activesupport)
         Databases.install
         CompletedLine.install if application?
         answer_503_without_connection
