@@ -39,7 +39,7 @@ module Heddle
       # @return [void]
       def register
         names = [:heddle]
-        names << :puma unless Gem.loaded_specs.key?("puma")
+        names << :puma unless Rails.chosen?("puma")
         names.each do |name|
           ::Capybara.register_server(name) { |app, port, host, **| serve(app, port, host) }
         end

@@ -35,6 +35,6 @@ module Heddle
 
     # `rails server` starts the first installed server of Rackup's list. If there is none in the Gemfile, it starts this
     # one.
-    ENV["RACKUP_HANDLER"] ||= "heddle" if %w[puma falcon].none? { |name| Gem.loaded_specs.key?(name) }
+    ENV["RACKUP_HANDLER"] ||= "heddle" unless Rails.chosen?("puma") || Gem.loaded_specs.key?("falcon")
   end
 end
