@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "heddle/server"
+require "fileutils"
 require "tmpdir"
 
 # The name of the application's folder.
@@ -18,6 +19,23 @@ class WorkingFolderTest < Minitest::Test
       assert_equal Dir.pwd, Folder.current({ "PWD" => "." })
       assert_equal Dir.pwd, Folder.current({})
     end
+  end
+
+  # systemd sets no PWD, and a shell that it starts sets one without the link.
+  def test_the_link_of_a_release_counts_where_the_folder_is_named_without_it
+    folder = File.realpath(Dir.mktmpdir)
+    release = File.join(folder, "releases/7")
+    FileUtils.mkdir_p([release, "#{folder}/releases/6", "#{folder}/others/7"])
+    current = File.join(folder, "current")
+    File.symlink("releases/7", current)
+
+    Dir.chdir(release) do
+      assert_equal [current, current], [{}, { "PWD" => release }].map { |environment| Folder.current(environment) }
+    end
+    Dir.chdir("#{folder}/releases/6") { assert_equal "#{folder}/releases/6", Folder.current({}) }
+    Dir.chdir("#{folder}/others/7") { assert_equal "#{folder}/others/7", Folder.current({}) }
+  ensure
+    FileUtils.rm_rf(folder)
   end
 
   def test_a_gemfile_elsewhere_stays

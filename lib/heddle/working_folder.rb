@@ -12,9 +12,8 @@ module Heddle
       # @return [String] the name of the current folder
       def current(environment = ENV)
         named = environment["PWD"]
-        return named if named && File.absolute_path?(named) && File.identical?(named, ".")
-
-        Dir.pwd
+        named = Dir.pwd unless named && File.absolute_path?(named) && File.identical?(named, ".")
+        link_of_release(named) || named
       end
 
       # @return [String] the folder in which the process was started, and a slash: paths of code begin with it
@@ -26,6 +25,17 @@ module Heddle
         @started = "#{Dir.pwd}/"
       rescue Errno::ENOENT # a deployment has deleted it
         @started.to_s
+      end
+
+      private
+
+      # Capistrano's link: `/srv/shop/current` leads to `/srv/shop/releases/20261129`. systemd, and shells that it
+      # starts, name the folder without the link.
+      def link_of_release(folder)
+        return unless File.basename(File.dirname(folder)) == "releases"
+
+        link = File.expand_path("../../current", folder)
+        link if File.symlink?(link) && File.identical?(link, folder)
       end
     end
 
