@@ -82,6 +82,30 @@ class DoctorTest < Minitest::Test
     assert_equal [["bin/docker-entrypoint:4", "starts Puma"]], deployment.map { |one| [one.subject, one.text] }
   end
 
+  def test_the_entrypoint_that_prepares_the_database_for_rails_server_alone_is_named
+    Dir.mkdir(File.join(@folder, "bin"))
+    File.write(File.join(@folder, "bin/docker-entrypoint"), %(if [ "${*}" == "./bin/rails server" ]; then\nfi\n))
+
+    assert_equal [[:warning, "bin/docker-entrypoint:1", "runs only before `rails server`"]],
+                 deployment.map { |one| [one.level, one.subject, one.text] }
+  end
+
+  def test_code_that_asks_which_server_runs_is_named
+    FileUtils.mkdir_p(File.join(@folder, "config/initializers"))
+    FileUtils.mkdir_p(File.join(@folder, "config/puma"))
+    { "config/initializers/a.rb" => "# Rails::Server\nClock.start if defined?(Rails::Server)\n",
+      "config/initializers/b.rb" => "Clock.start if ::Rails.const_defined?(:Server)\n",
+      "config/initializers/c.rb" => "Gauge.set(Puma.stats_hash)\nx = PumaStation\ny = Prometheus::Puma\n",
+      "config/initializers/d.rb" => "x = PumaStation\ny = Prometheus::Puma\n",
+      "config/puma.rb" => "Puma\n", "config/puma/production.rb" => "Puma\n", "config/heddle.rb" => "# Puma\n" }
+      .each { |name, text| File.write(File.join(@folder, name), text) }
+
+    assert_equal [["config/initializers/a.rb:2", "asks for Rails::Server, which only `rails server` defines"],
+                  ["config/initializers/b.rb:1", "asks for Rails::Server, which only `rails server` defines"],
+                  ["config/initializers/c.rb:1", "names Puma"]],
+                 deployment.map { |one| [one.subject, one.text] }
+  end
+
   # This checkout's own: all but Heddle's are in the group development.
   def test_gems_that_production_does_not_load_are_left_out
     root = File.expand_path("../..", __dir__)
@@ -321,9 +345,10 @@ class DoctorTest < Minitest::Test
     run Shop
   RUBY
 
-  def rails_doctor(line = "", mode: nil)
+  def rails_doctor(line = "", mode: nil, **more)
     File.write(File.join(@folder, "config.ru"), format(RAILS, line))
-    output, errors, status = Open3.capture3({ "HEDDLE_MODE" => mode }, RbConfig.ruby, "-r#{GEM_PATHS}",
+    environment = { "HEDDLE_MODE" => mode, **more.transform_keys(&:to_s) }
+    output, errors, status = Open3.capture3(environment, RbConfig.ruby, "-r#{GEM_PATHS}",
                                             *ServedProcess::HEDDLE.drop(1), "doctor", chdir: @folder)
     [output + errors, status.exitstatus]
   end
@@ -335,6 +360,23 @@ class DoctorTest < Minitest::Test
       assert_match(/^-- Rails: reloads code/, output)
       assert_equal 0, status, output
     end
+  end
+
+  CABLE = <<~RUBY
+    module ::ActionCable
+      def self.server = Struct.new(:config).new(Struct.new(:cable).new({ "adapter" => "async" }))
+    end
+  RUBY
+
+  def test_state_of_one_process_is_named_where_several_serve
+    setting = "config.cache_store = :memory_store\n#{CABLE}"
+    output, = rails_doctor(setting, RAILS_ENV: "production", HEDDLE_WORKERS: "2")
+
+    assert_match(/^! +config.cable\.yml: adapter async: a broadcast reaches only the clients of the worker/, output)
+    assert_match(/^! +config\.cache_store: memory_store: each worker has a cache of its own/, output)
+    output, = rails_doctor(setting, RAILS_ENV: "production", HEDDLE_WORKERS: "1")
+
+    refute_match(/cable\.yml|cache_store/, output)
   end
 
   def test_an_application_of_rails_that_insists_on_threads_is_a_problem

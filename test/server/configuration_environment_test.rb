@@ -62,10 +62,23 @@ class ConfigurationEnvironmentTest < Minitest::Test
 
       assert_equal ["config/puma.rb is ignored; heddle init --from config/puma.rb converts it to config/heddle.rb"],
                    find.call
+      Dir.mkdir(File.join(folder, "config/puma"))
+      File.write(File.join(folder, "config/puma/development.rb"), "")
+
+      assert_match(%r{\Aconfig/puma/development\.rb is ignored; heddle init --from config/puma/development}, *find.call)
       File.write(File.join(folder, "config/heddle.rb"), "")
 
       assert_empty find.call
     end
+  end
+
+  def test_one_thread_for_puma_is_warned_of_unless_the_limit_of_requests_is_said
+    warned = ->(**variables) { load(RAILS_MAX_THREADS: "1", **variables).warnings.grep(/RAILS_MAX_THREADS is 1/).size }
+
+    assert_equal 1, warned.call
+    assert_equal [0, 0, 0], [{ HEDDLE_MAX_REQUESTS: "1" }, { HEDDLE_MAX_REQUESTS: "0" }, { HEDDLE_MODE: "thread" }]
+      .map { |variables| warned.call(**variables) }
+    assert_equal 0, warned.call(RAILS_MAX_THREADS: "3")
   end
 
   def test_only_what_means_nothing_is_warned_of

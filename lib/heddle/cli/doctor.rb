@@ -32,7 +32,8 @@ module Heddle
         found = Machine.new(@configuration).findings
         return found unless @loaded
 
-        [*found, *Deployment.new.findings, *Libraries.new(mode: @configuration.mode).findings, *adapted, *reloading]
+        [*found, *Deployment.new.findings, *ProcessState.new(@configuration).findings,
+         *Libraries.new(mode: @configuration.mode).findings, *adapted, *reloading]
       end
 
       private

@@ -3,13 +3,19 @@
 module Heddle
   module CLI
     class Doctor
-      # Finds out from files in the application's folder how the application is started.
+      # Finds out from files in the application's folder how the application is started, and which code counts on that.
       class Deployment
         # Files that start a server in production.
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze
         PUMA = %r{\b(?:bundle exec |bin/)?puma\b(?!_|\.rb)}
         RAILS = %r{\bbin/rails["',\s]+(?:server|s)\b|\brails (?:server|s)\b}
-        private_constant :FILES, :PUMA, :RAILS
+        # A condition of the script that an image runs before its command.
+        CONDITION = /\A\s*(?:if|elif|\[)/
+        SOURCES = "{app,config,lib}/**/*.rb"
+        CONFIGURATION = %r{\Aconfig/(?:puma(?:/.*)?|heddle(?:/.*)?)\.rb\z}
+        RAILS_SERVER = /\bRails::Server\b|\bRails\.const_defined\?\(?\s*[:"']Server\b/
+        PUMA_CONSTANT = /(?<![\w:])(?:::)?Puma\b/
+        private_constant :FILES, :PUMA, :RAILS, :CONDITION, :SOURCES, :CONFIGURATION, :RAILS_SERVER, :PUMA_CONSTANT
 
         # @param folder [String] the application's
         def initialize(folder: Dir.pwd)
@@ -17,27 +23,56 @@ module Heddle
         end
 
         # @return [Array<Finding>]
-        def findings = FILES.filter_map { |name| finding_in(name) }
+        def findings
+          sources = Dir.glob(SOURCES, base: @folder).sort.grep_v(CONFIGURATION)
+          [*FILES.filter_map { |name| finding_in(name) { |line, place| starting(line, place) } },
+           *sources.filter_map { |name| finding_in(name) { |line, place| asking(line, place) } }]
+        end
 
         private
 
+        # @return [Finding, nil] the first that the block returns for a line of the file
         def finding_in(name)
           path = File.join(@folder, name)
           return unless File.file?(path)
 
           File.foreach(path, encoding: Encoding::UTF_8).with_index(1) do |line, number|
-            line = line.scrub.sub(/\A\s*#.*/, "")
-            next if line.strip == InitCommand::Installation::PREPARES
-
-            return puma("#{name}:#{number}") if PUMA.match?(line)
-            return rails("#{name}:#{number}") if RAILS.match?(line)
+            found = yield(line.scrub.sub(/\A\s*#.*/, ""), "#{name}:#{number}")
+            return found if found
           end
           nil
         end
 
+        def starting(line, place)
+          return if line.strip == InitCommand::Installation::PREPARES
+          return puma(place) if PUMA.match?(line)
+          return unless RAILS.match?(line)
+
+          CONDITION.match?(line) ? before_rails_server(place) : rails(place)
+        end
+
+        def asking(line, place)
+          if RAILS_SERVER.match?(line)
+            warning(place, "asks for Rails::Server, which only `rails server` defines",
+                    "under `heddle serve` there is none: write code for every server into `server { }` in " \
+                    "config/application.rb, and start threads in worker_boot (docs/threads.md)")
+          elsif PUMA_CONSTANT.match?(line)
+            warning(place, "names Puma", "there is no such constant once its gem is gone: Heddle.stats has what " \
+                                         "Puma.stats has (docs/observability.md)")
+          end
+        end
+
+        def before_rails_server(place)
+          warning(place, "runs only before `rails server`",
+                  "let it run before `heddle serve`, too, as heddle init --apply does: otherwise nothing prepares " \
+                  "the database")
+        end
+
+        def warning(place, text, advice) = Finding.new(level: :warning, subject: place, text:, advice:)
+
         def puma(place)
-          Finding.new(level: :warning, subject: place, text: "starts Puma",
-                      advice: "run `bundle exec heddle serve` instead, and translate Puma's flags (docs/rails.md)")
+          warning(place, "starts Puma",
+                  "run `bundle exec heddle serve` instead, and translate Puma's flags (docs/rails.md)")
         end
 
         def rails(place)

@@ -11,7 +11,9 @@ module Heddle
         # Kubernetes still sends requests to it.
         POD = "KUBERNETES_SERVICE_HOST"
         POD_DRAIN_DELAY = 5
-        private_constant :NO_FILE, :POD, :POD_DRAIN_DELAY
+        ONE_THREAD = "RAILS_MAX_THREADS is 1, but each process runs many requests at once, in fibers. Set " \
+                     "max_requests 1 if the code is not thread-safe; max_requests 0 removes this warning"
+        private_constant :NO_FILE, :POD, :POD_DRAIN_DELAY, :ONE_THREAD
 
         # See {Configuration.load}.
         def initialize(flags:, environment:, defaults:, file:, folder:)
@@ -125,11 +127,21 @@ module Heddle
         def puma_warnings
           names = @environment.keys.grep(/_IN_PUMA\z/).sort - Options.variables
           warnings = names.map { |name| "the environment variable #{name} has no effect: Heddle has no such plugin" }
-          puma = "config/puma.rb"
-          if @wanted == :find && @file.nil? && !@values.key?(:config) && ::File.file?(::File.join(@folder, puma))
+          if @wanted == :find && @file.nil? && !@values.key?(:config) && (puma = pumas_file)
             warnings << "#{puma} is ignored; heddle init --from #{puma} converts it to config/heddle.rb"
           end
+          warnings << ONE_THREAD if one_thread?
           warnings
+        end
+
+        # Code that Puma ran in one thread never had to be thread-safe.
+        def one_thread?
+          @environment["RAILS_MAX_THREADS"] == "1" && effective(:mode) == :fiber && !@values.key?(:max_requests)
+        end
+
+        def pumas_file
+          paths = ["config/puma/#{effective(:environment)}.rb", "config/puma.rb"]
+          paths.find { |path| ::File.file?(::File.join(@folder, path)) }
         end
 
         def unknown_variables
