@@ -54,6 +54,17 @@ module Heddle
       Heddle also reads `PORT`, `WEB_CONCURRENCY`, `RAILS_ENV`, `APP_ENV`, `RACK_ENV` and `PIDFILE`; in mode thread
       `RAILS_MAX_THREADS`, too.
 
+      ## Commands
+
+      | Puma | Heddle |
+      | - | - |
+      | `puma`, `puma -C config/puma.rb` | `heddle serve` |
+      | `pumactl status`, `stats`, `thread-backtraces` | `heddle status`, `heddle top`, `heddle status --tasks` |
+      | `pumactl stop`, `halt` | `heddle stop`, `heddle stop --now` |
+      | `pumactl restart`, USR2 | `heddle restart`, USR2 |
+      | `pumactl phased-restart`, USR1 | `heddle reload`, USR1, HUP |
+      | `rails restart`, `touch tmp/restart.txt` | the same, with workers |
+
       ## Both servers in one folder
 
           heddle serve --control unix:tmp/heddle-2.sock

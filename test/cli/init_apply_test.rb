@@ -131,6 +131,28 @@ class InitApplyTest < Minitest::Test
     assert_equal "", run.call("./bin/rails", "console")
   end
 
+  # Those of Rails 7.1 and 7.2, and of generators of images.
+  def test_each_generation_of_the_entrypoint_prepares_the_database
+    ['if [ "${*}" == "./bin/rails server" ]; then', 'if [ "${1}" == "./bin/rails" ] && [ "${2}" == "server" ]; then',
+     'if [ "${@: -2:1}" == "./bin/rails" ] && [ "${@: -1:1}" == "server" ]; then',
+     'if [[ "$*" == *"rails server"* ]]; then'].each do |condition|
+      text = "#!/bin/bash -e\n#{condition}\n  ./bin/rails db:prepare\nfi\n"
+      apply("bin/docker-entrypoint" => text)
+
+      assert_includes read("bin/docker-entrypoint"), %(if [[ " $* " == *" heddle serve "*), condition
+      init("--undo")
+
+      assert_equal text, File.read("bin/docker-entrypoint")
+    end
+  end
+
+  def test_files_that_puma_reads_for_one_environment_are_named
+    output = apply("config/puma/production.rb" => "workers 3\n")
+
+    assert_includes output, "config/puma/production.rb was not translated"
+    assert_includes output, "heddle init config/heddle/production.rb --from config/puma/production.rb"
+  end
+
   def test_puma_stays_for_development_and_tests_where_heddle_was_never_run
     path = "Gemfile"
     File.write(path, RAILS[path])
@@ -204,6 +226,16 @@ class InitApplyTest < Minitest::Test
                  changed("Dockerfile", 'ENTRYPOINT ["bundle", "exec", "puma"]')
     assert_equal "    command: bash -c \"rm -f x && bundle exec heddle serve --bind 0.0.0.0\"",
                  changed("compose.yaml", '    command: bash -c "rm -f x && bundle exec rails s -b 0.0.0.0"')
+  end
+
+  def test_start_commands_of_hosting_services_are_translated
+    { "fly.toml" => '  app = "bundle exec puma -C config/puma.rb"', "fly.staging.toml" => "  web = 'bin/rails server'",
+      "render.yaml" => "    startCommand: bundle exec puma -C config/puma.rb",
+      "heroku.yml" => "  web: bundle exec puma" }.each do |path, line|
+      assert_equal line.sub(/bundle exec puma(?: -C config.puma.rb)?|bin.rails server/,
+                            "bundle exec heddle serve --bind 0.0.0.0"), changed(path, line)
+    end
+    assert_nil changed("fly.toml", 'app = "puma-shop"')
   end
 
   def test_values_of_flags_keep_their_quotes

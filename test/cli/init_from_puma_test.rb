@@ -248,6 +248,60 @@ class InitFromPumaTest < Minitest::Test
     assert_equal 1, configuration.stop_timeout
   end
 
+  # As in the file that Rails 7.1 generates: development must not get production's workers.
+  def test_conditions_that_can_be_computed_stay_beside_one_that_can_not
+    with_environment("RAILS_ENV" => "production") do
+      carry_over(<<~RUBY)
+        if ENV["RAILS_ENV"] == "production"
+          worker_count = Integer(ENV.fetch("HEDDLE_TEST_COUNT") { 4 })
+          workers worker_count if worker_count > 1
+        end
+      RUBY
+    end
+
+    assert_equal ['workers 4 if ENV["RAILS_ENV"] == "production"'], code.grep(/workers/)
+  end
+
+  def test_branches_of_a_case_keep_their_conditions
+    carry_over(<<~RUBY)
+      case ENV["HEDDLE_TEST_SIZE"]
+      when "large", /huge/ then workers 8
+      when "medium"
+        workers 4
+      else
+        workers 2
+      end
+    RUBY
+    workers = lambda do |size|
+      with_environment("HEDDLE_TEST_SIZE" => size) { configuration({ "RAILS_ENV" => "production" }).workers }
+    end
+
+    assert_equal [8, 8, 4, 2, 2], ["large", "very huge", "medium", "small", nil].map(&workers)
+  end
+
+  def test_each_run_of_a_line_in_a_loop_is_converted
+    carry_over("%w[3001 3002].each do |port|\n  bind \"tcp://127.0.0.1:\#{port}\"\nend\n")
+
+    assert_equal ['bind "127.0.0.1:3001"', 'bind "127.0.0.1:3002"'], code.grep(/bind/)
+  end
+
+  # The number of one machine would be wrong on another.
+  def test_the_number_of_processors_stays_that_of_the_machine_that_serves
+    ["workers Etc.nprocessors", 'workers ENV.fetch("WEB_CONCURRENCY") { Concurrent.physical_processor_count }',
+     "count = Integer(ENV.fetch('WEB_CONCURRENCY') { Etc.nprocessors })\nworkers count"].each do |text|
+      carry_over(text)
+
+      assert_equal ["workers :auto"], code.grep(/workers/), text
+    end
+    carry_over("unless ENV['HEDDLE_TEST_ONE']\n  count = Etc.nprocessors\n  workers count\nend\n")
+
+    assert_equal ["workers :auto if !(ENV['HEDDLE_TEST_ONE'])"], code.grep(/workers/)
+    report = carry_over("workers [Etc.nprocessors, 3].min\n")
+
+    assert_equal ["workers #{[Etc.nprocessors, 3].min}"], code.grep(/workers/)
+    assert_match(/Computed from the processors/, report)
+  end
+
   def test_a_value_that_needs_a_variable_which_is_not_set_is_reported_where_its_condition_does_not_hold
     report = carry_over(<<~'RUBY')
       path = ENV["HEDDLE_TEST_PATH"]
@@ -292,6 +346,38 @@ class InitFromPumaTest < Minitest::Test
     assert_equal words::UNTRANSLATED.size, left(report).size
     words::NEEDLESS.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
     words::UNTRANSLATED.each { |name, why| assert_match(/^ +\d+  #{name}\n +→ #{Regexp.escape(why)}$/, report) }
+  end
+
+  # What Puma itself calls, and no file.
+  INTERNAL = %i[initialize _load_from _offer_plugins default_host inject get].freeze
+
+  def test_every_method_of_the_installed_pumas_dsl_is_known
+    gem = Gem::Specification.find_all_by_name("puma").max_by(&:version)
+    skip "needs the gem puma: bin/setup" unless gem
+    text = File.read(File.join(gem.full_gem_path, "lib/puma/dsl.rb"))[/\A.*?^    private$/m]
+    found = text.scan(/^    (?:def|alias_method|alias) :?(?!self\b)(\w+!?)/).flatten.map(&:to_sym)
+
+    assert_operator found.size, :>, 80
+    assert_empty found - INTERNAL - Heddle::CLI::InitCommand::PumaSettings::NAMES
+  end
+
+  def test_settings_in_a_cluster_block_are_converted_and_those_of_a_single_block_are_not
+    report = carry_over(<<~RUBY)
+      cluster do
+        worker_timeout 77
+        if ENV["HEDDLE_TEST_NEVER"]
+          persistent_timeout 33
+        end
+        before_fork { $heddle_test = 1 }
+      end
+      single do
+        worker_timeout 5
+      end
+    RUBY
+
+    assert_equal ["worker_timeout 77", 'idle_timeout 33 if ENV["HEDDLE_TEST_NEVER"]',
+                  "after_mold { $heddle_test = 1 }"], code.grep(/timeout|after_mold/)
+    assert_equal({ 8 => "its settings are for a Puma without workers" }, left(report))
   end
 
   def test_a_plugin_is_left_out_with_what_runs_in_its_place
@@ -610,6 +696,48 @@ class InitFromPumaTest < Minitest::Test
     report = carry_over("def nap = sleep(1)\non_worker_boot { nap }\n")
 
     assert_match(/uses nap, which only Puma's file defines/, left(report)[2])
+  end
+
+  def test_a_block_that_uses_a_constant_or_a_variable_of_the_file_stays_behind
+    report = carry_over(<<~RUBY)
+      MAIN = Process.pid
+      @name = "shop"
+      on_worker_boot { p MAIN }
+      on_worker_boot { p @name }
+      on_worker_boot { @other = 1 }
+    RUBY
+
+    assert_equal({ 3 => "its block uses MAIN, which only Puma's file defines",
+                   4 => "its block uses @name, which only Puma's file defines" }, left(report).slice(3, 4))
+    assert_equal ["worker_boot { @other = 1 }"], code.grep(/boot/)
+  end
+
+  def test_a_block_that_works_only_with_puma_stays_behind
+    report = carry_over(<<~RUBY)
+      before_fork { PumaWorkerKiller.start }
+      on_worker_boot { PrometheusExporter::Instrumentation::Puma.start }
+      on_booted { puts Puma.stats }
+    RUBY
+
+    assert_equal({ 1 => "its block uses PumaWorkerKiller, which works only with Puma; worker_memory_limit replaces " \
+                        "workers that are too large",
+                   2 => "its block uses PrometheusExporter::Instrumentation::Puma, which works only with Puma",
+                   3 => "its block uses Puma, which works only with Puma" }, left(report))
+  end
+
+  # Heddle reads PORT and the like after its file.
+  def test_a_require_that_sets_variables_is_kept
+    File.write("config/dotenv_test.rb", "")
+    carry_over("require './config/dotenv_test'\nport 3000\n")
+
+    assert_includes code, "require './config/dotenv_test'"
+  end
+
+  def test_the_usual_rackup_file_needs_no_line
+    ["rackup DefaultRackup if defined?(DefaultRackup)\n", "rackup 'config.ru'\n"].each do |text|
+      assert_match(/rackup .*\n +→ config\.ru is the default/, carry_over(text))
+    end
+    assert_match(/name the file/, left(carry_over("rackup 'other.ru'\n"))[1])
   end
 
   def test_redirected_output_is_reported

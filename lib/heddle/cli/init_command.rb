@@ -71,8 +71,17 @@ module Heddle
         writes = @from && (!here || @force)
         status = writes ? write_configuration(path) : DONE
         @output.puts("#{path} was not changed.") if here && !writes
-        @output.puts("", *installation.apply, *(APPLIED if writes || installation.changed?))
+        @output.puts("", *installation.apply, *files_of_environments, *(APPLIED if writes || installation.changed?))
         status
+      end
+
+      # Puma reads such a file in place of config/puma.rb.
+      def files_of_environments
+        Dir["config/puma/*.rb"].map do |path|
+          new = path.sub("puma", "heddle")
+          "#{path} was not translated, because one file of Heddle's is for all environments. `heddle init #{new} " \
+            "--from #{path}` translates it; HEDDLE_CONFIG=#{new} names the new file.\n"
+        end
       end
 
       def undo(path)

@@ -10,11 +10,14 @@ module Heddle
           "{Dockerfile,Dockerfile.*}" => /\A\s*(?:CMD|ENTRYPOINT)\s/i,
           "{Procfile,Procfile.*}" => /\A[\w-]+:/,
           "{config/deploy*,compose,compose.*,docker-compose*}.{yml,yaml}" => /\A\s*(?:cmd|command):\s/,
+          "{render,heroku}.{yml,yaml}" => /\A\s*[\w-]+:\s/,
+          "fly*.toml" => /\A\s*[\w-]+\s*=\s/,
           "bin/docker-entrypoint" => /\A\s*(?:exec\s|bundle\s)/
         }.freeze
         TESTS = "{test,spec,features}/**/*.rb"
         CAPYBARA = /\A(\s*Capybara\.server\s*=\s*):puma\b.*/n
-        ENTRYPOINT = %r{\A(\s*)if .*bin/rails".*"s(?:erver)?".*; then\z}n
+        # `"${1}" == "./bin/rails" ] && [ "${2}" == "server"`, `"${*}" == "./bin/rails server"`
+        ENTRYPOINT = /\A(\s*)if .*\brails(?:".*"| )s(?:erver)?".*; then\z/n
         # `heddle doctor` recognizes this line.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"

@@ -15,7 +15,8 @@ module Heddle
         # @!attribute arguments [String] its arguments' text
         # @!attribute computed [Boolean] whether its first argument is neither a literal nor the default of a variable
         # @!attribute conditions [Array<String>, nil] under which it runs; nil: one line can't express them
-        # @!attribute machine [Boolean] whether its first argument depends on the number of processors
+        # @!attribute machine [Symbol, nil] :processors: its first argument is the number of processors; :computed: it
+        #   depends on that number
         # @!attribute unset [Array<String>] environment variables without a default that its arguments read and that are
         #   not set
         # @!attribute reached [Boolean] whether it ran
@@ -32,8 +33,10 @@ module Heddle
         OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables -
                          ["RAILS_MAX_THREADS"]).freeze
         PROCESSORS = /nproc|processor|cpu/i
+        ARITHMETIC = %r{[*/+%?]|\s-\s|\.\s*(?:min|max|clamp|fdiv|div|pred|succ)\b}
+        PUMAS = /(?:\A|::)Puma\w*\z/
         VARIABLE = /\bENV\[\s*["'](\w+)["']\s*\](?!\s*\|\|)/
-        private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS, :VARIABLE
+        private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS, :ARITHMETIC, :PUMAS, :VARIABLE
 
         # @return [String] the path as the user gave it
         attr_reader :name
@@ -76,12 +79,13 @@ module Heddle
 
         def walk(node, conditions, found)
           case node
-          when Prism::IfNode, Prism::UnlessNode then walk_branches(node, conditions, found)
+          when Prism::IfNode, Prism::UnlessNode, Prism::CaseNode then walk_branches(node, conditions, found)
           when Prism::CallNode
-            return found << call(node, conditions) if setting?(node)
+            return found.concat(calls_of(node, conditions)) if setting?(node) && node.name != :cluster
 
-            children(node, node.block ? nil : conditions, found)
-          when Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode
+            children(node, node.block && node.name != :cluster ? nil : conditions, found)
+          when Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode,
+               Prism::BlockNode
             children(node, conditions, found)
           else children(node, nil, found)
           end
@@ -95,6 +99,15 @@ module Heddle
           SyntaxTree.branches(node).each { |child, test| walk(child, conditions && [*conditions, test], found) }
         end
 
+        # A call in a loop has run several times, with different values.
+        def calls_of(node, conditions)
+          one = call(node, conditions)
+          runs = records(@run, node, lines_of(node)).map(&:values).uniq
+          conditions || runs.size < 2 ? [one] : runs.map { |values| one.with(values:) }
+        end
+
+        def lines_of(node) = node.location.start_line..node.location.end_line
+
         def setting?(node)
           return false unless node.receiver.nil? || node.receiver.is_a?(Prism::SelfNode)
 
@@ -102,13 +115,13 @@ module Heddle
         end
 
         def call(node, conditions)
-          lines = node.location.start_line..node.location.end_line
+          lines = lines_of(node)
           ran = records(@run, node, lines)
           block = node.block if node.block.is_a?(Prism::BlockNode)
           text = text_with_variables(node.arguments)
           Call.new(name: node.name, line: lines.begin, source: @source.lines[lines.begin - 1].strip,
                    values: values(node, lines), arguments: node.arguments&.slice.to_s,
-                   computed: computed(node), machine: PROCESSORS.match?(text),
+                   computed: computed(node), machine: machine(text),
                    unset: text.scan(VARIABLE).flatten.reject { |name| ENV.key?(name) }, conditions:,
                    reached: ran.any?, block: block&.slice, needs: block ? needs(block, block.locals) : [])
         end
@@ -147,8 +160,14 @@ module Heddle
 
         # @return [Array<Prism::Node>] what the file sets these variables to
         def assigned_values(names)
-          writes = @tree.value.statements.body.grep(Prism::LocalVariableWriteNode)
+          writes = SyntaxTree.nodes(@tree.value).grep(Prism::LocalVariableWriteNode)
           writes.select { |write| names.include?(write.name) }.map(&:value)
+        end
+
+        def machine(text)
+          return unless PROCESSORS.match?(text)
+
+          ARITHMETIC.match?(text) ? :computed : :processors
         end
 
         def computed(node)
@@ -166,22 +185,30 @@ module Heddle
         end
 
         # @param own [Array<Symbol>] local variables of the node
-        # @return [Array<String>] the file's variables and methods that the node uses, and Puma's constant
+        # @return [Array<String>] the file's variables, methods and constants that the node uses, and constants of Puma
+        #   and its companions
         def needs(node, own)
           outer = @tree.value.locals - own
           found = SyntaxTree.nodes(node).select do |one|
             case one
             when Prism::LocalVariableReadNode then outer.include?(one.name)
-            when Prism::CallNode then one.receiver.nil? && defined_methods.include?(one.name)
-            when Prism::ConstantReadNode then one.name == :Puma
+            when Prism::InstanceVariableReadNode then defined_names.include?(one.name)
+            when Prism::CallNode then one.receiver.nil? && defined_names.include?(one.name)
+            when Prism::ConstantReadNode then defined_names.include?(one.name) || PUMAS.match?(one.slice)
+            when Prism::ConstantPathNode then PUMAS.match?(one.slice)
             end
           end
-          found.map { |one| one.name.to_s }.uniq
+          found.map { |one| one.is_a?(Prism::ConstantPathNode) ? one.slice : one.name.to_s }.uniq
         end
 
-        # @return [Array<Symbol>] methods that the file defines
-        def defined_methods
-          @defined_methods ||= @tree.value.statements.body.grep(Prism::DefNode).map(&:name)
+        # @return [Array<Symbol>] methods, constants and instance variables that the file defines
+        def defined_names
+          @defined_names ||= @tree.value.statements.body.filter_map do |one|
+            case one
+            when Prism::DefNode, Prism::ClassNode, Prism::ModuleNode, Prism::ConstantWriteNode,
+                 Prism::InstanceVariableWriteNode then one.name
+            end
+          end
         end
       end
     end

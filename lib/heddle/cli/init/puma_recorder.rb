@@ -38,9 +38,12 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
     def self.const_missing(name) = ::Concurrent.const_get(name)
   end
 
-  ::Heddle::CLI::InitCommand::PumaSettings::NAMES.each do |name|
+  (::Heddle::CLI::InitCommand::PumaSettings::NAMES - %i[cluster]).each do |name|
     define_method(name) { |*values, **keywords| __record__(name, values, keywords) }
   end
+
+  # Its block sets what applies where Puma starts workers, as Heddle does in production.
+  def cluster = yield
 
   # @return [Array<Record>]
   attr_reader :records

@@ -5,7 +5,7 @@ require "yaml"
 module Heddle
   module CLI
     class InitCommand
-      # The settings of Puma's configuration (versions 5 to 7), each with Heddle's counterpart. The table is data:
+      # The settings of Puma's configuration (versions 5 to 8), each with Heddle's counterpart. The table is data:
       # `puma_settings.yml`.
       module PumaSettings
         TABLE = YAML.load_file("#{__dir__}/puma_settings.yml", symbolize_names: true)

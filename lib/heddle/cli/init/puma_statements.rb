@@ -65,7 +65,7 @@ module Heddle
           return if WRITES.include?(node.class)
           return node.compact_child_nodes.each { |child| visit(child, conditions) } if GROUPS.include?(node.class)
           return add(node, conditions) unless PumaStatements.settings?(node, &@setting)
-          return unless node.is_a?(Prism::IfNode) || node.is_a?(Prism::UnlessNode)
+          return unless SyntaxTree.branches?(node)
 
           SyntaxTree.branches(node).each { |child, test| visit(child, [*conditions, test]) }
         end

@@ -16,13 +16,16 @@ module Heddle
         # Raised for a setting that can't be translated; the message says why.
         class SkippedError < OwnError; end
 
+        # Companions of Puma, and what takes their place.
+        COMPANIONS = { "PumaWorkerKiller" => "worker_memory_limit replaces workers that are too large" }.freeze
+        CONFIG = %r{\A\(?\s*(?:(?:Puma::)?DefaultRackup|["'](?:\./)?config\.ru["'])\s*\)?\z}
         COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
         NEVER_COLLECTED = "it switches full garbage collections off, and Heddle's workers start none"
         # Match blocks with parameters that only Puma passes: the second parameter of any hook (data that hooks share),
         # and the first one of on_restart (Puma's launcher).
         TWO = /\A(?:\{|do)\s*\|[^|]*,/
         ONLY_PUMAS = { on_restart: /\A(?:\{|do)\s*\|/ }.freeze
-        private_constant :COLLECTIONS_OFF, :NEVER_COLLECTED, :TWO, :ONLY_PUMAS
+        private_constant :COMPANIONS, :CONFIG, :COLLECTIONS_OFF, :NEVER_COLLECTED, :TWO, :ONLY_PUMAS
 
         # Raised for a setting that need not be translated; the message says why.
         class NeedlessError < OwnError; end
@@ -47,12 +50,12 @@ module Heddle
 
         private
 
-        # A library is needed only if code was copied to the new file.
+        # A library is needed only if code was copied to the new file, or if it sets environment variables.
         def others(statements, settings)
           code = settings.any? { |one| one.kind == :translated && (one.call.block || one.call.conditions&.any?) }
           statements.map do |one|
             next Outcome.new(one, :skipped, [], [one.reason]) unless one.library
-            next load_library(one) if code && !one.library.include?("_relative")
+            next load_library(one) if one.library.include?("dotenv") || (code && !one.library.include?("_relative"))
 
             Outcome.new(one, :needless, [], ["nothing that was translated needs it"])
           end
@@ -68,7 +71,7 @@ module Heddle
         def outcome(call)
           @remarks = []
           mentioned = @mentioned.dup
-          lines = condition(call, translate(call))
+          lines = condition(call, translate(portable(call)))
           Outcome.new(call, :translated, lines, @remarks)
         rescue NeedlessError => e
           Outcome.new(call, :needless, [], [e.message])
@@ -79,11 +82,7 @@ module Heddle
 
         def translate(call)
           name = call.name
-          raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
-          raise SkippedError, PumaSettings::UNTRANSLATED[name] if PumaSettings::UNTRANSLATED.key?(name)
-
-          out_of_band(call) if name == :out_of_band
-          raise SkippedError, NEVER_COLLECTED if COLLECTIONS_OFF.match?(call.block.to_s)
+          refuse(call, name)
           return hook(call) if PumaSettings::HOOKS.key?(name)
 
           own = own_variable(call) unless name == :threads
@@ -101,8 +100,24 @@ module Heddle
           raise SkippedError, "heddle init does not understand the arguments of this setting"
         end
 
+        def refuse(call, name)
+          raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
+          raise NeedlessError, "config.ru is the default" if name == :rackup && CONFIG.match?(call.arguments)
+          raise SkippedError, PumaSettings::UNTRANSLATED[name] if PumaSettings::UNTRANSLATED.key?(name)
+
+          out_of_band(call) if name == :out_of_band
+          raise SkippedError, NEVER_COLLECTED if COLLECTIONS_OFF.match?(call.block.to_s)
+        end
+
+        # The number of processors is that of the machine that serves.
+        def portable(call)
+          call.name == :workers && call.machine == :processors ? call.with(values: [:auto]) : call
+        end
+
         def remark_on_value(call)
-          if call.machine
+          if call.machine == :processors && call.name == :workers
+            @remarks << "As many as the machine that serves has processors; at least 2, as far as memory allows."
+          elsif call.machine
             @remarks << "Computed from the processors of the machine where `heddle init` ran; `workers :auto` counts " \
                         "those of the machine that serves."
           elsif call.computed
@@ -134,10 +149,19 @@ module Heddle
           block = call.block or raise SkippedError, "it has no block"
           raise SkippedError, "its block has parameters that Puma passes" if block.match?(ONLY_PUMAS.fetch(name, TWO))
 
-          needs = call.needs.join(", ")
-          raise SkippedError, "its block uses #{needs}, which only Puma's file defines" unless needs.empty?
-
+          refuse_needs(call.needs)
           ["#{name} #{block}"]
+        end
+
+        def refuse_needs(names)
+          pumas = names.grep(/\bPuma/)
+          if pumas.any?
+            instead = COMPANIONS.values_at(*pumas).compact.map { |text| "; #{text}" }.join
+            raise SkippedError, "its block uses #{pumas.join(", ")}, which works only with Puma#{instead}"
+          end
+          return if names.empty?
+
+          raise SkippedError, "its block uses #{names.join(", ")}, which only Puma's file defines"
         end
 
         def option(name, value)
@@ -268,7 +292,7 @@ module Heddle
           raise SkippedError, "its condition was false when the file was read" unless call.reached
 
           @remarks << "its condition is left out: it was true when the file was read"
-          lines
+          guarded(lines, Array(conditions).compact)
         end
 
         def guarded(lines, conditions)
