@@ -67,6 +67,26 @@ static void trailers_count_against_the_limits_of_the_head_section(void)
     CHECK_EQUAL(431, status_of_trailers(two, 0, 99));
 }
 
+/*
+ * The session may give the bytes again that were rejected. From the state at the fault, the chunk's data here would be
+ * the end of the body.
+ */
+static void rejected_body_stays_rejected(void)
+{
+    static const char body[] = "8\r\n\r\nGET / \r\n0\r\nA: \1\r\n\r\n";
+    heddle_http_limits limits = {.header = 1024, .header_count = 100, .body = 1024};
+    heddle_chunked chunked;
+    heddle_rejection rejection = {0};
+    char output[sizeof(body)];
+    size_t length;
+    heddle_chunked_start(&chunked, 0, 0);
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQUAL(-1, heddle_chunked_decode(&chunked, body, sizeof(body) - 1, output, &length, &limits, &rejection));
+        CHECK_EQUAL(400, rejection.status);
+    }
+    CHECK(!chunked.done);
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -76,5 +96,6 @@ int main(int argc, char **argv)
     check_run("chunked body", "trailers count against the limits of the head section",
               trailers_count_against_the_limits_of_the_head_section);
     check_run("chunked body", "chunk sizes beyond 32 bits are counted", chunk_sizes_beyond_32_bits_are_counted);
+    check_run("chunked body", "rejected body stays rejected", rejected_body_stays_rejected);
     return check_end();
 }

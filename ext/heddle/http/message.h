@@ -94,6 +94,7 @@ typedef struct {
     uint8_t state;
     uint8_t digits;
     bool done;              /* including the trailers */
+    bool failed;            /* malformed: nobody knows where it ends */
     uint32_t header_bytes;  /* size of the fields; trailers count against the same limit as the head */
     uint32_t header_lines;
     uint64_t remaining;     /* bytes left of this chunk's data */
@@ -105,7 +106,7 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
 /*
  * Decodes the bytes of a chunked body, up to its end: moves the data to `output`, which has room for `size` bytes and
  * may be `bytes` itself, and sets `*length` to their number. Returns how many bytes it has used, or -1 if the body is
- * malformed.
+ * malformed; after that always -1, also if it gets the same bytes again.
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
                               const heddle_http_limits *limits, heddle_rejection *rejection);

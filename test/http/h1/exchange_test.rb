@@ -149,6 +149,28 @@ class H1ExchangeTest < Minitest::Test
     assert_equal([413], statuses(serve(post(11), body_limit: 10) { flunk }))
   end
 
+  # The bytes with the fault are still there when the response is sent: read from the trailer on, the data of the chunk
+  # would be the end of the body, and a request.
+  def test_a_malformed_streamed_body_ends_the_connection_where_the_application_answers
+    data = "\r\n#{get("/hidden")}"
+    begun = false
+    answer = lambda do |exchange|
+      exchange.body.read
+      begun = true
+      2.times { assert_raises(Heddle::HTTP::BadRequestError) { read_all(exchange.body) } }
+      reply(exchange, exchange.target)
+    end
+    converse(answer, body_pause: 0.01, stream_bodies: true) do |conversation|
+      conversation.say("#{CHUNKED}1\r\na\r\n")
+      conversation.await { begun }
+      conversation.say("#{data.bytesize.to_s(16)}\r\n#{data}\r\n0\r\nA: \x01")
+      conversation.settle
+    end
+
+    assert_equal [%w[/], false], [bodies(conversation.output), kept?]
+    assert_includes conversation.output, "connection: close\r\n"
+  end
+
   def test_a_client_that_expects_continue_gets_it_when_a_streamed_body_is_read
     body = nil
     answer = lambda do |exchange|

@@ -224,6 +224,8 @@ int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t
 {
     size_t at = 0;
     *length = 0;
+    if (chunked->failed)
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the body was malformed before these bytes");
     while (at < size && chunked->state != DONE) {
         int result;
         if (chunked->state == DATA) {
@@ -238,8 +240,10 @@ int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t
             result = take_data_end(chunked, bytes[at], rejection);
         else
             result = take_trailers(chunked, bytes[at], limits, rejection);
-        if (result < 0)
+        if (result < 0) {
+            chunked->failed = true;
             return -1;
+        }
         at++;
     }
     return (int64_t)at;

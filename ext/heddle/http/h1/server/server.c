@@ -314,10 +314,11 @@ static void abandon_session(heddle_connection *connection)
         h1->exchange->work.connection = NULL;
 }
 
-/* Is the unread rest of the body small enough to be read? */
+/* Is the unread rest of the body small enough to be read, and its end known? */
 static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 {
-    return h1->received || (!h1->expects && h1->left <= (int64_t)engine->body_buffer && engine->body_buffer > 0);
+    return h1->received || (!h1->expects && !h1->chunked.failed && h1->left <= (int64_t)engine->body_buffer &&
+                            engine->body_buffer > 0);
 }
 
 bool heddle_h1_may_persist(const heddle_connection *connection)
