@@ -66,6 +66,19 @@ class H1ExchangeTest < Minitest::Test
     assert_equal [400], conversation.rejections.map(&:first)
   end
 
+  def test_a_refused_head_request_gets_no_content
+    ["HEAD / HTTP/1.1\r\n\r\n", "\r\nHEAD / HTTP/1.1\r\nHost: a b\r\n\r\n", "HEAD / HTTP/1.1\r\nA b\r\n\r\n",
+     "HEAD / HTTP/1.1\r\nHo", "HEAD / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n"].each do |head|
+      [[head], head.chars].each do |pieces|
+        output = serve(*pieces)
+
+        assert_equal [[400], [""]], [statuses(output), bodies(output)], head
+        assert_match(/^content-length: \d\d\r$/, output)
+      end
+    end
+    refute_equal [""], bodies(serve("\r\nGET / HTTP/1.1\r\n\r\n"))
+  end
+
   def test_a_small_body_is_complete_before_the_application_is_called
     seen = []
     output = serve(post(6, "ab"), "cd", "efGET", open: true) do |exchange|

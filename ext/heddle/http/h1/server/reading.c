@@ -72,6 +72,15 @@ static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *conn
     return HEDDLE_H1_ENDED;
 }
 
+/* Is this the beginning of a HEAD request? No response to it has content, whatever is wrong with the rest. */
+static bool begins_with_head(const char *bytes, size_t size)
+{
+    static const char method[] = "HEAD ";
+    enum { SIZE = sizeof(method) - 1, LINE_END = 2 };
+    size_t start = *bytes == '\r' ? LINE_END : 0; /* an empty line before the request is ignored */
+    return size >= start + SIZE && memcmp(bytes + start, method, SIZE) == 0;
+}
+
 static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connection, const char *bytes, size_t size,
                                                        size_t *used)
 {
@@ -93,6 +102,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
         }
         return begin_exchange(connection, bytes, size > *used);
     }
+    h1->asks_for_head = begins_with_head(bytes, size);
     if (result < 0) {
         heddle_h1_reject(connection, &rejection, NULL);
         return HEDDLE_H1_ENDED;

@@ -130,7 +130,7 @@ bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejecti
 void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection, const char *retry_after)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    bool content = !h1->exchange || h1->exchange->head.method_id != HEDDLE_HEAD;
+    bool content = h1->exchange ? h1->exchange->head.method_id != HEDDLE_HEAD : !h1->asks_for_head;
     if (h1->exchange)
         heddle_exchange_leave_session(h1->exchange);
     h1->exchange = NULL;
