@@ -252,16 +252,33 @@ class ClientHTTP2Test < ClientCase
     end
   end
 
-  # Opens the window by what has come.
-  def read_body(peer, stream)
+  # Servers in Go do so, where the handler reads through a buffer of 4 KiB.
+  def test_the_server_may_open_both_windows_for_each_4_kib
+    size = nil
+    server = serve_h2(settings: "4:1048576") do |peer, _|
+      peer.send_frame("WINDOW_UPDATE - 0 #1048576")
+      stream = peer.read_request.stream
+      size = read_body(peer, stream, 4_096).bytesize
+      peer.answer(stream)
+      peer.read_to_end
+    end
+
+    in_loop { assert_equal 200, client(server).post("/", body: "x" * 1_000_000).status }
+    assert_equal 1_000_000, size
+  end
+
+  # Opens the windows by what has come, at most `step` bytes at a time.
+  def read_body(peer, stream, step = 16_384)
     body = +""
     loop do
       frame = peer.read_until("DATA")
       body << frame.payload
       return body if frame.end_stream?
-      next if frame.payload.empty?
 
-      [stream, 0].each { |id| peer.send_frame("WINDOW_UPDATE - #{id} ##{frame.payload.bytesize}") }
+      0.step(frame.payload.bytesize - 1, step) do |at|
+        size = [frame.payload.bytesize - at, step].min
+        [stream, 0].each { |id| peer.send_frame("WINDOW_UPDATE - #{id} ##{size}") }
+      end
     end
   end
 

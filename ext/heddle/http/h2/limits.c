@@ -5,7 +5,11 @@
 enum {
     SECOND = 1000000000,
     FRAMES_PER_STREAM = 10,     /* PRIORITY or WINDOW_UPDATE frames for each stream */
-    UPDATES_PER_DATA_FRAME = 4, /* WINDOW_UPDATEs for each DATA frame that we sent */
+    /*
+     * WINDOW_UPDATEs for each DATA frame that we sent. Go's clients and servers update both windows for each 4 KiB that
+     * they read, so that a frame of 16 KiB gets 8.
+     */
+    UPDATES_PER_DATA_FRAME = 16,
     OVERHEAD_RATIO = 8,         /* received bytes for each byte of payload */
     TRIM_AFTER = 2,             /* seconds without streams before memory is freed */
 };
