@@ -10,6 +10,9 @@ require "open3"
 class Http2HeadsTest < Minitest::Test
   include ServerHelpers
 
+  # Of each kind, because each kind is sent in another way.
+  BODIES = [["hello"], Enumerator.new { |parts| parts << "hello" }, lambda(&:close)].freeze
+
   # @return [Array<Array<String>>] of each head, the interim ones too: the status line, then the other lines
   def heads_of(status, headers, body = ["hello"], *flags, **options)
     app = lambda do |env|
@@ -75,7 +78,11 @@ class Http2HeadsTest < Minitest::Test
     "too many fields" => (1..2_000).to_h { |i| ["x-#{i}", "a"] },
     "a coding that is no framing" => { "transfer-encoding" => "gzip" } }.each do |name, headers|
     define_method("test_#{name.tr(" ", "_")}_is_an_error_of_the_application") do
-      assert_equal "HTTP/2 500", heads_of(200, headers).last.first
+      BODIES.each { |body| assert_equal "HTTP/2 500", heads_of(200, headers, body).last.first }
     end
+  end
+
+  def test_a_change_of_protocol_is_an_error_of_the_application
+    BODIES.each { |body| assert_equal "HTTP/2 500", heads_of(101, { "upgrade" => "x" }, body).last.first }
   end
 end

@@ -370,12 +370,15 @@ int heddle_response_status(VALUE status)
              status);
 }
 
-/* RFC 9110, 7.8 and 15.2 */
+/* RFC 9110, 7.8 and 15.2; RFC 9113, 8.6 */
 static void check_switch(const heddle_head_writer *head, heddle_buffer *out, size_t restart, size_t protocol_size)
 {
-    if (head->status != 101 || (head->minor > 0 && (protocol_size || head->declared_upgrade)))
+    bool can_switch = head->minor > 0 && head->form == HEDDLE_AS_LINES;
+    if (head->status != 101 || (can_switch && (protocol_size || head->declared_upgrade)))
         return;
     out->used = restart;
+    if (head->form == HEDDLE_AS_FIELDS)
+        rb_raise(invalid_response, "the status 101 is not allowed in a response over HTTP/2");
     if (head->minor == 0)
         rb_raise(
             invalid_response,

@@ -76,6 +76,8 @@ module Heddle
       end
 
       # Sends the head now, though there is no content yet.
+      # @raise [InvalidResponseError]
+      # @raise [ClientGoneError]
       def flush
         if @unsent
           @unsent = nil
@@ -84,16 +86,23 @@ module Heddle
           @held = nil
           @exchange.release_head
         end
+      rescue InvalidResponseError
+        keep_unsent
+        raise
       end
 
       # Sends the head in the loop's next tick: when this fiber waits, or has used up its slice. Until then it can be
       # withdrawn.
+      # @raise [InvalidResponseError]
       def hold
         return unless @unsent
 
         @held = @unsent
         @unsent = nil
         @exchange.hold_head(@held)
+      rescue InvalidResponseError
+        keep_unsent
+        raise
       end
 
       # Takes a held head back, so that another response can be sent. Idempotent.
@@ -188,6 +197,12 @@ module Heddle
       end
 
       private
+
+      # The protocol has found a fault in the head, and has sent nothing of it: another response can be sent.
+      def keep_unsent
+        @held = nil
+        @unsent = @head
+      end
 
       def each_chunk(chunks) = chunks.each { |chunk| write(chunk) }
 
