@@ -200,6 +200,7 @@ static VALUE engine_share_disk(VALUE self, VALUE object, VALUE number)
     if (slot >= scoreboard->slot_count)
         rb_raise(rb_eArgError, "the scoreboard has no slot %u", slot);
     disk_scoreboard = object;
+    scoreboard->kept = true;
     heddle_body_disk_share(scoreboard, slot);
     return self;
 }

@@ -81,6 +81,7 @@ typedef struct {
     heddle_shared_memory memory;
     int notify_fd; /* an eventfd, or -1: a write makes all workers read the scoreboard again */
     int alarm_fd; /* an eventfd of this master and its workers, or -1: a write asks the master for a reserve worker */
+    bool kept;    /* stays mapped until the process ends, because records that Ruby frees then may still write to it */
 } heddle_scoreboard;
 
 static inline size_t heddle_shared_pool_size(uint32_t slot_count)

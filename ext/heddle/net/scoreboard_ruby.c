@@ -8,8 +8,11 @@
 #include "binding.h"
 #include "scheduler/loop.h"
 
+/* When a process ends, Ruby frees its objects in any order: this one perhaps before those that write to the memory. */
 static void scoreboard_free(void *data)
 {
+    if (((heddle_scoreboard *)data)->kept)
+        return;
     heddle_scoreboard_close(data);
     ruby_xfree(data);
 }

@@ -38,6 +38,17 @@ class ClusterBodyDiskTest < Minitest::Test
     [first, second].each { |socket| socket&.close }
   end
 
+  # When a process ends, Ruby frees its objects in any order: a body after the shared memory that counts it.
+  def test_a_worker_that_ends_while_a_body_is_in_its_file_does_not_crash
+    write("config.ru", "run ->(env) { ($kept ||= []) << env['rack.input']; [200, {}, [$$.to_s]] }\n")
+    serve(workers: 1)
+    3.times { Net::HTTP.post(served.at("/"), "x" * UPLOAD) }
+    status = served.stop
+
+    assert_predicate status, :success?, served.output
+    refute_match(/\[BUG\]|SIGSEGV/, served.output)
+  end
+
   private
 
   def head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: #{UPLOAD}\r\n\r\n"
