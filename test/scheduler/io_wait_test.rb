@@ -83,6 +83,69 @@ class IOWaitTest < Minitest::Test
     end
   end
 
+  # As select(2), and so Ruby's threads, see it: an end of input or an error is nothing exceptional.
+  def test_a_hang_up_is_readable_and_not_exceptional
+    scheduled do |scheduler|
+      left, right = UNIXSocket.pair
+      chosen = nil
+      Fiber.schedule { chosen = IO.select([left], nil, [left], LIMIT) }
+      right.write("last words")
+      right.close
+      until_true { chosen }
+
+      assert_equal [[left], [], []], chosen
+      switches = scheduler.statistics[:switches]
+
+      assert_nil IO.select(nil, nil, [left], 0.02)
+      assert_operator scheduler.statistics[:switches] - switches, :<, 10
+      assert_equal [[left], [left], []], IO.select([left], [left], [left], LIMIT)
+      left.close
+    end
+  end
+
+  def test_a_pipe_without_readers_is_writable_and_not_exceptional
+    scheduled do
+      reader, writer = IO.pipe
+      reader.close
+
+      assert_equal [[], [writer], []], IO.select(nil, [writer], [writer], LIMIT)
+      assert_nil IO.select(nil, nil, [writer], 0.001)
+      writer.close
+    end
+  end
+
+  def test_a_file_has_nothing_exceptional
+    scheduled do
+      reader, writer = IO.pipe
+      [__FILE__, File::NULL].each do |path|
+        File.open(path) do |file|
+          assert_nil IO.select(nil, nil, [file], 0.001)
+          assert_equal [[file], [], []], IO.select([file], nil, [file], LIMIT)
+          Fiber.schedule { writer << "x" }
+
+          assert_equal [[reader], [], []], IO.select([reader], nil, [file, reader], LIMIT)
+          assert_equal "x", reader.read(1)
+        end
+      end
+      [reader, writer].each(&:close)
+    end
+  end
+
+  def test_urgent_data_is_exceptional
+    scheduled do
+      server = TCPServer.new("127.0.0.1", 0)
+      client = TCPSocket.new("127.0.0.1", server.local_address.ip_port)
+      peer = server.accept
+      chosen = nil
+      Fiber.schedule { chosen = IO.select(nil, nil, [peer], LIMIT) }
+      client.send("!", Socket::MSG_OOB)
+      until_true { chosen }
+
+      assert_equal [[], [], [peer]], chosen
+      [server, client, peer].each(&:close)
+    end
+  end
+
   def test_select_looks_at_the_writing_end_of_a_pipe_in_both_directions
     ready = scheduled do
       IO.popen("cat", "r+") do |both|

@@ -125,21 +125,35 @@ static VALUE collect_ready(io_selection *selection)
     return any ? result : Qnil;
 }
 
+/* From now on, urgent data of this descriptor is not waited for: poll(2) ignores a negative descriptor. */
+static void ignore_exception(io_selection *selection, size_t index)
+{
+    selection->polls[index].fd = -1;
+    selection->polls[index].revents = 0;
+}
+
 static void poll_selection(io_selection *selection)
 {
     if (selection->count && poll(selection->polls, (nfds_t)selection->count, 0) < 0 && errno != EINTR)
         rb_sys_fail("select");
     for (size_t i = 0; i < selection->count; i++) {
-        if (selection->polls[i].revents & POLLNVAL)
+        struct pollfd *one = &selection->polls[i];
+        if (one->revents & POLLNVAL)
             rb_syserr_fail(EBADF, "select");
+        /* A hang-up or an error ends every poll(2). For select(2) it is no exceptional condition. */
+        if (one->events == POLLPRI && one->revents && !(one->revents & POLLPRI))
+            ignore_exception(selection, i);
     }
 }
 
 static void note_ready(heddle_waiter *waiter, int result, uint32_t flags)
 {
-    io_selection *selection = ((selected *)((char *)waiter - offsetof(selected, waiter)))->selection;
+    selected *item = (selected *)((char *)waiter - offsetof(selected, waiter));
+    io_selection *selection = item->selection;
     heddle_loop_count_disarmed(selection->loop);
-    if (result < 0)
+    if (result < 0 && waiter->events == HEDDLE_PRIORITY)
+        ignore_exception(selection, (size_t)(item - selection->items)); /* a file that has no urgent data */
+    else if (result < 0)
         selection->error = -result;
     heddle_park_wake(&selection->park);
 }
@@ -148,8 +162,12 @@ static VALUE wait_for_any(VALUE data)
 {
     io_selection *selection = (io_selection *)data;
     for (size_t i = 0; i < selection->count && !selection->park.woken; i++) {
+        if (selection->polls[i].fd < 0)
+            continue;
         int now = heddle_loop_arm(selection->loop, &selection->items[i].waiter);
-        if (now < 0)
+        if (now == -EPERM && selection->items[i].waiter.events == HEDDLE_PRIORITY)
+            ignore_exception(selection, i); /* a file that has no urgent data */
+        else if (now < 0)
             rb_syserr_fail(-now, "select");
         if (now > 0)
             heddle_park_wake(&selection->park);
