@@ -172,6 +172,24 @@ class IOHooksTest < Minitest::Test
     end
   end
 
+  # The buffer is memory that can't be written to: it maps a file that has become shorter. Where the kernel reads the
+  # file without a thread, and where the hook has to read it in place.
+  def test_an_error_of_a_file_that_is_not_in_memory_keeps_its_number
+    scheduled do |scheduler|
+      [Tempfile.create("heddle"), Tempfile.create("heddle")].then do |file, mapped|
+        [file, mapped].each { |one| one.write("x" * 8192) && one.fdatasync }
+        buffer = IO::Buffer.map(mapped, 8192)
+        mapped.truncate(0)
+        file.advise(:dontneed)
+
+        assert_equal(-Errno::EFAULT::Errno, scheduler.io_pread(file, buffer, 0, 4096, 0))
+      ensure
+        buffer&.free
+        [file, mapped].each { |one| one.close && File.unlink(one.path) }
+      end
+    end
+  end
+
   def test_a_cancelled_file_read_leaves_its_memory_alone
     scheduled do
       Tempfile.create("heddle") do |file|

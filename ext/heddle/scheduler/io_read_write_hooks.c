@@ -46,13 +46,17 @@ static mode_t type_of(int fd)
     return fstat(fd, &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
+/* Returns the number of bytes or -errno. May block. */
 static ssize_t try_plain(const io_transfer *transfer)
 {
+    ssize_t result;
     if (transfer->offset < 0)
-        return transfer->write ? write(transfer->fd, transfer->memory, transfer->size)
-                               : read(transfer->fd, transfer->memory, transfer->size);
-    return transfer->write ? pwrite(transfer->fd, transfer->memory, transfer->size, transfer->offset)
-                           : pread(transfer->fd, transfer->memory, transfer->size, transfer->offset);
+        result = transfer->write ? write(transfer->fd, transfer->memory, transfer->size)
+                                 : read(transfer->fd, transfer->memory, transfer->size);
+    else
+        result = transfer->write ? pwrite(transfer->fd, transfer->memory, transfer->size, transfer->offset)
+                                 : pread(transfer->fd, transfer->memory, transfer->size, transfer->offset);
+    return result < 0 ? -errno : result;
 }
 
 static bool is_ready(const io_transfer *transfer)
@@ -142,8 +146,7 @@ static ssize_t try_transfer(io_transfer *transfer)
     /* A pipe that is ready has room for PIPE_BUF bytes: writing more would block, with the GVL. */
     if (part.write && part.offset < 0 && part.size > PIPE_BUF && type_of(part.fd) == S_IFIFO)
         part.size = PIPE_BUF;
-    result = try_plain(&part);
-    return result < 0 ? -errno : result;
+    return try_plain(&part);
 }
 
 /* Tries the transfer, and again after a signal. */
