@@ -122,6 +122,22 @@ class ChannelTest < Minitest::Test
     end
   end
 
+  # As with Thread::Queue: programs compute what is left of a time limit.
+  def test_a_negative_timeout_has_passed_and_an_infinite_one_never_does
+    in_loop do
+      channel = Heddle::Channel.new(1)
+      assert_nil channel.pop(timeout: -1)
+      assert_nil Heddle::Channel.select(channel, timeout: -0.5)
+      waiting = Heddle.async { [channel.pop(timeout: Float::INFINITY), channel.pop(timeout: 2**70)] }
+      turns
+      channel << 1
+      channel << 2
+      assert_equal [1, 2], waiting.value
+      assert channel.push(3, timeout: -1)
+      assert_nil channel.push(4, timeout: -1)
+    end
+  end
+
   def test_cancelled_waiters_leave_the_queues
     in_loop do
       channel = Heddle::Channel.new(1)

@@ -6,6 +6,17 @@ require_relative "../support/fiber_of"
 class SemaphoreTest < Minitest::Test
   include Heddle::LoopHelpers
 
+  def test_an_infinite_timeout_is_none
+    in_loop do
+      semaphore = Heddle::Semaphore.new(1)
+      semaphore.acquire
+      waiting = Heddle.async { semaphore.acquire(timeout: Float::INFINITY) }
+      turns
+      semaphore.release
+      assert waiting.value
+    end
+  end
+
   def test_lets_only_so_many_in
     inside = most = 0
     in_loop do

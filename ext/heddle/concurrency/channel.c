@@ -289,7 +289,7 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
     visit *visits = ALLOCV_N(visit, buffer, count);
     for (long i = 0; i < count; i++)
         visits[i] = (visit){.at = channel_of(rb_ary_entry(channels, i))};
-    channel_wait taker = {.visits = visits, .count = count, .timeout = heddle_parse_duration(timeout)};
+    channel_wait taker = {.visits = visits, .count = count, .timeout = heddle_parse_limit(timeout)};
     VALUE result = Qnil;
     if (wait_for_item(&taker, "Heddle::Channel.select")) {
         for (long i = 0; i < count; i++) {

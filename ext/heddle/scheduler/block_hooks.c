@@ -266,7 +266,7 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 0, 1);
-    int64_t timeout = heddle_parse_duration(argc == 1 ? argv[0] : Qnil);
+    int64_t timeout = heddle_parse_limit(argc == 1 ? argv[0] : Qnil);
     return park_for(heddle_loop_get(self), timeout, false, HEDDLE_SPENT_LOCK) ? Qtrue : Qfalse;
 }
 

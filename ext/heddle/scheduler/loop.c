@@ -21,6 +21,22 @@ int64_t heddle_parse_duration(VALUE seconds)
     return (int64_t)duration.tv_sec * HEDDLE_SECOND + duration.tv_nsec;
 }
 
+bool heddle_never_comes(VALUE seconds)
+{
+    if (RB_FLOAT_TYPE_P(seconds))
+        return RFLOAT_VALUE(seconds) >= (double)(INT64_MAX / HEDDLE_SECOND);
+    return RB_TYPE_P(seconds, T_BIGNUM) && RBIGNUM_POSITIVE_P(seconds);
+}
+
+int64_t heddle_parse_limit(VALUE seconds)
+{
+    if (heddle_never_comes(seconds))
+        return -1;
+    if (rb_obj_is_kind_of(seconds, rb_cNumeric) && RTEST(rb_funcall(seconds, '<', 1, INT2FIX(0))))
+        return 0;
+    return heddle_parse_duration(seconds);
+}
+
 int64_t heddle_parse_timeout(int argc, const VALUE *argv, int positional)
 {
     int keywords = rb_keyword_given_p();
@@ -30,7 +46,7 @@ int64_t heddle_parse_timeout(int argc, const VALUE *argv, int positional)
     ID name = rb_intern("timeout");
     VALUE timeout;
     rb_get_kwargs(argv[positional], &name, 0, 1, &timeout);
-    return timeout == Qundef ? -1 : heddle_parse_duration(timeout);
+    return timeout == Qundef ? -1 : heddle_parse_limit(timeout);
 }
 
 int64_t heddle_deadline_after(int64_t duration)

@@ -206,6 +206,11 @@ int64_t heddle_parse_duration(VALUE seconds);
 /* Is the duration too large to be a limit, such as Float::INFINITY? heddle_parse_duration raises RangeError for it. */
 bool heddle_never_comes(VALUE seconds);
 /*
+ * Parses a time limit, which a program may have computed: one that never comes is none (-1), and a negative one has
+ * passed already (0). Returns -1 for nil.
+ */
+int64_t heddle_parse_limit(VALUE seconds);
+/*
  * Parses the keyword `timeout:` of a method that has this many positional arguments and no other keyword. Returns -1 if
  * it is not given.
  */

@@ -91,26 +91,6 @@ static VALUE call_block(VALUE data)
     return rb_ensure(yield_duration, data, take_back, data);
 }
 
-bool heddle_never_comes(VALUE seconds)
-{
-    if (RB_FLOAT_TYPE_P(seconds))
-        return RFLOAT_VALUE(seconds) >= (double)(INT64_MAX / HEDDLE_SECOND);
-    return RB_TYPE_P(seconds, T_BIGNUM) && RBIGNUM_POSITIVE_P(seconds);
-}
-
-/*
- * A negative limit, which a program may have computed, ends the next wait. (From Ruby 3.4 on, Timeout.timeout rejects
- * it before this hook is called.)
- */
-static int64_t parse_limit(VALUE seconds)
-{
-    if (heddle_never_comes(seconds))
-        return -1;
-    if (rb_obj_is_kind_of(seconds, rb_cNumeric) && RTEST(rb_funcall(seconds, '<', 1, INT2FIX(0))))
-        return 0;
-    return heddle_parse_duration(seconds);
-}
-
 /*
  * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
  *
@@ -124,7 +104,8 @@ static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
     rb_need_block();
     heddle_loop *loop = heddle_loop_get(self);
     heddle_fiber *owner = heddle_fiber_current(loop);
-    int64_t duration = parse_limit(argv[0]);
+    /* From Ruby 3.4 on, Timeout.timeout rejects a negative limit before this hook is called. */
+    int64_t duration = heddle_parse_limit(argv[0]);
     if (duration < 0)
         return rb_yield(argv[0]);
 
