@@ -260,6 +260,19 @@ class PoolTest < Minitest::Test
     end
   end
 
+  def test_cancelled_while_another_one_is_made_lets_the_next_make_it
+    in_loop do
+      pool = Heddle::Pool.new(max: 3) { @made.size == 1 ? (@made << :begun) && forever : new_resource }
+      pool.acquire
+      victim = Heddle.async { pool.acquire }
+      turns(1) until @made.last == :begun
+      other = Heddle.async { pool.with(&:number) }
+      turns(1) until pool.waiting == 1
+      victim.cancel
+      assert_equal 3, other.value
+    end
+  end
+
   def test_timeout_error_names_the_holders
     in_loop do
       pool = new_pool(max: 1, name: "things")

@@ -30,7 +30,8 @@ module Heddle
       serve_waiters
       slot
     ensure
-      serve_waiters if size.zero? # so that each waiting task makes its own attempt and gets its own error
+      # The next waiting task makes its own attempt, also when this task was cancelled or killed.
+      serve_waiters unless slot
     end
 
     def make
