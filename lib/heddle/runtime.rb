@@ -110,8 +110,8 @@ module Heddle
 
     # A scope in which a task that fails cancels no other: the others continue. `on_failure` is called with its error.
     # Without `on_failure` the error is reported on $stderr, unless a task waits for the failed one: then the waiting
-    # task gets it. An error of the block itself, and an exception that is not a StandardError, end the scope as in
-    # {scope}.
+    # task gets it. An error of the block itself or of `on_failure`, and an exception that is not a StandardError, end
+    # the scope as in {scope}.
     #
     # @param on_failure [#call, nil] called with the task and its error, at once, and must not wait
     # @param cancel_grace (see scope)

@@ -74,6 +74,25 @@ class SuperviseTest < Minitest::Test
     end
   end
 
+  def test_error_of_on_failure_cancels_the_tasks_and_is_raised
+    log = []
+    error = assert_raises(IndexError) do
+      in_loop do
+        Heddle.supervise(on_failure: ->(*) { raise IndexError, "callback" }) do
+          Heddle.async do
+            forever
+          ensure
+            log << :cancelled
+          end
+          turns
+          Heddle.async { raise "broken" }
+        end
+      end
+    end
+
+    assert_equal ["callback", [:cancelled]], [error.message, log]
+  end
+
   def test_grandchildren_still_fail_together
     log = []
     in_loop do

@@ -22,6 +22,10 @@ module Heddle
         elsif !child.awaited? then report(child, error)
         end
         true
+      rescue Exception => e
+        # Were it raised here, in the task that ends, the scope would wait forever.
+        failed(e)
+        true
       end
 
       def report(child, error)
