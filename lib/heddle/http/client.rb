@@ -180,14 +180,15 @@ module Heddle
         deadline = limits.total && (MonotonicClock.now + limits.total)
         redirects = @redirects
         retries = RequestedRetries.new(@retries, deadline) if @retries.positive?
-        loop do
-          outcome = Account.wait_for(Account::HTTP) { try(request, limits, deadline, redirects, retries, &) }
-          return outcome if outcome.is_a?(Response)
-
+        # not `loop`, which would swallow a StopIteration of the block, or of a body that is sent
+        until (outcome = attempt(request, limits, deadline, redirects, retries, &)).is_a?(Response)
           outcome.equal?(request) ? retries.pause : redirects -= 1
           request = outcome
         end
+        outcome
       end
+
+      def attempt(...) = Account.wait_for(Account::HTTP) { try(...) }
 
       # @return [Response, Request] a Request must be sent next: the same one again, or the request of a redirect
       def try(request, limits, deadline, redirects, retries)

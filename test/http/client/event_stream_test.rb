@@ -40,6 +40,14 @@ class ClientEventStreamTest < ClientCase
     assert_equal 1, server.received.size
   end
 
+  def test_a_stop_iteration_of_the_block_is_the_callers
+    server = script("#{HEAD}data: one\n\n")
+    client = Client.new(server.url, proxy: nil)
+    queue = Thread::Queue.new.close
+
+    assert_raises(ClosedQueueError) { client.events("/", pause: 0.001) { |event| queue << event } }
+  end
+
   def test_an_id_that_no_field_can_carry_is_ignored
     server = script("#{HEAD}id: 1\ndata: one\n\nid: \x01\ndata: two\n\n")
 

@@ -102,6 +102,13 @@ class ClientRequestsTest < ClientCase
     assert_match(/inside the block of stream/, assert_raises(IOError) { response.each { nil } }.message)
   end
 
+  def test_a_stop_iteration_of_the_block_is_the_callers
+    queue = Thread::Queue.new.close
+
+    assert_raises(ClosedQueueError) { @client.stream(:get, "/") { |response| response.each { |part| queue << part } } }
+    assert_raises(StopIteration) { @client.stream(:get, "/") { [].each.next } }
+  end
+
   def test_the_fields_of_framing_are_refused
     %w[content-length Content-Length TRANSFER-ENCODING].each do |name|
       [{ name => "3" }, { name.to_sym => nil }].each do |headers|

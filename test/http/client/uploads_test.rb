@@ -29,7 +29,7 @@ class UploadsTest < ClientCase
 
   def test_a_body_that_raises_passes_its_error_and_ends_the_connection
     client = Client.new(echo.url, proxy: nil)
-    [RuntimeError, Errno::EIO, IOError, EOFError].each do |error|
+    [RuntimeError, Errno::EIO, IOError, EOFError, ClosedQueueError].each do |error|
       assert_next_is_answered(client) do
         assert_raises(error) { client.post("/each", body: Enumerator.new { |body| (body << "abc") && raise(error) }) }
       end

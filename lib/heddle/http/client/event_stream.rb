@@ -33,8 +33,7 @@ module Heddle
         # @yieldparam event [Event]
         # @raise [Error] that a new connection does not solve
         def each(&)
-          loop do
-            wanted = connect(&) or return
+          while (wanted = connect(&)) # not `loop`, which would swallow a StopIteration of the block
             sleep(wanted)
           end
         end
