@@ -184,6 +184,29 @@ class ThreadPoolTest < Minitest::Test
     assert_equal [:work_began, :work_ended, "left", :next_work], events
   end
 
+  def test_a_killed_fiber_leaves_when_its_work_has_ended
+    events = []
+    scheduled do |scheduler|
+      fiber = Fiber.schedule do
+        scheduler.thread_pool.run do
+          events << :work_began
+          sleep
+        ensure
+          ending = now + 0.1
+          sleep(0.001) while now < ending
+          events << :work_ended
+        end
+      ensure
+        events << :left
+      end
+      until_true { events.any? }
+      fiber.kill
+      until_true { !fiber.alive? && events.size == 3 }
+    end
+
+    assert_equal %i[work_began work_ended left], events
+  end
+
   def test_interrupts_at_any_moment_end_only_their_own_work
     ended = 0
     scheduled do |scheduler|

@@ -37,13 +37,13 @@ module Heddle
         def value
           raised = nil
           begin
-            outcome = raised ? end_work : @answer.pop
+            outcome = raised ? end_work { |pause| @answer.pop(timeout: pause) } : @answer.pop
           rescue Exception => e
             raised = e
             retry
           ensure
-            # A killed fiber runs no rescue.
-            end_work unless outcome
+            # A killed fiber runs no rescue, and the next switch back to it would end this wait, too.
+            end_work { |pause| Fiber.blocking { @answer.pop(timeout: pause) } } unless outcome
           end
           raise raised if raised
 
@@ -64,13 +64,14 @@ module Heddle
           [true, e]
         end
 
+        # @yieldparam pause [Float] seconds to wait for the outcome
         # @return [Array] the outcome
         def end_work
           stop
           linger
           pause = FIRST_PAUSE
-          until (outcome = @answer.pop(timeout: pause))
-            @lock.synchronize { @thread&.wakeup }
+          until (outcome = yield(pause))
+            locked { @thread&.wakeup }
             linger
             pause = [pause * 2, LONGEST_PAUSE].min
           end
@@ -88,11 +89,14 @@ module Heddle
         end
 
         def stop
-          @lock.synchronize do
+          locked do
             @stopped = true
             @thread&.raise(Stop)
           end
         end
+
+        # The thread has the lock for moments only, and a killed fiber can't wait for it by a switch.
+        def locked(&) = Fiber.blocking { @lock.synchronize(&) }
 
         # A Stop that came after the end of the work must not be raised in the next work.
         def drop_late_stop
