@@ -3,6 +3,7 @@
 # test: each version
 
 require_relative "cluster_case"
+require "support/web_socket_client"
 
 # Workers in mode ractor: their replacement loses no request.
 class ClusterRactorsTest < Minitest::Test
@@ -40,6 +41,31 @@ class ClusterRactorsTest < Minitest::Test
 
     assert_empty load.stop.failures
     assert_equal "code 2", served.get("/").body
+  end
+
+  def test_a_reload_asks_web_sockets_to_connect_again
+    write("config.ru", <<~RUBY)
+      class Quiet
+        def on_message(client, message) = nil
+      end
+      class App
+        def call(env)
+          env["rack.upgrade"] = Quiet.new if env["rack.upgrade?"]
+          [200, { "x-worker" => $$.to_s }, []]
+        end
+      end
+      run App.new
+    RUBY
+    serve
+    client = WebSocketClient.new(TCPSocket.new(served.uri.host, served.uri.port), "/")
+    signal("HUP")
+    frame = client.closing
+    client.close(frame.code)
+
+    assert_equal 1012, frame.code
+    wait_for("reloaded: 2 workers serve the new code")
+  ensure
+    client&.io&.close
   end
 
   def test_a_reload_to_code_that_ractors_cannot_share_keeps_the_workers

@@ -23,7 +23,7 @@ module Heddle
           @configuration = configuration
           @log = log
           @index = index
-          @stopping = false
+          @stopping = @leaves = false
           @answered = true
           @counters = COUNTERS.to_h { |name| [name, 0] }
           @channel = @engine_statistics = @past = @statistics = @selector = @failure = nil
@@ -63,7 +63,7 @@ module Heddle
         # @return [void]
         def stop(now: false)
           @stopping = now || @stopping == :now ? :now : :drain
-          @channel&.write_nonblock(now ? "now\n" : "stop\n", exception: false)
+          @channel&.write_nonblock("#{word_to_stop(now)}\n", exception: false)
         rescue SystemCallError, IOError
           nil # it has ended
         end
@@ -71,8 +71,11 @@ module Heddle
         # Unsupported here: there is no scoreboard and no handoff.
         def join_cluster(*, **) = nil
 
-        def handoff_sender=(_socket)
-          nil
+        # Notes only whether other workers go on.
+        # @param socket [BasicSocket, false, nil] see {Server#stop}
+        # @return [void]
+        def handoff_sender=(socket)
+          @leaves = !socket.nil?
         end
 
         def accept_handoff(_socket) = false
@@ -82,6 +85,12 @@ module Heddle
         def task_tree = "#{name}\n"
 
         private
+
+        def word_to_stop(now)
+          return "now" if now
+
+          @leaves ? "leave" : "stop"
+        end
 
         # @return [Boolean] whether it has accepted requests
         def run_one(app, places, &)

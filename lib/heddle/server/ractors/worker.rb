@@ -63,6 +63,7 @@ module Heddle
 
         def read_commands
           while (word = @channel.gets)
+            @serving.handoff_sender = (false if word == "leave\n")
             @serving.stop(now: word == "now\n")
           end
           @serving.stop(now: true)
