@@ -284,6 +284,26 @@ class Http2WebSocketTest < Minitest::Test
     end
   end
 
+  # In one write, so that the stream has ended before the application is called.
+  def test_frames_that_come_with_the_end_of_the_stream_before_the_response_count
+    handler = Echo.new
+    serving(upgrading(handler)) do
+      client = H2Client.new(wire = StringIO.new("".b))
+      client.send_preface
+      client.send_frame("HEADERS eh 1 :method=CONNECT :protocol=websocket :scheme=http :path=/ :authority=127.0.0.1 " \
+                        "sec-websocket-version=13")
+      client.send_frame("DATA - 1 818500000000 \"early\"")
+      client.send_frame("DATA es 1 888200000000 03e8")
+      socket = connect
+      socket.write(wire.string)
+      _, message, closing = Array.new(3) { handler.calls.pop(timeout: PATIENCE) }
+
+      assert_equal [[:message, "early", Encoding::UTF_8], [:close, 1000]], [message, closing.first(2)]
+    ensure
+      socket&.close
+    end
+  end
+
   def test_a_server_that_stops_closes_its_sockets_in_order
     handler = Class.new(Echo) { def on_shutdown(client) = client.write("the server stops") }.new
     serving(upgrading(handler), stop_timeout: 5) do

@@ -70,12 +70,14 @@ module Heddle
 
       # A complete body that came without a length gets CONTENT_LENGTH, because otherwise Rails would read none of it
       # over HTTP/2. A body that is still being received is marked as chunked, over HTTP/2, too, because the env has no
-      # other sign of it. The bytes after CONNECT are a tunnel's, not a body (RFC 9113, section 8.5).
+      # other sign of it. The bytes after CONNECT are a tunnel's, not a body (RFC 9113, section 8.5): a WebSocket takes
+      # them if the application does not.
       # @param reader [HTTP::Exchange, ExchangeProxy] by which a streamed body is read
       # @return [Input, StreamedInput]
       def add_input(env, exchange, reader)
         measured = env.key?("CONTENT_LENGTH")
-        if exchange.received?
+        tunnel = env["REQUEST_METHOD"] == "CONNECT"
+        if exchange.received? && !tunnel
           content = exchange.take_body || String.new
           unless measured
             env["CONTENT_LENGTH"] = content.bytesize.to_s
@@ -83,7 +85,7 @@ module Heddle
           end
           return env["rack.input"] = Input.new(content)
         end
-        env["HTTP_TRANSFER_ENCODING"] = "chunked" unless measured || env["REQUEST_METHOD"] == "CONNECT"
+        env["HTTP_TRANSFER_ENCODING"] = "chunked" unless measured || tunnel
         env["rack.input"] = StreamedInput.new(reader.body)
       end
 
