@@ -86,6 +86,20 @@ class SignalHandlersTest < Minitest::Test
     RUBY
   end
 
+  # As without preemption, and as in plain Ruby: code that computes never waits.
+  def test_ctrl_c_is_raised_in_code_that_computes
+    assert_equal "\"at once\"\n", run_program(<<~RUBY)
+      #{ENABLED}
+      Heddle.run do
+        Process.kill(:INT, Process.pid)
+        nil while true
+      rescue Interrupt
+        p "at once"
+        exit! 0
+      end
+    RUBY
+  end
+
   def test_trap_returns_the_former_handler
     assert_equal "[\"DEFAULT\", true, true, true, \"IGNORE\", \"DEFAULT\"]\n", run_program(<<~RUBY)
       #{ENABLED}

@@ -18,8 +18,16 @@ module Heddle
           @given = given
         end
 
+        # Calls the scheduler's method, which is in C: with a frame of Heddle.without_preemption, the code that the signal
+        # has interrupted would count as Heddle's own ({OwnCode}), in which Ctrl-C is not raised.
+        #
         # @param number [Integer] of the signal
-        def call(number) = Heddle.without_preemption { @given.call(number) }
+        def call(number)
+          scheduler = Fiber.scheduler
+          return @given.call(number) unless scheduler.is_a?(Scheduler)
+
+          scheduler.without_preemption { @given.call(number) }
+        end
       end
       private_constant :Handler
 
