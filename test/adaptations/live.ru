@@ -21,7 +21,7 @@ class ChooseTenant
 end
 
 class LiveApplication < Rails::Application
-  config.load_defaults 8.1
+  config.load_defaults Rails::VERSION::STRING.to_f
   config.root = Dir.pwd
   config.eager_load = true
   config.secret_key_base = "0" * 64
