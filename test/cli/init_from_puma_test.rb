@@ -91,22 +91,40 @@ class InitFromPumaTest < Minitest::Test
       on_worker_boot do |index|
         $heddle_test << index
       end
-      before_worker_shutdown { |index| puts name }
+      before_worker_shutdown { |index| $heddle_test << name }
       on_stopped { }
       after_booted { $heddle_test << :booted }
       before_restart { $heddle_test << :restart }
     RUBY
     hooks = configuration.hooks
 
-    assert_equal %i[after_mold worker_boot on_booted on_restart], hooks.names
+    assert_equal %i[after_mold worker_boot worker_stop on_booted on_restart], hooks.names
     hooks.run(:after_mold)
     hooks.run(:worker_boot, 7)
     hooks.run(:on_booted)
     hooks.run(:on_restart)
+    hooks.run(:worker_stop, 7)
 
-    assert_equal [:fork, 7, :booted, :restart], $heddle_test
-    assert_equal({ 6 => "its block uses name, which only Puma's file defines", 7 => "Heddle has no hook at that step" },
-                 left(report))
+    assert_equal [:fork, 7, :booted, :restart, "queue"], $heddle_test
+    assert_equal({ 7 => "Heddle has no hook at that step" }, left(report))
+  end
+
+  # As Sidekiq's documentation embeds it in Puma.
+  def test_hooks_share_a_variable_of_the_file
+    report = carry_over(<<~RUBY)
+      embedded = nil
+      size = [1, 2].sum
+      on_worker_boot { embedded = [:runs] }
+      on_worker_shutdown { embedded&.push(:stopped).tap { |all| $heddle_test = all } }
+      on_booted { p size }
+    RUBY
+    hooks = configuration.hooks
+    hooks.run(:worker_boot)
+    hooks.run(:worker_stop)
+
+    assert_equal "embedded = nil", code.first
+    assert_equal %i[runs stopped], $heddle_test
+    assert_equal({ 5 => "its block uses size, which only Puma's file defines" }, left(report))
   end
 
   def test_variables_that_heddle_reads_are_not_frozen_into_the_file

@@ -22,8 +22,9 @@ module Heddle
         # @!attribute reached [Boolean] whether it ran
         # @!attribute block [String, nil] the text of its block
         # @!attribute needs [Array<String>] names that its block uses and Heddle's file does not define
+        # @!attribute variables [Array<Symbol>] {#shared_variables} that its block uses
         Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :machine, :unset, :conditions,
-                           :reached, :block, :needs)
+                           :reached, :block, :needs, :variables)
 
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
@@ -58,6 +59,17 @@ module Heddle
         # @return [Array<PumaStatements::Statement>] the file's statements other than settings
         def statements = PumaStatements.new(@tree, @source, @run.failures) { |node| setting?(node) }.to_a
 
+        # Variables that blocks can share in the new file, too: `server = nil` before a block that starts it and one
+        # that stops it.
+        # @return [Hash{Symbol => PumaStatements::Statement}]
+        def shared_variables
+          @shared_variables ||= begin
+            writes = @tree.value.statements.body.grep(Prism::LocalVariableWriteNode).group_by(&:name)
+            found = writes.values.select { |all| all.one? && literal?(all.first.value) }.map(&:first)
+            found.reject { |write| Options::BY_NAME.key?(write.name) }.to_h { |write| [write.name, statement(write)] }
+          end
+        end
+
         # @return [Array<Call>]
         def calls
           @calls ||= [].tap { |found| walk(@tree.value, [], found) }
@@ -75,6 +87,11 @@ module Heddle
           @failures = @run.failures.reject do |failure|
             PumaStatements.harmless?(failure) { |node| setting?(node) }
           end
+        end
+
+        def statement(write)
+          PumaStatements::Statement.new(line: write.location.start_line, source: write.slice, reason: nil,
+                                        library: nil, conditions: [])
         end
 
         def walk(node, conditions, found)
@@ -123,7 +140,15 @@ module Heddle
                    values: values(node, lines), arguments: node.arguments&.slice.to_s,
                    computed: computed(node), machine: machine(text),
                    unset: text.scan(VARIABLE).flatten.reject { |name| ENV.key?(name) }, conditions:,
-                   reached: ran.any?, block: block&.slice, needs: block ? needs(block, block.locals) : [])
+                   reached: ran.any?, block: block&.slice, needs: block ? needs(block, block.locals) : [],
+                   variables: block ? variables(block) : [])
+        end
+
+        def variables(block)
+          found = SyntaxTree.nodes(block).select do |one|
+            one.is_a?(Prism::LocalVariableReadNode) || one.is_a?(Prism::LocalVariableWriteNode)
+          end
+          found.map(&:name).uniq & shared_variables.keys - block.locals
         end
 
         def values(node, lines)
@@ -191,7 +216,7 @@ module Heddle
           outer = @tree.value.locals - own
           found = SyntaxTree.nodes(node).select do |one|
             case one
-            when Prism::LocalVariableReadNode then outer.include?(one.name)
+            when Prism::LocalVariableReadNode then outer.include?(one.name) && !shared_variables.key?(one.name)
             when Prism::InstanceVariableReadNode then defined_names.include?(one.name)
             when Prism::CallNode then one.receiver.nil? && defined_names.include?(one.name)
             when Prism::ConstantReadNode then defined_names.include?(one.name) || PUMAS.match?(one.slice)

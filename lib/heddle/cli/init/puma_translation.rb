@@ -36,7 +36,8 @@ module Heddle
           @mentioned = []
           @remarks = []
           settings = file.calls.map { |call| outcome(call) }
-          @outcomes = [*settings, *others(file.statements, settings)].sort_by { |one| one.call.line }
+          found = [*settings, *others(file.statements, settings), *shared_variables(settings)]
+          @outcomes = found.sort_by { |one| one.call.line }
         end
 
         # @return [String] the new file
@@ -59,6 +60,11 @@ module Heddle
 
             Outcome.new(one, :needless, [], ["nothing that was translated needs it"])
           end
+        end
+
+        def shared_variables(settings)
+          names = settings.select { |one| one.kind == :translated }.flat_map { |one| one.call.variables }.uniq
+          @file.shared_variables.values_at(*names).map { |one| Outcome.new(one, :translated, [one.source], []) }
         end
 
         def load_library(statement)
