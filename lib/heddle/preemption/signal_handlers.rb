@@ -18,8 +18,8 @@ module Heddle
           @given = given
         end
 
-        # Calls the scheduler's method, which is in C: with a frame of Heddle.without_preemption, the code that the signal
-        # has interrupted would count as Heddle's own ({OwnCode}), in which Ctrl-C is not raised.
+        # Calls the scheduler's method, which is in C. With a frame of Heddle.without_preemption, the interrupted code
+        # would count as Heddle's own ({OwnCode}), in which Ctrl-C is not raised.
         #
         # @param number [Integer] of the signal
         def call(number)
