@@ -213,6 +213,21 @@ class StreamingTest < Minitest::Test
     assert_empty log.failures
   end
 
+  # Nobody else would close the socket, and its client would wait for the rest.
+  def test_a_partial_hijack_that_raises_ends_the_connection
+    app = lambda do |_env|
+      [200, { "rack.hijack" => ->(stream) { stream.write("x") && raise("on purpose") } }, []]
+    end
+    output = converse_with(app, lint: false) do |conversation|
+      conversation.say(GET)
+      conversation.await_end
+      conversation.output
+    end
+
+    assert_equal "x", parts(output)[2]
+    assert_equal ["on purpose"], log.failures.map(&:message)
+  end
+
   def test_a_partial_hijack_is_not_called_for_head
     called = false
     app = ->(_env) { [200, { "content-type" => "text/x", "rack.hijack" => ->(_) { called = true } }, []] }

@@ -167,7 +167,16 @@ module Heddle
 
         @response.start(status, headers, until_close: true)
         @response.flush
-        hijack.call(@exchange.detach)
+        pass_socket(hijack)
+      end
+
+      # A callback that fails will not close the socket, and the client waits for its end.
+      def pass_socket(hijack)
+        socket = @exchange.detach
+        hijack.call(socket)
+        passed = true
+      ensure
+        socket&.close unless passed
       end
 
       # Waits until the stream is closed: this fiber decodes the rest of the request's body, and writes HTTP/2 frames.
