@@ -207,6 +207,26 @@ class ThreadPoolTest < Minitest::Test
     assert_equal %i[work_began work_ended left], events
   end
 
+  def test_several_interrupts_leave_the_thread_to_other_work
+    scheduled do |scheduler|
+      thread = ended = closed = nil
+      fiber = Fiber.schedule do
+        scheduler.thread_pool.run do
+          thread = Thread.current
+          Thread.handle_interrupt(Exception => :never) { sleep(0.001) until closed }
+        end
+      rescue IndexError
+        ended = true
+      end
+      until_true { thread }
+      4.times { scheduler.interrupt(fiber, IndexError.new) && 3.times { scheduler.yield } }
+      closed = true
+      until_true { ended && (scheduler.thread_pool.idle == 1 || !thread.alive?) }
+
+      assert_same thread, scheduler.thread_pool.run { Thread.current }
+    end
+  end
+
   def test_interrupts_at_any_moment_end_only_their_own_work
     ended = 0
     scheduled do |scheduler|

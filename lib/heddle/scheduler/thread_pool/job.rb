@@ -11,8 +11,9 @@ module Heddle
         # Seconds between the first attempt to end the work and the second. Each further pause is twice as long.
         FIRST_PAUSE = 0.02
         LONGEST_PAUSE = 1
-        # Seconds for which an attempt blocks the thread of the fiber.
-        LINGER = 0.0003
+        # The part of the pause after it for which an attempt blocks the thread of the fiber: on a busy machine the short
+        # attempts fail.
+        LINGER = 0.015
         private_constant :FIRST_PAUSE, :LONGEST_PAUSE, :LINGER
 
         def initialize(work)
@@ -28,7 +29,7 @@ module Heddle
           Thread.handle_interrupt(Stop => :never) do
             answer = outcome
             @lock.synchronize { @thread = nil } # from here on no thread raises Stop
-            drop_late_stop
+            drop_late_stops
             @answer << answer
           end
         end
@@ -67,13 +68,13 @@ module Heddle
         # @yieldparam pause [Float] seconds to wait for the outcome
         # @return [Array] the outcome
         def end_work
-          stop
-          linger
           pause = FIRST_PAUSE
+          stop
+          linger(pause)
           until (outcome = yield(pause))
-            locked { @thread&.wakeup }
-            linger
             pause = [pause * 2, LONGEST_PAUSE].min
+            locked { @thread&.wakeup }
+            linger(pause)
           end
           outcome
         end
@@ -81,10 +82,10 @@ module Heddle
         # Keeps this thread in the fiber for a moment, so that IO.copy_stream can leave its wait (Ruby 3.4). It waits
         # without Ruby's lock, and asks *this* thread's scheduler again after each signal. Ruby finds that scheduler,
         # and the wait ends, only while the thread runs a fiber, not while it runs the loop.
-        def linger
+        def linger(pause)
           return unless @thread # it has not begun
 
-          ending = MonotonicClock.now + LINGER
+          ending = MonotonicClock.now + (pause * LINGER)
           nil while MonotonicClock.now < ending
         end
 
@@ -98,11 +99,12 @@ module Heddle
         # The thread has the lock for moments only, and a killed fiber can't wait for it by a switch.
         def locked(&) = Fiber.blocking { @lock.synchronize(&) }
 
-        # A Stop that came after the end of the work must not be raised in the next work.
-        def drop_late_stop
+        # Those that came after the end of the work must not be raised in the next work. Each further exception in the
+        # fiber has led to one.
+        def drop_late_stops
           Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
         rescue Stop
-          nil
+          retry
         end
       end
     end
