@@ -11,7 +11,7 @@ module Heddle
         # Seconds between the first attempt to end the work and the second. Each further pause is twice as long.
         FIRST_PAUSE = 0.02
         LONGEST_PAUSE = 1
-        # The part of the pause after it for which an attempt blocks the thread of the fiber: on a busy machine the short
+        # The part of the pause after it for which an attempt blocks the thread of the fiber: on a busy machine short
         # attempts fail.
         LINGER = 0.015
         private_constant :FIRST_PAUSE, :LONGEST_PAUSE, :LINGER
