@@ -42,6 +42,19 @@ class IOWaitTest < Minitest::Test
     end
   end
 
+  def test_a_file_in_the_third_list_of_select_is_never_ready
+    scheduled do
+      reader, writer = IO.pipe
+      files = [File.open(__FILE__), File.open(__dir__), File.open(File::NULL)]
+
+      assert_nil IO.select([reader], nil, files, 0.001)
+      Fiber.schedule { writer << "x" }
+
+      assert_equal [[reader], [], []], IO.select([reader], nil, files, LIMIT)
+      files.each { |file| assert_nil file.wait(IO::PRIORITY, 0.001) }
+    end
+  end
+
   def test_two_fibers_wait_for_one_descriptor_in_both_directions
     scheduled do
       left, right = UNIXSocket.pair

@@ -178,8 +178,10 @@ void heddle_io_fail_reopened_waits(int fd)
 static void receive_event(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
-    wait->result = result;
     heddle_loop_count_disarmed(wait->park.loop);
+    if (heddle_io_has_no_urgent_data(waiter, result))
+        return; /* as with a thread, the wait ends at its time limit */
+    wait->result = result;
     heddle_park_wake(&wait->park);
 }
 
@@ -190,7 +192,7 @@ static VALUE wait_for_event(VALUE data)
 
     link_wait(wait);
     int ready_now = heddle_loop_arm(loop, &wait->waiter); /* a readiness mask, -errno, or 0: armed */
-    if (ready_now != 0) {
+    if (ready_now != 0 && !heddle_io_has_no_urgent_data(&wait->waiter, ready_now)) {
         wait->result = ready_now;
         return Qnil;
     }

@@ -29,6 +29,11 @@ struct heddle_io_wait {
 int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeout);
 /* Waits in the same way, but without a switch of fibers (wait_in_place.h). IO#reopen does not end this wait. */
 int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64_t timeout);
+/* Was only urgent data awaited, of a file, which never has any? Nothing is armed then, and select(2) would wait. */
+static inline bool heddle_io_has_no_urgent_data(const heddle_waiter *waiter, int result)
+{
+    return result == -EPERM && waiter->events == HEDDLE_PRIORITY;
+}
 /* Raises IOError if the IO was closed during the wait. */
 void heddle_io_check_open(VALUE io);
 /* io.timeout in ns, or -1: none. */

@@ -157,8 +157,8 @@ static int ready_at_once(const heddle_waiter *waiter, int error)
     case ENODEV:
     case EPERM:
     case EOPNOTSUPP:
-        if (S_ISCHR(status.st_mode) && ready) /* /dev/null and the like have no filter and never wait */
-            return ready;
+        if (S_ISCHR(status.st_mode)) /* /dev/null and the like have no filter and never wait */
+            return ready ? ready : -EPERM;
     }
     return -error;
 }

@@ -260,7 +260,9 @@ static void deliver_completion(uring_selector *self, const struct io_uring_cqe *
         slot_release(self, index);
     if (!waiter)
         return;
-    if (poll && result >= 0 && (waiter->events & HEDDLE_PRIORITY)) {
+    if (poll && result == -EINVAL && waiter->events == HEDDLE_PRIORITY) {
+        result = -EPERM; /* as with epoll: a file has no urgent data */
+    } else if (poll && result >= 0 && (waiter->events & HEDDLE_PRIORITY)) {
         result = poll_now(waiter);
         if (result == 0 && !more)
             result = uring_arm(&self->base, waiter);
