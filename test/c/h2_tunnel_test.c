@@ -1,4 +1,4 @@
-/* sources: http/h2/[a-z]*.c http/text.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/rejection.c */
+/* sources: http/h2/[a-z]*.c http/text.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/rejection.c http/request_limits.c */
 
 /* Streams that carry a WebSocket: what is written whole, and how they end. */
 

@@ -3,7 +3,7 @@
    http/h2/hpack_encoder.c http/h2/hpack_table.c http/h2/huffman.c http/h2/output.c http/h2/priority.c
    http/h2/header_blocks.c http/h2/session.c http/h2/settings.c http/h2/streams.c http/h2/tables.c http/text.c
    http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c http/authority.c
-   http/rejection.c */
+   http/rejection.c http/request_limits.c */
 
 /*
  * The server's side of HTTP/2: any bytes after the preface, however they are cut, give the same requests and the same

@@ -1,6 +1,6 @@
 /* sources: http/response_head_writer.c http/status.c http/date_line.c http/h1/client/response_head.c http/h1/head.c
    http/h1/field_lines.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/text.c http/h1/malformed_lines.c
-   http/rejection.c */
+   http/rejection.c http/request_limits.c */
 
 /*
  * Whatever an application answers, the head that is written is one that our own client reads, and it says the same.

@@ -26,12 +26,6 @@ typedef struct {
 /* Rejects a message, for another reason than admission. Returns -1, so that a parser can `return heddle_reject(…)`. */
 int heddle_reject(heddle_rejection *rejection, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/*
- * Rejects a request whose content-length exceeds the limit, or that has another expectation than 100-continue. A
- * negative length is not checked. Returns -1 if it has rejected it, else 0.
- */
-int heddle_judge_request(int64_t content_length, uint64_t body_limit, bool more_expected, heddle_rejection *rejection);
-int heddle_reject_large_body(heddle_rejection *rejection, uint64_t limit);
 /* Rejects CONNECT without an upgrade: this server is not a proxy. */
 void heddle_reject_connect(heddle_rejection *rejection);
 /* Rejects a waiting request. `queue_timeout`: in ns. */

@@ -314,6 +314,7 @@ void Init_heddle_scheduler(VALUE heddle)
     heddle_define_timeout_hook(class);
     heddle_define_interrupt_masks(class);
     heddle_define_io_hooks(class);
+    heddle_define_io_select_hook(class);
     heddle_define_io_read_write_hooks(class);
     heddle_define_process_hook(class);
 }

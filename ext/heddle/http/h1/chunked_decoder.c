@@ -2,6 +2,7 @@
 
 #include "http/h1/malformed_lines.h"
 #include "http/message.h"
+#include "http/request_limits.h"
 #include "http/text.h"
 
 enum {

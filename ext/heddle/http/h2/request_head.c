@@ -1,6 +1,7 @@
 #include "http/fields.h"
 #include "http/h2/block.h"
 #include "http/method.h"
+#include "http/request_limits.h"
 #include "http/target.h"
 #include "http/text.h"
 

@@ -14,7 +14,7 @@
  *   time_limits.c        the next thing to do, and the end when the server stops
  *   sending.c            writes messages into the carrier's output
  *   keepalive.c          pings to the client, and comments of event streams
- *   ping_answers.c       the answers to pings of the client
+ *   pongs.c              the answers to pings of the client
  *   callbacks.c          the callbacks that are due, and the runner that calls them
  *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler sees
  *   session_methods.c    its methods that the handler calls
@@ -296,7 +296,7 @@ int64_t heddle_push_next_comment(const heddle_push_session *session);
 /* Sends a comment if it is due. Resets a stream whose client has taken no output for too long. */
 void heddle_push_check_comments(heddle_push_session *session, int64_t now);
 
-/* -- ping_answers.c ------------------------------------------------------------------------------------------------ */
+/* -- pongs.c ------------------------------------------------------------------------------------------------------- */
 
 /*
  * Answers a ping. While a pong already waits behind much output, only keeps the payload of the latest ping (RFC 6455,

@@ -4,6 +4,7 @@
 #include "http/h1/malformed_lines.h"
 #include "http/h1/head.h"
 #include "http/method.h"
+#include "http/request_limits.h"
 #include "http/target.h"
 #include "http/text.h"
 

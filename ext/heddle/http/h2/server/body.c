@@ -8,6 +8,7 @@
 #include "http/body_deadline.h"
 #include "http/body_storage.h"
 #include "http/h2/server/server.h"
+#include "http/request_limits.h"
 
 static void handle_written(void *owner, int error);
 

@@ -1,4 +1,4 @@
-/* sources: http/push/ping_answers.c */
+/* sources: http/push/pongs.c */
 /* ruby: headers */
 
 /* Which pings of a client are answered while much output waits for it, and when. */
@@ -19,7 +19,7 @@ static bool works;
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-/* -- what ping_answers.c calls ------------------------------------------------------------------------------------- */
+/* -- what pongs.c calls ------------------------------------------------------------------------------------- */
 
 size_t heddle_push_pending(const heddle_push_session *socket)
 {

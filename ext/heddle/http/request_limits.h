@@ -1,0 +1,13 @@
+#pragma once
+
+/* What every version of HTTP rejects for the size of its body (413), and for what it expects (417). Uses no Ruby. */
+
+#include "http/rejection.h"
+
+/*
+ * Rejects a request whose content-length exceeds the limit, or that has another expectation than 100-continue. A
+ * negative length is not checked. Returns -1 if it has rejected it, else 0.
+ */
+int heddle_judge_request(int64_t content_length, uint64_t body_limit, bool more_expected, heddle_rejection *rejection);
+/* Rejects a request because its body exceeds the limit. Returns -1. */
+int heddle_reject_large_body(heddle_rejection *rejection, uint64_t limit);
