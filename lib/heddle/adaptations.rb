@@ -18,7 +18,8 @@ module Heddle
     # @!attribute tried [Array<String>] the versions that are changed
     # @!attribute needed [Array<String>] the versions that need the change; other versions work without it
     # @!attribute fibers [Boolean] whether only mode fiber needs it
-    # @!attribute variable [String, nil] the thread variable that the option `isolate` has to name for it
+    # @!attribute variable [String, nil] a thread variable of the gem; the gem is changed only if the option
+    #   `isolate` names it
     # @!attribute changes [String]
     Row = Data.define(:gem, :constant, :tried, :needed, :fibers, :variable, :changes) do
       def initialize(gem:, constant:, changes:, tried: [">= 0"], needed: [">= 0"], fibers: false, variable: nil) = super
@@ -62,12 +63,13 @@ module Heddle
       Row.new(gem: "rack-timeout", constant: "Rack::Timeout::RequestTimeoutException", tried: [">= 0.6", "< 0.8"],
               fibers: true, changes: "its time limits are timers of the loop, and raise in the request's fiber"),
       Row.new(gem: "concurrent-ruby", constant: "Concurrent::ThreadLocalVar", tried: [">= 1.2", "< 1.4"], fibers: true,
-              changes: "a ThreadLocalVar has a value for each request; a FiberLocalVar loses its value after it"),
+              changes: "a ThreadLocalVar has a value for each request; a FiberLocalVar loses its value when the " \
+                       "request ends"),
       Row.new(gem: "tilt", constant: "Tilt::Template", tried: [">= 2.0", "< 3"], fibers: true,
               changes: "requests compile templates one after the other"),
       Row.new(gem: "newrelic_rpm", constant: "NewRelic::Agent", tried: [">= 10", "< 11"],
-              changes: "its dispatcher is set to falcon, the only server known to the agent that has requests in " \
-                       "fibers and forked workers"),
+              changes: "its dispatcher is set to falcon: of the servers that the agent knows, only falcon runs " \
+                       "requests in fibers and forks workers"),
       Row.new(gem: "i18n", constant: "I18n", needed: ["< 1.15"], variable: "i18n_config", fibers: true,
               changes: "each request has its own locale (option isolate)"),
       Row.new(gem: "sentry-ruby", constant: "Sentry", needed: [">= 4.3.2"], variable: "sentry_hub", fibers: true,

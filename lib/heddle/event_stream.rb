@@ -136,7 +136,7 @@ module Heddle
     # @return [String, nil] the next event; nil: none came within `patience` seconds
     def next_event(subscription, patience)
       data, position = Heddle.timeout(patience) { subscription.take }
-      raise IOError, "the loop has ended" unless position
+      raise IOError, "the event stream has ended, because its event loop has ended" unless position
       return "event: reset\nid: #{position}\ndata: reset\n\n" unless data
 
       lines = data.b.split(/\r\n|\r|\n/, -1)

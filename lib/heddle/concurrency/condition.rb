@@ -4,8 +4,9 @@ require "heddle/concurrency/wait_list"
 
 module Heddle
   # Something that tasks of one loop wait for until another task signals it. There is no lock: without preemption
-  # nothing else runs between checking a state and waiting. With preemption a signal between the two is missed: put both
-  # into `Heddle.without_preemption { }`, which lets other tasks run during the wait.
+  # nothing else runs between checking a state and waiting. With preemption another task may signal in between, and the
+  # signal is missed. So put the check and the wait into `Heddle.without_preemption { }`: other tasks run only during
+  # the wait.
   #
   #     changed.wait until queue_is_short
   class Condition

@@ -73,7 +73,7 @@ module Heddle
                             "trusted_proxies. If it is the proxy in front, add its network there: without these " \
                             "fields the application takes https for http, and every client for the proxy (logged once)",
         gem_not_adapted: "{reason}",
-        handoff_failed: "closing idle connections, which can't be handed off: {reason}",
+        handoff_failed: "closing idle connections, because they can't be handed to other workers: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
                            "has no connection of its own. Set http2 to off, so that clients use HTTP/1.1 (logged once)",
         late_exception_dropped: "dropped {error}, which was raised outside of any request, probably by another " \
@@ -119,15 +119,16 @@ module Heddle
         signal_ignored: "ignoring {signal}: a server with one process can't {command}. Stop it and start it again, " \
                         "or start it with --workers 2",
         slow_readers_cut: "busy: {clients:client was|clients were} cut off, because they read too slowly, or were " \
-                          "the slowest while all clients together had more than {responses:MiB} of pending output",
+                          "the slowest while the clients of one event loop had more than {responses:MiB} of " \
+                          "pending output",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
                "< ({unreported:more stall} of {endpoint} since its previous line)><; {advice}>",
         stop_now_requested: "stopping at once ({source})",
         temporary_folder_missing: "no folder for temporary files is writable: request bodies that don't fit into " \
                                   "memory get 503. Set TMPDIR to a writable folder",
-        thread_kill_refused: "{place} tried to kill a thread that serves requests. Instead, the server stops when " \
-                             "running requests are answered",
+        thread_kill_refused: "{place} tried to kill a thread that serves requests. Instead, this process stops when " \
+                             "its running requests are answered; a master then starts another worker",
         threads_not_forked: "workers run without {threads:thread} that the application started while it was loaded: " \
                             "{places}. Start these threads in worker_boot (docs/threads.md)",
         trace_not_written: "can't write {file}: {error}",

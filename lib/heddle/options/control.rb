@@ -15,7 +15,8 @@ module Heddle
       Option.new(name: :health_paths, unit: :list, argument: "PATHS", none: "off", default: %w[/up],
                  default_words: "/up, and Rails' config.silence_healthcheck_path",
                  example: 'health_paths "/up", "/healthz"',
-                 text: "paths of health checks, which are never queued or logged, and get 503 when the server stops",
+                 text: "paths of health checks, which come before other requests, are not logged, and get 503 when " \
+                       "the server stops",
                  reason: "Set it when the load balancer requests another path",
                  details: "Admission limits such as max_requests don't apply to these requests, so the application " \
                           "should answer them without other services. See " \

@@ -8,7 +8,7 @@ module Heddle
     # Options of processes, threads and the application's folder.
     PROCESSES = [
       Option.new(name: :config, unit: :path, short: "-C", default_words: "config/heddle.rb, else heddle.rb",
-                 text: "configuration file; - for none", example: "",
+                 text: "configuration file; write `-` to read none", example: "",
                  reason: "Set it when the file has another name or folder",
                  details: "The file is read before the application is loaded, and again at each reload. The file " \
                           "can't set this option itself."),
@@ -20,8 +20,8 @@ module Heddle
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; 1 in development and test",
                  variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
-                 text: "number of worker processes; auto starts one per processor and at least 2, or fewer if memory " \
-                       "is short",
+                 text: "number of worker processes; auto starts one per processor, at least 2; if memory is short, " \
+                       "as many as fit, at least 1",
                  reason: "Lower it when memory is short; set 0 to serve without forking, for example under a debugger",
                  details: "See [Number of workers](processes.md#number-of-workers). With 0, and with 1 in " \
                           "development and test, the server does not fork. Such a server can't reload; it is " \
@@ -45,8 +45,8 @@ module Heddle
                  default: ->(values) { values[:mode] == :thread ? 5 : 1 }, default_words: "1; 5 in mode thread",
                  variables: %w[HEDDLE_THREADS], conditions: { "RAILS_MAX_THREADS" => { mode: :thread } },
                  example: "threads 3",
-                 text: "number of event loops in each process, each in a thread or, in mode ractor, a Ractor; in " \
-                       "mode thread, of threads that run requests, beside one event loop",
+                 text: "number of event loops in each process (each has a thread; in mode ractor, a Ractor); in mode " \
+                       "thread, the number of threads that run requests, beside one event loop",
                  reason: "Raise it in mode thread when requests mostly wait for I/O"),
       Option.new(name: :pidfile, unit: :path, variables: %w[HEDDLE_PIDFILE PIDFILE], default_words: "none",
                  example: 'pidfile "tmp/pids/server.pid"',
@@ -69,7 +69,7 @@ module Heddle
                           "reload has no delay. See [Behind a balancer](processes.md#behind-a-balancer)."),
       Option.new(name: :stop_timeout, unit: :seconds, range: 0..86_400, example: "stop_timeout 20",
                  default: ->(values) { [25 - values[:drain_delay], 0].max }, default_words: "25 s minus drain_delay",
-                 text: "time that running requests have to finish when the server stops, counted from the end of " \
+                 text: "how long running requests may continue when the server stops, counted from the end of " \
                        "drain_delay",
                  reason: "Raise it when requests take longer, together with the timeout of the supervisor",
                  details: "Docker, Kubernetes and Kamal kill a server after 10 or 30 s unless they are configured " \
@@ -82,7 +82,7 @@ module Heddle
       Option.new(name: :worker_memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50),
                  example: 'worker_memory_limit "600m"',
                  text: "replace each worker that uses more memory than this; with 0, replace the largest worker when " \
-                       "all processes together use more than memory_limit",
+                       "all processes together use more than the option memory_limit",
                  reason: "Set it when workers should be replaced earlier",
                  details: "Heddle measures the proportional share (PSS), which counts memory that workers share " \
                           "once. Each worker's limit is up to a tenth less, so that not all are replaced at the same " \

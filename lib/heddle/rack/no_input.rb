@@ -2,8 +2,8 @@
 
 module Heddle
   module Rack
-    # `rack.input` of requests without a body: the specification allows none at all, but applications from before Rack
-    # 3.1 expect one. One object serves all requests, so it has no state: it can't be closed, and stays at its
+    # `rack.input` of requests without a body: since Rack 3.1 it may be absent, but older applications expect it. One
+    # object serves all requests, so it has no state: it can't be closed, and stays at its
     # beginning.
     class NoInput < Input
       def initialize = super("".b.freeze)

@@ -4,7 +4,7 @@ module Heddle
   class Server
     # Protects a serving loop from exceptions that other threads raise in its thread: all requests share that thread, so
     # it is unknown which of them was meant. `Thread#raise` is logged, once for each line of code that calls it, and
-    # dropped. `Thread#kill` stops the server gracefully. What a fiber does to its own thread (`Thread.current.raise`,
+    # dropped. `Thread#kill` stops the process gracefully. What a fiber does to its own thread (`Thread.current.raise`,
     # `Thread.exit`) ends that fiber alone.
     #
     # The methods are defined on the thread alone, while it serves. Heddle's own exceptions bypass them

@@ -54,7 +54,7 @@ static void free_buffer(heddle_body_spool *spool)
 
 static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
 {
-    if (expected == HEDDLE_SPOOL_UNKNOWN) /* doubles the buffer, so that a small body does not get a large one */
+    if (expected == HEDDLE_SPOOL_UNKNOWN) /* the larger the file is already, the larger the buffer */
         expected = spool->size;
     if (expected > HEDDLE_SPOOL_LARGE_BUFFER)
         expected = HEDDLE_SPOOL_LARGE_BUFFER;

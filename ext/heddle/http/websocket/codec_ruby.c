@@ -40,7 +40,7 @@ HEDDLE_ALLOCATE(codec_allocate, codec_record, codec_type)
 
 HEDDLE_RECORD_OF(codec_of, codec_record, codec_type)
 
-/* call-seq: Codec.new(message_limit, fragment_limit): bytes, and frames of a message */
+/* call-seq: Codec.new(message_limit, fragment_limit): how many bytes, and how many frames, a message may have */
 static VALUE codec_initialize(VALUE self, VALUE message_limit, VALUE fragment_limit)
 {
     codec_record *codec = codec_of(self);

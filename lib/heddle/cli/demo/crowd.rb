@@ -37,7 +37,7 @@ module Heddle
           @failures = []
         end
 
-        # Starts the process. It ends when its standard input is closed, at the end of this body.
+        # Starts the process. It ends when its standard input is closed, at the end of this response body.
         #
         # @yieldparam line [String] JSON
         def each

@@ -47,7 +47,7 @@ module Heddle
           direct_connector(limits).connect(deadline: deadline)
         end
 
-        # Keeps only the connector of the last time limits: most requests have the client's own.
+        # Keeps one connector, for the time limits of the latest call: those of most calls are the client's.
         def direct_connector(limits)
           known, connector = @direct
           return connector if known.equal?(limits)

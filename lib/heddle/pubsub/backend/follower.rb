@@ -3,8 +3,9 @@
 module Heddle
   module PubSub
     class Backend
-      # Copies the backend's messages into the history, in a thread of the master, of a server without one, or of a
-      # process of another server. Any number of followers may write to a history: each message is appended once.
+      # Copies the backend's messages into the history, in a thread of one of these processes: the master; the only
+      # process, where there is no master; a process outside of Heddle's server, such as a worker of Puma. Any number of
+      # followers may write to a history: each message is appended once.
       #
       # Other programs may write to the backend's stream or tables, too. The follower skips their entries, and logs the
       # first one. If they have deleted messages, subscribers get a reset.
@@ -41,7 +42,7 @@ module Heddle
           @thread.name = "heddle follower"
         end
 
-        # @param patience [Numeric] seconds since it began: after that, an unreachable backend delays no process
+        # @param patience [Numeric] seconds after the follower's start, when it stops waiting for an unreachable backend
         # @return [Boolean] whether the history has all messages that the backend had when this began
         def wait(patience)
           deadline = @began + patience
@@ -75,7 +76,8 @@ module Heddle
           connection&.close
         end
 
-        # Where the history has this epoch, it continues there.
+        # If the history has the backend's epoch, this continues after its last message, unless the backend has deleted
+        # the message that follows.
         def begin_at(state)
           epoch, offset, follows = History.state
           before = [state.oldest - 1, state.count - RECENT].max

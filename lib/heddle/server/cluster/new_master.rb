@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # The master that {MasterRestart} starts: a process with this one's command line, which inherits the sockets.
+      # The master that {MasterRestart} starts: a process with the running master's command line and sockets.
       class NewMaster
         # @return [Integer, nil] nil once it has ended
         attr_reader :pid

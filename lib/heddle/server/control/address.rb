@@ -125,7 +125,7 @@ module Heddle
           return if stat.directory? && stat.owned? && stat.mode.nobits?(0o077)
 
           raise BootError, "the control socket can't be in #{folder}: that must be a folder of this user's own with " \
-                           "the mode 0700. Remove it, or name a path with --control"
+                           "the mode 0700. Remove the folder, or name a path with --control"
         end
 
         # The other server may end at this moment, and remove the file itself.

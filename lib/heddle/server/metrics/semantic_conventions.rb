@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class Metrics
-      # The same numbers by the names of OpenTelemetry's semantic conventions, as its exporter for Prometheus writes
-      # them, so that dashboards made for these names show Heddle, too. The table has the form of {Families}.
+      # Some numbers of {Families} once more, by the names of OpenTelemetry's semantic conventions, as its exporter for
+      # Prometheus writes them. So dashboards made for these names show Heddle, too. The table has the same form.
       module SemanticConventions
         VERSIONS = { 10 => "1.0", 11 => "1.1", 20 => "2" }.freeze
         private_constant :VERSIONS
@@ -28,7 +28,7 @@ module Heddle
             status >= 500 ? labels.merge(error_type: status) : labels
           end
 
-          # A method and scheme that have occurred keep their series; its value is then 0.
+          # A method and scheme that have occurred keep their series; its value is 0 while no such request runs.
           def active_requests(one)
             active = one[:active] or return
             counts = one[:durations].to_h { |request, _| [request.first(2), 0] }

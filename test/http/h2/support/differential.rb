@@ -16,7 +16,8 @@ class Differential
   # @return [Differential] of frames
   def self.frames
     new("frames", "h2", %w[http/h2/*.c http/text.c http/fields.c http/control_fields.c http/content_length.c
-                           http/transfer_encoding.c http/target.c http/authority.c http/rejection.c http/request_limits.c])
+                           http/transfer_encoding.c http/target.c http/authority.c http/rejection.c
+                           http/request_limits.c])
   end
 
   # @param name [String] of the script and the program, NAME_differential.py and NAME_peer.c

@@ -118,7 +118,7 @@ static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE e
 /*
  * call-seq: hold(status, fields) -> nil
  *
- * Sends a head in the loop's next tick, unless it is withdrawn before. Content needs #release_head first.
+ * Sends a head in the loop's next tick, unless it is withdrawn before. Call #release_head before content is written.
  */
 static VALUE exchange_hold(VALUE self, VALUE status, VALUE fields)
 {
@@ -163,7 +163,7 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         else if (heddle_h2_may_write(carrier->stream))
             /* no deadline, because the session resets a stream whose client reads nothing for too long */
             wait_for(carrier, HEDDLE_WRITING, -1);
-        /* find_writable raises if the exchange has ended or failed since the last check: then a wait would never end */
+        /* Nothing will make room, so this must not wait. find_writable raises if the exchange has ended or failed. */
         else if (find_writable(handle))
             rb_raise(rb_eIOError, "content can be written only after a response's head and before its end");
     }

@@ -114,7 +114,10 @@ static void reject_late(heddle_due *due)
         heddle_admission_reject_late(carrier->server->connection->sockets, &carrier->exchange->work);
 }
 
-/* Must this connection's requests wait? They do if it has lent strings, and all lent strings exceed http2_memory. */
+/*
+ * Must this connection's requests wait? They do if it has strings that are sent without a copy (`lent`, see
+ * response.c), and those of all connections exceed http2_memory.
+ */
 static bool is_held_back(const heddle_h2_server *server)
 {
     const heddle_engine *engine = heddle_engine_of_connection(server->connection);
@@ -129,7 +132,8 @@ bool heddle_h2_may_queue(const heddle_h2_server *server)
 heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
 {
     heddle_link *link;
-    server->depth++; /* only the caller sends output, but on_rejection may close the connection */
+    /* Admission may reject an exchange, and the callback of the log may close the connection: `server` must stay. */
+    server->depth++;
     while (server->connection && !server->queued && !is_held_back(server) &&
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
@@ -266,7 +270,8 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_end_carrier(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
-    if (!heddle_exchange_is_running(carrier->exchange)) { /* it is freed when the outermost call has left the session */
+    /* Then the carrier is freed at the end of the outermost call: heddle_h2_leave_session. */
+    if (!heddle_exchange_is_running(carrier->exchange)) {
         HEDDLE_ASSERT(carrier->server->depth > 0);
         carrier->server->swept = false;
     }

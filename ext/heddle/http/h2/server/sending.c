@@ -96,7 +96,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
     if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
     if (server->session->queued)
-        heddle_connection_has_output(connection); /* also with closed windows: net/slow_readers.c checks it */
+        heddle_connection_has_output(connection); /* even if the windows are closed: net/slow_readers.c checks them */
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
         server->write_deadline = add_time(heddle_engine_of_connection(connection)->write_timeout);

@@ -38,7 +38,8 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
 }
 
 /*
- * Limits the unsent bytes in the kernel, because priorities no longer affect them. Only TCP sockets have such a limit.
+ * Limits the bytes that the kernel has not sent yet, because no stream of a higher priority can overtake them. Only TCP
+ * sockets have such a limit.
  */
 static void limit_unsent(heddle_connection *connection)
 {
