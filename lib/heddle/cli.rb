@@ -85,18 +85,27 @@ module Heddle
         INTERRUPTED
       end
 
+      # @param arguments [Array<String>]
+      # @return [Boolean] whether these serve an application or the demo
+      def serves?(arguments)
+        name = arguments.first
+        return File.exist?(CONFIG) if name.nil?
+        return %w[serve demo].include?(name) if COMMANDS.key?(name)
+
+        name.end_with?(".ru") || File.exist?(name) || Flags.known?(name)
+      end
+
       private
 
       def dispatch(arguments, output)
         name = arguments.first
         case name
-        when nil then File.exist?(CONFIG) ? ServeCommand.new([], output).run : print_text(output, Help.for)
+        when nil then serves?([]) ? ServeCommand.new([], output).run : print_text(output, Help.for)
         when "help", "--help", "-h" then print_text(output, Help.for(*arguments.drop(1)))
         when "version", "--version", "-v" then print_text(output, "heddle #{VERSION}")
         when *COMMANDS.keys then const_get(COMMANDS.fetch(name).class_name).new(arguments.drop(1), output).run
         else
-          serves = name.end_with?(".ru") || File.exist?(name) || Flags.known?(name)
-          return ServeCommand.new(arguments, output).run if serves
+          return ServeCommand.new(arguments, output).run if serves?(arguments)
 
           raise UsageError, unknown(name)
         end

@@ -9,9 +9,11 @@ class ServedProcess
   ROOT = File.expand_path("../..", __dir__)
   # The checkout's `heddle`, with the Ruby that runs the tests.
   HEDDLE = [RbConfig.ruby, "-I#{ROOT}/lib", "#{ROOT}/exe/heddle"].freeze
+  # Those with which `heddle` starts itself again, which takes a tenth of a second.
+  STACK_SIZES = { "RUBY_FIBER_VM_STACK_SIZE" => "1048576", "RUBY_FIBER_MACHINE_STACK_SIZE" => "1048576" }.freeze
   # Seconds that a start, or a stop, may take on a machine that is busy with other tests.
   PATIENCE = 60
-  private_constant :ROOT, :PATIENCE
+  private_constant :ROOT, :STACK_SIZES, :PATIENCE
 
   # @return [String] what the server has printed so far
   attr_reader :output
@@ -34,7 +36,7 @@ class ServedProcess
     @line = address
     @reader, writer = IO.pipe
     @address = Thread::Queue.new
-    pid = spawn(environment, *command, chdir: folder, in: File::NULL, out: writer, err: writer)
+    pid = spawn(STACK_SIZES.merge(environment), *command, chdir: folder, in: File::NULL, out: writer, err: writer)
     writer.close
     @process = Process.detach(pid)
     @drain = Thread.new { read_output }

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "heddle/command_line"
+
 module Heddle
   class Server
     module Cluster
@@ -24,18 +26,10 @@ module Heddle
         # @return [Inheritance]
         def self.from_environment(environment = ENV)
           text = environment.delete(VARIABLE)
-          new(text ? JSON.parse(text) : {}, command_line)
+          new(text ? JSON.parse(text) : {}, CommandLine.read)
         rescue JSON::ParserError
-          new({}, command_line)
+          new({}, CommandLine.read)
         end
-
-        # The command line as it was typed, or, if the system does not report that, as Ruby knows it.
-        def self.command_line
-          File.read("/proc/self/cmdline").split("\0")
-        rescue SystemCallError
-          [RbConfig.ruby, $PROGRAM_NAME, *ARGV]
-        end
-        private_class_method :command_line
 
         # @param values [Hash{String => Object}] the values written by {NewMaster}
         # @param command [Array<String>]

@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "heddle/command_line"
+require "tempfile"
+
+class CommandLineTest < Minitest::Test
+  PROGRAM = ["/app/bin/heddle", "serve", "-b", ""].freeze
+
+  def test_the_options_of_ruby_are_kept
+    typed = ["ruby3.4", "--yjit", "-I", "lib", *PROGRAM]
+
+    assert_equal typed, read(typed)
+  end
+
+  def test_a_text_that_the_program_has_set_is_not_taken_for_a_command_line
+    assert_equal [RbConfig.ruby, *PROGRAM], read(["/app/bin/heddle serve -b", "", "", ""])
+    assert_equal [RbConfig.ruby, "/app/bin/heddle"], read(["/app/bin/heddle", "", ""], program: ["/app/bin/heddle"])
+  end
+
+  def test_where_the_system_reports_none_it_is_that_of_the_program
+    assert_equal [RbConfig.ruby, *PROGRAM], Heddle::CommandLine.read("/does/not/exist", program: PROGRAM)
+  end
+
+  private
+
+  def read(words, program: PROGRAM)
+    Tempfile.create do |file|
+      file.write(words.map { |word| "#{word}\0" }.join)
+      file.flush
+      Heddle::CommandLine.read(file.path, program:)
+    end
+  end
+end
