@@ -29,7 +29,7 @@ module Bench
         FileUtils.mkdir_p(TARGET)
         fresh = "#{target}.#{Process.pid}"
         shared = name.end_with?(".so") ? SHARED : []
-        words, status = Open3.capture2e(ENV.fetch("CC", "cc"), *FLAGS, *shared, "-o", fresh, *sources, "-lm")
+        words, status = Open3.capture2e(*ENV.fetch("CC", "cc").split, *FLAGS, *shared, "-o", fresh, *sources, "-lm")
         raise Child::Failed, "#{sources.first}: #{LastWords.of(words)}" unless status.success?
 
         File.rename(fresh, target)
