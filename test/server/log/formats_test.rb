@@ -58,10 +58,11 @@ class LogFormatsTest < Minitest::Test
   end
 
   def test_forwarding_fields_of_an_untrusted_client_are_ignored
-    line, = lines_of(:json, request("/", "X-Forwarded-For: 192.0.2.7", "Forwarded: for=192.0.2.8"),
+    lines = lines_of(:json, request("/", "X-Forwarded-For: 192.0.2.7", "Forwarded: for=192.0.2.8"),
                      trusted_proxies: ["10.0.0.0/8"])
+    found = lines.map { |line| JSON.parse(line) }.find { |line| line["event"] == "request" }
 
-    assert_equal ["127.0.0.1", nil], JSON.parse(line).values_at("remote", "proxy")
+    assert_equal ["127.0.0.1", nil], found.values_at("remote", "proxy")
   end
 
   def test_json_is_json_whatever_a_client_sends
