@@ -35,7 +35,8 @@ class Differential
   # @return [Boolean]
   def build(folder)
     @program = File.join(folder, "#{@name}_peer")
-    system(*ENV.fetch("CC", "cc").split, *FLAGS, "-o", @program, File.join(__dir__, "#{@name}_peer.c"), *@sources, chdir: ROOT)
+    system(*ENV.fetch("CC", "cc").split, *FLAGS, "-o", @program, File.join(__dir__, "#{@name}_peer.c"), *@sources,
+           chdir: ROOT)
   end
 
   # @return [Array<String>] of the comparison
