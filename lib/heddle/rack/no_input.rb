@@ -3,8 +3,7 @@
 module Heddle
   module Rack
     # `rack.input` of requests without a body: since Rack 3.1 it may be absent, but older applications expect it. One
-    # object serves all requests, so it has no state: it can't be closed, and stays at its
-    # beginning.
+    # object serves all requests, so it has no state: it can't be closed, and stays at its beginning.
     class NoInput < Input
       def initialize = super("".b.freeze)
 

@@ -172,7 +172,7 @@ module Heddle
           @worker_lifetime = WorkerLifetime.new(fleet, resources.scoreboard, @log, method(:now))
           @reserve_demand = ReserveDemand.new(fleet, resources.scoreboard, @log, method(:now), memory:)
           watch(resources.alarm) { read_alarm } if resources.alarm
-          @restart_file = RestartFile.new(File.join(folder.path, "tmp/restart.txt"))
+          @restart_file = RestartFile.new(folder.path)
         end
 
         def read_alarm

@@ -5,9 +5,11 @@ module Heddle
     module Cluster
       # `tmp/restart.txt`: touching this file requests a reload, as with Phusion Passenger.
       class RestartFile
-        # @param path [String]
-        def initialize(path)
-          @path = path
+        NAME = "tmp/restart.txt"
+
+        # @param folder [String] the application's
+        def initialize(folder)
+          @path = File.join(folder, NAME)
           @seen = changed_at
         end
 

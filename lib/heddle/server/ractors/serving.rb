@@ -71,7 +71,7 @@ module Heddle
         # Unsupported here: there is no scoreboard and no handoff.
         def join_cluster(*, **) = nil
 
-        # Notes only whether other workers go on.
+        # Notes only whether other workers continue.
         # @param socket [BasicSocket, false, nil] see {Server#stop}
         # @return [void]
         def handoff_sender=(socket)

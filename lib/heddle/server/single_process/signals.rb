@@ -13,9 +13,8 @@ module Heddle
         STOPPING = %w[INT TERM QUIT].freeze
         # Signals whose handler is kept if there is one: the application's own, or that of nohup(1).
         YIELDING = ["HUP", *MASTER_ONLY.keys].freeze
-        RESTART_FILE = "tmp/restart.txt"
         POLL_INTERVAL = 1.0
-        private_constant :MASTER_ONLY, :STOPPING, :YIELDING, :RESTART_FILE, :POLL_INTERVAL
+        private_constant :MASTER_ONLY, :STOPPING, :YIELDING, :POLL_INTERVAL
 
         # A hint for a user who has pressed Ctrl-C.
         HINT = "Ctrl-C again stops at once"
@@ -78,10 +77,10 @@ module Heddle
 
         # `rails restart` and `rails dev:cache` touch the file. This process can't load new code beside the old.
         def watch_restart_file
-          file = Cluster::RestartFile.new(File.join(WorkingFolder.started, RESTART_FILE))
+          file = Cluster::RestartFile.new(WorkingFolder.started)
           loop do
             sleep(POLL_INTERVAL)
-            refuse(RESTART_FILE, "reload") if file.touched?
+            refuse(Cluster::RestartFile::NAME, "reload") if file.touched?
           end
         end
 
