@@ -24,8 +24,8 @@ Gem::Specification.new do |spec|
     `heddle init --apply`, and back with `heddle init --undo`.
   MESSAGE
 
-  # What git tracks; in a copy without git, what lies there. lib/.document and ext/heddle/.document tell `gem install`
-  # which files make up the API that `ri` knows.
+  # What git tracks; in a copy without git, what lies there. lib/.document and ext/heddle/.document list the files
+  # from which `gem install` makes the pages of `ri`.
   shipped = %w[lib/ ext/ exe/ sig/ README.md CHANGELOG.md LICENSE]
   tracked = IO.popen(%w[git ls-files -z], chdir: __dir__, err: File::NULL) { |git| git.read.split("\0") }
   tracked = Dir.glob("**/*", base: __dir__).reject { |path| path.start_with?("lib/heddle/native/") } if tracked.empty?

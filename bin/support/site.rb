@@ -85,7 +85,7 @@ module Heddle
 
     # @return [Hash{String => String}] title => page
     def write_api
-      listed = File.readlines(File.join(ROOT, "lib/.document"), chomp: true).grep_v(/\A(?:#|\z)/)
+      listed = File.readlines(File.join(SETTINGS, "api_files.txt"), chomp: true)
       run({ "BUNDLE_GEMFILE" => File.join(SETTINGS, "Gemfile") }, RbConfig.ruby, "-S", "bundle", "exec", "yard", "doc",
           "--no-save", "--no-cache", "--quiet", "--plugin", "markdown", "--format", "markdown", "--no-private",
           "--hide-api", "private", "--output-dir", File.join(@source, "api"), *listed.map { |file| "lib/#{file}" })

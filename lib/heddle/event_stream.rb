@@ -120,6 +120,8 @@ module Heddle
 
     private
 
+    # :stopdoc:
+
     def write_events(stream, subscription, every, over)
       written = now
       until over&.call

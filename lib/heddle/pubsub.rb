@@ -105,6 +105,8 @@ module Heddle
 
       private
 
+      # :stopdoc:
+
       def encode(data)
         require "json"
         data.to_json

@@ -277,6 +277,8 @@ module Heddle
 
     private
 
+    # :stopdoc:
+
     # In a thread other than the main one, such as Puma's, a loop may exist only for a request. There a ring costs more
     # than it saves (CPU of an empty `Heddle.run { }`: 186 µs with io_uring, 57 with epoll).
     def selector_of_thread

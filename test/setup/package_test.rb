@@ -6,6 +6,7 @@ require "test_helper"
 require "support/public_api"
 require "open3"
 require "tmpdir"
+require "uri"
 require_relative "../../bin/support/package"
 
 # What a gem of this checkout contains, and what bin/package refuses to build.
@@ -20,7 +21,7 @@ class PackageTest < Minitest::Test
     assert_includes spec.post_install_message, "heddle demo"
   end
 
-  def test_ri_documents_the_files_that_define_the_api_and_no_others
+  def test_site_documents_the_files_that_define_the_api_and_no_others
     files = PublicApi::SIGNATURES.modules.flat_map do |path, entry|
       (mod = PublicApi::RUNTIME.modules[path]) ? files_of(path, mod, entry) : []
     end
@@ -28,17 +29,20 @@ class PackageTest < Minitest::Test
     expected = files.compact.select { |file| file.start_with?(root) && file.end_with?(".rb") }
                     .map { |file| file.delete_prefix(root) }.uniq.sort
 
-    assert_equal expected, File.readlines(File.join(root, ".document"), chomp: true), "lib/.document"
+    assert_equal expected, File.readlines(File.join(ROOT, "docs/site/api_files.txt"), chomp: true)
   end
 
-  def test_ri_finds_the_methods_of_heddle_itself
+  def test_ri_documents_the_most_used_public_methods_and_nothing_private
     Dir.mktmpdir do |folder|
-      options = ["--ri", "-q", "-o", File.join(folder, "ri"), File.join(ROOT, "lib/heddle/runtime.rb")]
-      output, status = Open3.capture2e(RbConfig.ruby, "-rrdoc", "-e", "RDoc::RDoc.new.document(ARGV)", "--", *options)
+      options = ["--ri", "-q", "-o", File.join(folder, "ri"), "lib", "ext"]
+      output, status = Open3.capture2e(RbConfig.ruby, "-rrdoc", "-e", "RDoc::RDoc.new.document(ARGV)", "--", *options,
+                                       chdir: ROOT)
       assert_predicate status, :success?, output
-      found = Dir.glob("*-c.ri", base: File.join(folder, "ri/Heddle"))
+      methods = Dir.glob("Heddle/**/*-{c,i}.ri", base: File.join(folder, "ri"))
 
-      assert_empty %w[run async map race scope timeout shield].map { |name| "#{name}-c.ri" } - found
+      assert_empty %w[run async map race scope timeout shield].map { |name| "Heddle/#{name}-c.ri" } - methods
+      assert_empty methods.reject { |path| public_method?(path) }
+      assert_operator installed_files + Dir.glob("**/*.ri", base: folder).size, :<=, 700
     end
   end
 
@@ -82,6 +86,19 @@ class PackageTest < Minitest::Test
   end
 
   private
+
+  # The source gem's files without C, which is removed once it is compiled, and about ten that RubyGems adds.
+  def installed_files
+    Gem::Specification.load(File.join(ROOT, "heddle.gemspec")).files.grep_v(%r{\Aext/}).size + 12
+  end
+
+  # @param path [String] such as Heddle/Task/ended%3f-i.ri
+  def public_method?(path)
+    owner, file = File.split(path)
+    name, kind = URI.decode_uri_component(file).match(/\A(.*)-([ci])\.ri\z/).captures
+    mod = Object.const_get(owner.gsub("/", "::"))
+    kind == "i" ? mod.public_method_defined?(name) : mod.respond_to?(name)
+  end
 
   def files_of(path, mod, entry)
     [Object.const_source_location(path), *entry.instance.map { |name| location { mod.public_instance_method(name) } },

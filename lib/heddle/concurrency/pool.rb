@@ -195,6 +195,8 @@ module Heddle
 
     private
 
+    # :stopdoc:
+
     # Closes idle and old resources, makes missing ones, and reports those that are held without being used.
     #
     # @return [Float, nil] seconds until the next idle resource has to be closed; nil: none has to be

@@ -76,6 +76,8 @@ module Heddle
 
     private
 
+    # :stopdoc:
+
     def settle
       @lock.synchronize do
         raise AlreadySettledError, "the promise is already settled, with #{(@error || @value).inspect}" if settled?

@@ -168,6 +168,8 @@ module Heddle
 
       private
 
+      # :stopdoc:
+
       # @return [Hash, nil] the given kinds of content; nil: there are none
       def given(body, json, form, multipart)
         { body:, json:, form:, multipart: }.compact unless body.nil? && json.nil? && form.nil? && multipart.nil?

@@ -145,6 +145,8 @@ module Heddle
 
         private
 
+        # :stopdoc:
+
         def text_line(line, limit)
           line = line.delete_suffix("\n").delete_suffix("\r") if line.end_with?("\n")
           return line.force_encoding(encoding) if line.bytesize <= limit
