@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # A configuration file of Puma's: its calls, in the order of the file, with the values that they had when it was
-      # run ({PumaRun}). Statements that did not run, because a condition did not hold, are read from the text.
+      # A configuration file of Puma's: its calls, in the order of the file. When the file has run ({PumaRun}), their
+      # arguments and conditions are evaluated.
       class PumaFile
         # One call.
         #
@@ -14,17 +14,15 @@ module Heddle
         # @!attribute values [Array, nil] of its arguments; nil when they are unknown
         # @!attribute arguments [String] its arguments' text
         # @!attribute computed [Boolean] whether its first argument is neither a literal nor the default of a variable
-        # @!attribute conditions [Array<String>, nil] under which it runs; nil: one line can't express them
-        # @!attribute machine [Symbol, nil] :processors: its first argument is the number of processors; :computed: it
-        #   depends on that number
+        # @!attribute processors [Boolean] whether its first argument is the number of processors
         # @!attribute unset [Array<String>] environment variables without a default that its arguments read and that are
         #   not set
-        # @!attribute reached [Boolean] whether it ran
+        # @!attribute conditions [Array<String>, nil] under which it runs; nil: it is in a loop, a method or the like
+        # @!attribute reached [Boolean] whether all conditions hold
         # @!attribute block [String, nil] the text of its block
         # @!attribute needs [Array<String>] names that its block uses and Heddle's file does not define
-        # @!attribute variables [Array<Symbol>] {#shared_variables} that its block uses
-        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :machine, :unset, :conditions,
-                           :reached, :block, :needs, :variables)
+        Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :processors, :unset, :conditions,
+                           :reached, :block, :needs)
 
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
@@ -50,25 +48,16 @@ module Heddle
 
           @source = File.read(path, encoding: Encoding::UTF_8)
           @tree = SyntaxTree.parse(path, @source)
-          run
+          @run = run
         end
 
         # @return [Array<PumaRun::Failure>] statements that could not be run, so that their settings are missing
-        attr_reader :failures
+        def failures
+          @run.failures.reject { |failure| PumaStatements.harmless?(failure) { |node| setting?(node) } }
+        end
 
         # @return [Array<PumaStatements::Statement>] the file's statements other than settings
         def statements = PumaStatements.new(@tree, @source, @run.failures) { |node| setting?(node) }.to_a
-
-        # Variables that blocks can share in the new file, too: `server = nil` before a block that starts it and one
-        # that stops it.
-        # @return [Hash{Symbol => PumaStatements::Statement}]
-        def shared_variables
-          @shared_variables ||= begin
-            writes = @tree.value.statements.body.grep(Prism::LocalVariableWriteNode).group_by(&:name)
-            found = writes.values.select { |all| all.one? && literal?(all.first.value) }.map(&:first)
-            found.reject { |write| Options::BY_NAME.key?(write.name) }.to_h { |write| [write.name, statement(write)] }
-          end
-        end
 
         # @return [Array<Call>]
         def calls
@@ -77,122 +66,71 @@ module Heddle
 
         private
 
-        # Runs the file with the environment as it is, which the file may need. If variables are set that Heddle reads
-        # itself, runs it once more without them, to get the file's own defaults.
+        # Runs the file without the variables that Heddle reads itself, to get the file's own defaults. A file that needs
+        # them is run with them.
         def run
           path = File.expand_path(@name)
-          @run = @defaults = PumaRun.new(path, @tree)
-          set = OWN_VARIABLES.select { |name| ENV.key?(name) }
-          @defaults = PumaRun.new(path, @tree, without: set) if set.any?
-          @failures = @run.failures.reject do |failure|
-            PumaStatements.harmless?(failure) { |node| setting?(node) }
-          end
-        end
-
-        def statement(write)
-          PumaStatements::Statement.new(line: write.location.start_line, source: write.slice, reason: nil,
-                                        library: nil, conditions: [])
+          runs = [OWN_VARIABLES & ENV.keys, []].uniq.map { |without| PumaRun.new(path, @tree, without:) }
+          runs.min_by { |one| one.failures.size }
         end
 
         def walk(node, conditions, found)
           case node
-          when Prism::IfNode, Prism::UnlessNode, Prism::CaseNode then walk_branches(node, conditions, found)
+          when Prism::IfNode, Prism::UnlessNode
+            SyntaxTree.branches(node).each { |child, test| walk(child, conditions && [*conditions, test], found) }
           when Prism::CallNode
-            return found.concat(calls_of(node, conditions)) if setting?(node) && node.name != :cluster
+            return found << call(node, conditions) if setting?(node) && node.name != :cluster
 
-            children(node, node.block && node.name != :cluster ? nil : conditions, found)
+            walk_children(node, node.block && node.name != :cluster ? nil : conditions, found)
           when Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode,
                Prism::BlockNode
-            children(node, conditions, found)
-          else children(node, nil, found)
+            walk_children(node, conditions, found)
+          else walk_children(node, nil, found)
           end
         end
 
-        def children(node, conditions, found)
+        def walk_children(node, conditions, found)
           node.compact_child_nodes.each { |child| walk(child, conditions, found) }
         end
-
-        def walk_branches(node, conditions, found)
-          SyntaxTree.branches(node).each { |child, test| walk(child, conditions && [*conditions, test], found) }
-        end
-
-        # A call in a loop has run several times, with different values.
-        def calls_of(node, conditions)
-          one = call(node, conditions)
-          runs = records(@run, node, lines_of(node)).map(&:values).uniq
-          conditions || runs.size < 2 ? [one] : runs.map { |values| one.with(values:) }
-        end
-
-        def lines_of(node) = node.location.start_line..node.location.end_line
 
         def setting?(node)
           return false unless node.receiver.nil? || node.receiver.is_a?(Prism::SelfNode)
 
-          PumaSettings::NAMES.include?(node.name) || @run.records.any? { |record| record.name == node.name }
+          PumaSettings::NAMES.include?(node.name) || @run.unknown.include?(node.name)
         end
 
         def call(node, conditions)
-          lines = lines_of(node)
-          ran = records(@run, node, lines)
           block = node.block if node.block.is_a?(Prism::BlockNode)
-          text = text_with_variables(node.arguments)
-          Call.new(name: node.name, line: lines.begin, source: @source.lines[lines.begin - 1].strip,
-                   values: values(node, lines), arguments: node.arguments&.slice.to_s,
-                   computed: computed(node), machine: machine(text),
+          text = text_with_variables(node)
+          Call.new(name: node.name, line: node.location.start_line,
+                   source: @source.lines[node.location.start_line - 1].strip, values: values(node),
+                   arguments: node.arguments&.slice.to_s, computed: computed(node),
+                   processors: PROCESSORS.match?(text) && !ARITHMETIC.match?(text),
                    unset: text.scan(VARIABLE).flatten.reject { |name| ENV.key?(name) }, conditions:,
-                   reached: ran.any?, block: block&.slice, needs: block ? needs(block, block.locals) : [],
-                   variables: block ? variables(block) : [])
+                   reached: conditions.to_a.all? { |test| @run.evaluate(test) },
+                   block: block&.slice, needs: block ? needs(block, block.locals) : [])
         end
 
-        def variables(block)
-          found = SyntaxTree.nodes(block).select do |one|
-            one.is_a?(Prism::LocalVariableReadNode) || one.is_a?(Prism::LocalVariableWriteNode)
-          end
-          found.map(&:name).uniq & shared_variables.keys - block.locals
-        end
+        def values(node)
+          return [] unless node.arguments
 
-        def values(node, lines)
-          names = node.arguments ? reads(node.arguments) : []
-          runs = [@defaults, @run].reject { |run| run.unset.intersect?(names) }
-          ran = runs.filter_map { |run| records(run, node, lines).last }.first
-          return ran.values if ran
-
-          return if runs.empty?
-
-          node.arguments ? runs.first.evaluate(node.arguments) : []
-        end
-
-        # @return [Array<PumaRecorder::Record>] of this call; other calls in its line have other values
-        def records(run, node, lines)
-          found = run.records.select { |record| record.name == node.name && lines.cover?(record.line) }
-          others = SyntaxTree.nodes(@tree.value).grep(Prism::CallNode).select { |one| one.name == node.name } - [node]
-          return found if others.none? { |one| lines.cover?(one.location.start_line) }
-
-          values = node.arguments ? run.evaluate(node.arguments) : []
-          found.select { |record| record.values == values }
+          @run.evaluate("[#{node.arguments.slice}]") unless @run.unset.intersect?(reads(node.arguments))
         end
 
         # @return [Array<Symbol>] the file's variables that this node reads
         def reads(node) = SyntaxTree.nodes(node).grep(Prism::LocalVariableReadNode).map(&:name)
 
-        # @return [String] the text of an expression, and of the expressions that set its variables
-        def text_with_variables(node, seen = [])
-          return "" unless node
+        # @return [String] the text of a call's arguments, and of the expressions that set their variables
+        def text_with_variables(node)
+          return "" unless node.arguments
 
-          names = reads(node) - seen
-          [node.slice, *assigned_values(names).map { |value| text_with_variables(value, seen + names) }].join(" ")
+          [node.arguments, *assigned_values(reads(node.arguments))].map(&:slice).join(" ")
         end
 
         # @return [Array<Prism::Node>] what the file sets these variables to
         def assigned_values(names)
           writes = SyntaxTree.nodes(@tree.value).grep(Prism::LocalVariableWriteNode)
           writes.select { |write| names.include?(write.name) }.map(&:value)
-        end
-
-        def machine(text)
-          return unless PROCESSORS.match?(text)
-
-          ARITHMETIC.match?(text) ? :computed : :processors
         end
 
         def computed(node)
@@ -216,7 +154,7 @@ module Heddle
           outer = @tree.value.locals - own
           found = SyntaxTree.nodes(node).select do |one|
             case one
-            when Prism::LocalVariableReadNode then outer.include?(one.name) && !shared_variables.key?(one.name)
+            when Prism::LocalVariableReadNode, Prism::LocalVariableWriteNode then outer.include?(one.name)
             when Prism::InstanceVariableReadNode then defined_names.include?(one.name)
             when Prism::CallNode then one.receiver.nil? && defined_names.include?(one.name)
             when Prism::ConstantReadNode then defined_names.include?(one.name) || PUMAS.match?(one.slice)

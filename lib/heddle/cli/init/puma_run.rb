@@ -18,7 +18,7 @@ module Heddle
 
             # The message may be in any encoding; PrintableText makes it UTF-8.
             text = PrintableText.lines(ErrorText.message(error))[/\A.*/]
-            text = text.gsub(/(?:#{PumaRecorder}|#<Class:#<#{PumaRecorder}.*?>>)::/, "")
+            text = text.gsub(/(?:#{PumaScope}|#<Class:#<#{PumaScope}.*?>>)::/, "")
             "#{ErrorText.class_name(error)}: #{text}"
           end
 
@@ -33,35 +33,36 @@ module Heddle
         NEVER_RUN = /\A(?:::)?(?:Signal\.trap|trap|at_exit|fork|exec|system|spawn|(?:Thread|Process|Kernel)\.\w+)\b/
         private_constant :NEVER_RUN
 
-        # @return [Array<PumaRecorder::Record>] calls, in the order in which they ran
-        attr_reader :records
-
         # @return [Array<Failure>]
         attr_reader :failures
+
+        # @param path [String] the file's, absolute
+        # @param tree [Prism::ParseResult]
+        # @param without [Array<String>] environment variables that the file does not see
+        def initialize(path, tree, without: [])
+          @path = path
+          @failures = []
+          @scope = PumaScope.new
+          @binding = @scope.__binding__
+          with_environment(ENV.to_h.except(*without)) do
+            tree.value.statements.body.each { |node| run(node) }
+            @environment = ENV.to_h
+          end
+          @scope.finish
+        end
+
+        # @return [Array<Symbol>] names of methods that it has called and that are no settings of Puma's
+        def unknown = @scope.unknown
 
         # @return [Array<Symbol>] variables that the failed statements would have set
         def unset = @unset ||= failures.flat_map { |failure| PumaStatements.assigned(failure.node) }
 
-        # @param path [String] the file's, absolute
-        # @param tree [Prism::ParseResult]
-        # @param without [Array<String>] environment variables that this run does not see
-        def initialize(path, tree, without: [])
-          @path = path
-          @failures = []
-          recorder = PumaRecorder.new(path)
-          @records = recorder.records
-          @scope = recorder.__binding__
-          @without = without
-          in_its_environment { tree.value.statements.body.each { |node| run(node) } }
-        end
+        # @param text [String] an expression of the file
+        # @return [Object, nil] its value at the end of the file; nil: it can't be computed
+        def evaluate(text)
+          return if NEVER_RUN.match?(text)
 
-        # @param arguments [Prism::ArgumentsNode] of a call that did not run, because its condition did not hold
-        # @return [Array, nil] their values; nil: they can't be computed
-        def evaluate(arguments)
-          return if NEVER_RUN.match?(arguments.slice)
-
-          list = "[#{arguments.slice}]"
-          in_its_environment { ApplicationGuard.during { @scope.eval(list, @path) } }
+          with_environment(@environment) { ApplicationGuard.during { @binding.eval(text, @path) } }
         rescue SignalException, NoMemoryError
           raise
         rescue Exception
@@ -70,18 +71,18 @@ module Heddle
 
         private
 
-        def in_its_environment
-          environment = ENV.to_h
-          @without.each { |name| ENV.delete(name) }
+        def with_environment(variables)
+          before = ENV.to_h
+          ENV.replace(variables)
           yield
         ensure
-          ENV.replace(environment)
+          ENV.replace(before)
         end
 
         def run(node)
           return if node.is_a?(Prism::CallNode) && NEVER_RUN.match?(node.slice)
 
-          ApplicationGuard.during { @scope.eval(node.slice, @path, node.location.start_line) }
+          ApplicationGuard.during { @binding.eval(node.slice, @path, node.location.start_line) }
         rescue SignalException, NoMemoryError
           raise
         rescue Exception => e

@@ -65,7 +65,7 @@ module Heddle
           return if WRITES.include?(node.class)
           return node.compact_child_nodes.each { |child| visit(child, conditions) } if GROUPS.include?(node.class)
           return add(node, conditions) unless PumaStatements.settings?(node, &@setting)
-          return unless SyntaxTree.branches?(node)
+          return unless [Prism::IfNode, Prism::UnlessNode].include?(node.class)
 
           SyntaxTree.branches(node).each { |child, test| visit(child, [*conditions, test]) }
         end
@@ -89,13 +89,7 @@ module Heddle
           when /\AENV\b/ then "set it in the environment of the server, or copy the line into the new file"
           when /\A(?:::)?(?:Signal\.)?trap\b/
             "not run: Heddle has its own handlers (docs/processes.md); set other handlers in worker_boot { }"
-          else other_reason(node)
-          end
-        end
-
-        def other_reason(node)
-          case node
-          when Prism::DefNode, Prism::ClassNode, Prism::ModuleNode then "only Puma's file uses it"
+          when /\A(?:def|class|module)\b/ then "only Puma's file uses it"
           else "it is not a setting: move it to an initializer, or to a hook such as worker_boot { }"
           end
         end

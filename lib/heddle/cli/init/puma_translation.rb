@@ -19,13 +19,7 @@ module Heddle
         # Companions of Puma, and what takes their place.
         COMPANIONS = { "PumaWorkerKiller" => "worker_memory_limit replaces workers that are too large" }.freeze
         CONFIG = %r{\A\(?\s*(?:(?:Puma::)?DefaultRackup|["'](?:\./)?config\.ru["'])\s*\)?\z}
-        COLLECTIONS_OFF = /rgengc_allow_full_mark\W+false|\bGC\.disable\b/
-        NEVER_COLLECTED = "it switches full garbage collections off, and Heddle's workers start none"
-        # Match blocks with parameters that only Puma passes: the second parameter of any hook (data that hooks share),
-        # and the first one of on_restart (Puma's launcher).
-        TWO = /\A(?:\{|do)\s*\|[^|]*,/
-        ONLY_PUMAS = { on_restart: /\A(?:\{|do)\s*\|/ }.freeze
-        private_constant :COMPANIONS, :CONFIG, :COLLECTIONS_OFF, :NEVER_COLLECTED, :TWO, :ONLY_PUMAS
+        private_constant :COMPANIONS, :CONFIG
 
         # Raised for a setting that need not be translated; the message says why.
         class NeedlessError < OwnError; end
@@ -36,8 +30,7 @@ module Heddle
           @mentioned = []
           @remarks = []
           settings = file.calls.map { |call| outcome(call) }
-          found = [*settings, *others(file.statements, settings), *shared_variables(settings)]
-          @outcomes = found.sort_by { |one| one.call.line }
+          @outcomes = [*settings, *others(file.statements, settings)].sort_by { |one| one.call.line }
         end
 
         # @return [String] the new file
@@ -62,11 +55,6 @@ module Heddle
           end
         end
 
-        def shared_variables(settings)
-          names = settings.select { |one| one.kind == :translated }.flat_map { |one| one.call.variables }.uniq
-          @file.shared_variables.values_at(*names).map { |one| Outcome.new(one, :translated, [one.source], []) }
-        end
-
         def load_library(statement)
           conditions = statement.conditions.map { |text| PumaCondition.translate(text) }
           return Outcome.new(statement, :translated, guarded([statement.library], conditions), []) if conditions.all?
@@ -77,7 +65,7 @@ module Heddle
         def outcome(call)
           @remarks = []
           mentioned = @mentioned.dup
-          lines = condition(call, translate(portable(call)))
+          lines = condition(call, translate(call))
           Outcome.new(call, :translated, lines, @remarks)
         rescue NeedlessError => e
           Outcome.new(call, :needless, [], [e.message])
@@ -93,9 +81,10 @@ module Heddle
 
           own = own_variable(call) unless name == :threads
           raise NeedlessError, "Heddle reads #{own} itself" if own
+          return workers_by_processors if name == :workers && call.processors
           raise SkippedError, "its value could not be computed when the file was run" unless call.values
 
-          remark_on_value(call)
+          @remarks << "Computed: this was its value on this machine when the file was read." if call.computed
           return same_option(call, PumaSettings::OPTIONS.fetch(name)) if PumaSettings::OPTIONS.key?(name)
           return bind(call) if name == :bind
           return translate_plugin(call, *call.values) if name == :plugin
@@ -110,25 +99,7 @@ module Heddle
           raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
           raise NeedlessError, "config.ru is the default" if name == :rackup && CONFIG.match?(call.arguments)
           raise SkippedError, PumaSettings::UNTRANSLATED[name] if PumaSettings::UNTRANSLATED.key?(name)
-
-          out_of_band(call) if name == :out_of_band
-          raise SkippedError, NEVER_COLLECTED if COLLECTIONS_OFF.match?(call.block.to_s)
-        end
-
-        # The number of processors is that of the machine that serves.
-        def portable(call)
-          call.name == :workers && call.machine == :processors ? call.with(values: [:auto]) : call
-        end
-
-        def remark_on_value(call)
-          if call.machine == :processors && call.name == :workers
-            @remarks << "As many as the machine that serves has processors; at least 2, as far as memory allows."
-          elsif call.machine
-            @remarks << "Computed from the processors of the machine where `heddle init` ran; `workers :auto` counts " \
-                        "those of the machine that serves."
-          elsif call.computed
-            @remarks << "Computed: this was its value when the file was read."
-          end
+          raise SkippedError, "it is in a loop, a method or the like: move it out of there" unless call.conditions
         end
 
         # `environment ENV.fetch("RAILS_ENV", "development")` need not be translated: Heddle reads the variable itself.
@@ -153,8 +124,6 @@ module Heddle
           raise SkippedError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
 
           block = call.block or raise SkippedError, "it has no block"
-          raise SkippedError, "its block has parameters that Puma passes" if block.match?(ONLY_PUMAS.fetch(name, TWO))
-
           refuse_needs(call.needs)
           ["#{name} #{block}"]
         end
@@ -191,10 +160,10 @@ module Heddle
           option(:max_requests, 1)
         end
 
-        def out_of_band(call)
-          raise NeedlessError, "Ruby collects garbage by itself" if /\bGC\./.match?(call.block.to_s)
-
-          raise SkippedError, "a busy worker would never run it; run such work as a job"
+        # The number of processors is that of the machine that serves.
+        def workers_by_processors
+          @remarks << "As many as the machine that serves has processors; at least 2, as far as memory allows."
+          option(:workers, :auto)
         end
 
         def translate_workers(count) = option(:workers, count.to_s == "auto" ? :auto : count.to_i)
@@ -290,15 +259,15 @@ module Heddle
         end
 
         def condition(call, lines)
-          conditions = call.conditions&.map { |text| PumaCondition.translate(text) }
-          if conditions&.all? && !call.reached && call.unset.any?
+          conditions = call.conditions.map { |text| PumaCondition.translate(text) }
+          if conditions.all? && !call.reached && call.unset.any?
             raise SkippedError, "its value needs #{call.unset.first}, which was not set when the file was read"
           end
-          return guarded(lines, conditions) if conditions&.all?
+          return guarded(lines, conditions) if conditions.all?
           raise SkippedError, "its condition was false when the file was read" unless call.reached
 
           @remarks << "its condition is left out: it was true when the file was read"
-          guarded(lines, Array(conditions).compact)
+          guarded(lines, conditions.compact)
         end
 
         def guarded(lines, conditions)

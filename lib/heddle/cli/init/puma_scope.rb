@@ -3,12 +3,9 @@
 require "etc"
 require "pathname"
 
-# `self` while a configuration file of Puma's runs: it records the calls. The class is opened by its full name,
+# `self` while a configuration file of Puma's runs: Puma's settings do nothing. The class is opened by its full name,
 # so that constants of the file are looked up at the top level, not in Heddle.
-class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndModuleChildren
-  # A call that ran.
-  Record = Data.define(:name, :line, :values)
-
+class Heddle::CLI::InitCommand::PumaScope # rubocop:disable Style/ClassAndModuleChildren
   # Stands for `Rails` where the application is not loaded: files ask for its environment and its folder.
   module Rails
     # @return [String] with methods such as `production?`
@@ -26,8 +23,6 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
 
     # @return [Pathname]
     def self.root = ::Pathname.new(::Dir.pwd)
-
-    def self.const_missing(name) = ::Rails.const_get(name)
   end
 
   # The number of processors, which applications ask the gem concurrent-ruby for.
@@ -35,40 +30,29 @@ class Heddle::CLI::InitCommand::PumaRecorder # rubocop:disable Style/ClassAndMod
     def self.processor_count = ::Etc.nprocessors
     def self.physical_processor_count = ::Etc.nprocessors
     def self.available_processor_count = ::Etc.nprocessors
-    def self.const_missing(name) = ::Concurrent.const_get(name)
   end
 
-  (::Heddle::CLI::InitCommand::PumaSettings::NAMES - %i[cluster]).each do |name|
-    define_method(name) { |*values, **keywords| __record__(name, values, keywords) }
-  end
+  (::Heddle::CLI::InitCommand::PumaSettings::NAMES - %i[cluster]).each { |name| define_method(name) { |*, **| nil } }
 
   # Its block sets what applies where Puma starts workers, as Heddle does in production.
   def cluster = yield
 
-  # @return [Array<Record>]
-  attr_reader :records
+  # @return [Array<Symbol>] names of methods that the file has called and that are no settings of Puma's
+  attr_reader :unknown
 
-  # @param path [String] of the file
-  def initialize(path)
-    @records = []
-    @path = path
+  def initialize
+    @unknown = []
   end
 
   # @return [Binding] in which the file is evaluated
   def __binding__ = instance_eval("binding", __FILE__, __LINE__)
 
-  # Puma's DSL#get, which plugins call.
-  def get(_key, default = nil) = default
+  # Must be called when the file has run. From now on unknown names raise, as in any other program.
+  def finish = @unknown.freeze
 
   private
 
   def respond_to_missing?(...) = false
 
-  def method_missing(name, *values, **keywords) = __record__(name, values, keywords)
-
-  def __record__(name, values, keywords)
-    line = caller_locations(2).find { |location| location.path == @path }&.lineno
-    @records << Record.new(name, line, keywords.empty? ? values : [*values, keywords])
-    nil
-  end
+  def method_missing(name, ...) = @unknown.frozen? ? super : [@unknown << name, nil].last
 end
