@@ -46,7 +46,8 @@ module Heddle
 
       A condition on `Rails.env` or on environment variables is kept. One that needs the application can't be computed in
       `config/heddle.rb`: if it held, the line is translated without the condition, and otherwise left out. A
-      line whose condition did not hold, and whose value needs a variable that was not set, is left out, too.
+      line whose condition did not hold, and whose value needs a variable that was not set, is left out, too. So is a
+      setting in a loop, a method or a `case`.
 
       Where Puma's file names a port without an address, both servers listen on localhost under `rails server` in
       development. Everywhere else they listen on every address.

@@ -66,8 +66,8 @@ module Heddle
 
         private
 
-        # Runs the file without the variables that Heddle reads itself, to get the file's own defaults. A file that needs
-        # them is run with them.
+        # Runs the file without the variables that Heddle reads itself, to get the file's own defaults. A file that
+        # needs them is run with them.
         def run
           path = File.expand_path(@name)
           runs = [OWN_VARIABLES & ENV.keys, []].uniq.map { |without| PumaRun.new(path, @tree, without:) }
