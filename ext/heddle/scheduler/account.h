@@ -1,17 +1,17 @@
 #pragma once
 
 /*
- * The time account of a request: how it has spent its time. The code that parks a fiber knows the reason. So the clock
- * is read only when a fiber is switched away, becomes ready, or continues. A request that never waits costs one reading
- * of the clock. The fiber that serves the request shares the record with the fibers that it starts. Their time is
- * counted separately, in `tasks`. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
+ * The time account of a request: how the request has spent its time. The code that parks a fiber states the reason. So
+ * the clock is read only when a fiber is switched away, becomes ready, or continues. A request that never waits costs
+ * one reading of the clock. The fiber that serves the request shares the record with the fibers that it starts. The
+ * time of those fibers is counted separately, in `tasks`. All times are CLOCK_MONOTONIC, ns. Uses no Ruby.
  */
 
 #include "selector/clock.h"
 
-/* The parts, in the order in which they are printed. heddle_account_names has their names. */
+/* The parts of an account, in the order in which they are printed. heddle_account_names has their names. */
 typedef enum {
-    HEDDLE_SPENT_PROXY,     /* before the request arrived, since the time in X-Request-Start; not part of the total */
+    HEDDLE_SPENT_PROXY, /* from the time in the field X-Request-Start to the request's arrival; not part of the total */
     HEDDLE_SPENT_RECEIVED,  /* from the first byte to the complete head, or to the complete body */
     HEDDLE_SPENT_QUEUED,    /* waiting for a runner */
     HEDDLE_SPENT_RUNNING,   /* in Ruby, or in native code that was not offloaded */
@@ -20,7 +20,7 @@ typedef enum {
     HEDDLE_SPENT_GC,
     HEDDLE_SPENT_OFFLOADED, /* in native code on another thread */
     /* waiting */
-    HEDDLE_SPENT_CHECKOUT,  /* for a resource of a pool */
+    HEDDLE_SPENT_CHECKOUT,  /* for a resource of a pool, such as a connection */
     HEDDLE_SPENT_QUERY,     /* for a database */
     HEDDLE_SPENT_HTTP,      /* for another server, over HTTP */
     HEDDLE_SPENT_REDIS,
@@ -38,8 +38,9 @@ typedef enum {
 extern const char *const heddle_account_names[HEDDLE_SPENT_PARTS];
 
 /*
- * Does a wait count as `part`, although an adapter has named it `named`? Yes for sleeps and child processes. Also for a
- * lock within a query, because then the fiber waits for another fiber.
+ * An adapter (code for one library, such as a database driver) may set the part `named` for all waits of a block. Does
+ * a wait count as its own `part` nevertheless? Yes for sleeps and child processes, and for a lock within a query,
+ * because then the fiber waits for another fiber. Yes also if `named` is 0.
  */
 static inline bool heddle_spent_overrides(heddle_spent part, heddle_spent named)
 {
@@ -54,9 +55,9 @@ typedef struct heddle_spender heddle_spender;
 
 typedef struct {
     unsigned request; /* the number of the current request; 0: none */
-    bool waited;      /* if false, only the parts up to GC are used */
-    int64_t began;    /* when its first byte came */
-    heddle_spender *owner; /* the share of the fiber that serves it */
+    bool waited;      /* if false, everything after parts[HEDDLE_SPENT_GC] is zero */
+    int64_t began;    /* when its first byte arrived */
+    heddle_spender *owner; /* the record of the fiber that serves the request */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
     uint32_t waits[HEDDLE_SPENT_PARTS]; /* the number of waits, including those of tasks */
     struct {
@@ -65,15 +66,16 @@ typedef struct {
     } libraries[HEDDLE_ACCOUNT_LIBRARIES];
 } heddle_account;
 
-/* A fiber's share in an account. */
+/* Counts one fiber's time in an account. */
 struct heddle_spender {
     heddle_account *account; /* NULL: nothing is counted */
-    unsigned request;       /* the fiber's request; once that request has ended, the fiber's time counts for none */
+    /* the number of the fiber's request; after that request has ended, the fiber's time is not counted */
+    unsigned request;
     bool task;               /* the request's own fiber started it */
-    uint8_t waits_for;       /* the part that an adapter has named for its waits; 0: each wait has a part of its own */
-    uint8_t doing;           /* the part that it spends its time for now */
+    uint8_t waits_for;       /* the part that an adapter has set for its waits; 0: none */
+    uint8_t doing;           /* the part that its time counts as now */
     bool timed_out;          /* its last wait was ended by a time limit */
-    int64_t since;           /* its time is counted until this */
+    int64_t since;           /* its time before this is counted already */
     int64_t collected;       /* heddle_collected at the time `since` */
 };
 
@@ -81,7 +83,7 @@ struct heddle_spender {
 extern bool heddle_accounting;  /* requests have accounts */
 extern int64_t heddle_collected; /* ns that garbage collections have taken */
 
-/* Called with each stretch of time that is counted. NULL while nothing is recorded. */
+/* Called for each stretch of time that is counted, from spender->since to `now`. NULL while the recorder is off. */
 extern void (*heddle_account_record)(const heddle_spender *spender, int64_t now);
 
 static inline bool heddle_spender_counts(const heddle_spender *spender)
@@ -134,7 +136,7 @@ static inline void heddle_spender_stop(heddle_spender *spender, heddle_spent par
     spender->account->waits[part]++;
 }
 
-/* Called when the fiber continues. `ready_at`: since when it was ready; 0: since now. */
+/* Called when the fiber continues. `ready_at`: when it became ready; 0: now. */
 static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_at)
 {
     if (!heddle_spender_counts(spender))
@@ -146,12 +148,12 @@ static inline void heddle_spender_resume(heddle_spender *spender, int64_t ready_
 }
 
 /*
- * Called when a runner begins a request. `in_row`: the runner has just ended another request's account, so one reading
- * of the clock serves both.
+ * Called when a runner (a fiber that serves requests) begins a request. `in_row`: the runner has just ended the account
+ * of its previous request, and the new account begins at that time, so the clock is not read again.
  */
 void heddle_account_begin(heddle_account *account, heddle_spender *spender, unsigned request, bool in_row);
 
-/* Sets when the first byte of the request came (`began`), and when the request was complete (`complete`). */
+/* Records when the first byte of the request arrived (`began`), and when the request was complete (`complete`). */
 static inline void heddle_account_arrived(heddle_account *account, int64_t began, int64_t complete)
 {
     if (account->owner->since < complete)
@@ -161,21 +163,24 @@ static inline void heddle_account_arrived(heddle_account *account, int64_t began
     account->parts[HEDDLE_SPENT_QUEUED] = account->owner->since - complete;
 }
 
-/* Ends the account for all fibers that share it, and adds nothing. */
+/* Ends the account for all fibers that share it, without counting their last stretch of time. */
 static inline void heddle_account_abandon(heddle_account *account)
 {
     account->request = 0;
 }
 
 /*
- * Ends the account for all fibers that share it, and adds the time until `now` to its parts. Returns the total, and
- * sets `other` like heddle_account_read.
+ * Ends the account for all fibers that share it, and adds the time until `now` to its parts. Sets `other` and returns
+ * the total like heddle_account_read.
  */
 int64_t heddle_account_end(heddle_account *account, int64_t now, int64_t *other);
 
-/* Counts an offloaded call of this library. `name` must never be freed. */
+/* Adds the time of an offloaded call of this library, `spent` ns. `name` must never be freed. */
 void heddle_account_count_library(heddle_account *account, const char *name, int64_t spent);
 
-/* Sets the parts of a running request until now, and `other` to the time that no part explains. Returns the total. */
+/*
+ * Sets `parts` to the parts of a running request until `now`, and `other` to the time that belongs to no part. Returns
+ * the total.
+ */
 int64_t heddle_account_read(const heddle_account *account, int64_t now, int64_t parts[HEDDLE_SPENT_PARTS],
                             int64_t *other);

@@ -1,4 +1,7 @@
-/* Heddle::Account: the time account of the current request, and the reasons of its waits that adapters name. */
+/*
+ * Heddle::Account: the time account of the current request, and the reasons that adapters (code for one library, such
+ * as a database driver) give for its waits.
+ */
 
 #include "scheduler/account_ruby.h"
 
@@ -11,7 +14,7 @@ static ID part_ids[HEDDLE_SPENT_PARTS];
 
 /* -- garbage collections ------------------------------------------------------------------------------------------- */
 
-static __thread int64_t collected_here; /* like heddle_collected, but only for the calling thread */
+static __thread int64_t collected_here; /* ns that garbage collections in this thread have taken */
 
 static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID method, VALUE klass)
 {
@@ -26,7 +29,7 @@ static void follow_collector(rb_event_flag_t event, VALUE data, VALUE self, ID m
     }
 }
 
-/* call-seq: Heddle::Account.switch(on) -> nil. Sets whether requests that begin from now on have an account. */
+/* call-seq: Heddle::Account.switch(on) -> nil. Switches accounts on or off, for requests that begin from now on. */
 static VALUE account_switch(VALUE self, VALUE on)
 {
     if (RTEST(on) == heddle_accounting)
@@ -40,7 +43,7 @@ static VALUE account_switch(VALUE self, VALUE on)
     return Qnil;
 }
 
-/* -- reading it ---------------------------------------------------------------------------------------------------- */
+/* -- reading the account ------------------------------------------------------------------------------------------- */
 
 static VALUE seconds_of(int64_t time)
 {
@@ -96,16 +99,16 @@ static VALUE yield_nothing(VALUE unused)
 /* -- a request in a thread (mode thread) --------------------------------------------------------------------------- */
 
 /*
- * While the runner's fiber waits for the thread, its time counts as HEDDLE_SPENT_THREAD. The thread's CPU time, and its
- * waits that adapters name, are moved from there to other parts. `account` lies in the object `request`. It is the
- * account of this request as long as its `request` is `number`.
+ * While the runner's fiber waits for the thread that runs the application, its time counts as HEDDLE_SPENT_THREAD. This
+ * record moves the thread's CPU time, and its waits that adapters name, from there to other parts. `account` is part of
+ * the object `request`. It belongs to this request as long as account->request is `number`.
  */
 typedef struct {
     VALUE request;
     heddle_account *account;
     unsigned number;
-    int64_t cpu;       /* the thread's CPU time that is counted already */
-    int64_t collected; /* the thread's garbage collection time that is counted already */
+    int64_t cpu;       /* the thread's CPU time when it was last counted */
+    int64_t collected; /* collected_here when it was last counted */
     int64_t moved;     /* ns that were moved to the parts of waits */
 } share;
 
@@ -122,7 +125,10 @@ static const rb_data_type_t share_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* call-seq: Heddle::Account.share -> Object or nil. The account of the calling fiber's request, for #use. */
+/*
+ * call-seq: Heddle::Account.share -> Object or nil. Returns the account of the calling fiber's request, as an argument
+ * for #use.
+ */
 static VALUE account_share(VALUE self)
 {
     heddle_loop *loop = heddle_loop_current();
@@ -170,8 +176,8 @@ static VALUE end_share(VALUE data)
 }
 
 /*
- * call-seq: Heddle::Account.use(share) { ... } -> the block's value. In the block the calling thread works for that
- * request.
+ * call-seq: Heddle::Account.use(share) { ... } -> the block's value. Counts the calling thread's time in the block in
+ * that account.
  */
 static VALUE account_use(VALUE self, VALUE object)
 {
@@ -217,7 +223,9 @@ static VALUE wait_in_thread(share *one, heddle_spent part)
     return rb_ensure(yield_nothing, Qnil, end_thread_wait, (VALUE)&wait);
 }
 
-/* call-seq: Heddle::Account.current -> Hash or nil. The account of the request that the calling fiber serves. */
+/*
+ * call-seq: Heddle::Account.current -> Hash or nil. Returns the account of the request that the calling fiber serves.
+ */
 static VALUE account_current(VALUE self)
 {
     heddle_loop *loop = heddle_loop_current();
@@ -232,7 +240,8 @@ static VALUE account_current(VALUE self)
 /*
  * call-seq: Heddle::Account.number -> Integer or nil
  *
- * Identifies the request of the calling fiber in the result of #recorded. All of its time until now is recorded.
+ * Returns the number of the calling fiber's request in the result of #recorded. First records the fiber's time until
+ * now.
  */
 static VALUE account_number(VALUE self)
 {
@@ -248,7 +257,7 @@ static VALUE account_number(VALUE self)
 
 typedef struct {
     heddle_loop *loop;
-    VALUE fiber; /* the fiber whose record owns the waits */
+    VALUE fiber; /* the scheduled fiber whose waits have the reason */
     uint8_t before;
 } reason;
 
@@ -266,8 +275,8 @@ static VALUE end_reason(VALUE data)
 /*
  * call-seq: Heddle::Account.wait_for(part) { ... } -> the block's value
  *
- * The calling fiber's waits in the block count as this part, one of the constants of Heddle::Account. In nested blocks
- * the part of the innermost one counts.
+ * Makes the calling fiber's waits in the block count as +part+, a constant of Heddle::Account. In nested blocks, the
+ * part of the innermost block applies.
  */
 static VALUE account_wait_for(VALUE self, VALUE part)
 {

@@ -1,4 +1,4 @@
-/* The hooks block, unblock, kernel_sleep and yield; park and unpark for the layers above. */
+/* The hooks block, unblock, kernel_sleep and yield. The methods park and unpark, for higher layers. */
 
 #include "scheduler/early_unblock.h"
 #include "scheduler/frame_names.h"
@@ -27,8 +27,8 @@ static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_sp
 }
 
 /*
- * Ruby passes the timeout given to Queue#pop or Thread#join unchanged. A negative timeout has passed already. A timeout
- * that is too large for int64_t never passes.
+ * Converts a timeout in seconds to ns. Ruby passes the timeout of Queue#pop or Thread#join unchecked: a negative one
+ * has passed already, and one that is too large for int64_t never passes.
  */
 static int64_t block_duration(VALUE timeout)
 {
@@ -47,8 +47,8 @@ static int64_t block_duration(VALUE timeout)
 }
 
 /*
- * Is it the frame of Mutex#sleep, or of ConditionVariable#wait? Since Ruby 4.0 the latter calls the C function of
- * Mutex#sleep without a frame.
+ * Is it the frame of Mutex#sleep or ConditionVariable#wait? Since Ruby 4.0, ConditionVariable#wait calls the C function
+ * of Mutex#sleep, which then has no frame of its own.
  */
 static bool is_mutex_sleep(VALUE frame)
 {
@@ -58,9 +58,9 @@ static bool is_mutex_sleep(VALUE frame)
 }
 
 /*
- * Is the calling method Mutex#sleep or ConditionVariable#wait? The frames are this hook, instrumented hooks of
- * the same name, and the method that called them. After an exception in the sleep, Ruby has not removed the frames of
- * the hook kernel_sleep yet.
+ * Is the calling method Mutex#sleep or ConditionVariable#wait? The innermost frames are those of this hook and of
+ * instrumented hooks with the same name; the next one is that of the method. After an exception in the sleep, frames of
+ * the hook kernel_sleep may still be there, too.
  */
 static bool is_in_mutex_sleep(void)
 {
@@ -91,10 +91,10 @@ static VALUE lock_mutex(VALUE mutex)
 }
 
 /*
- * Waits for the Mutex that Mutex#sleep locks again. The code that has called Mutex#sleep unlocks the Mutex later, so an
- * exception is raised only when the fiber holds it. Heddle's own exceptions are raised at the next wait. Fiber#raise
- * and Fiber#kill switch to the fiber. Ruby then leaves this hook without locking, so the hook itself locks the Mutex.
- * Locking may wait in this function again.
+ * Waits for the Mutex that Mutex#sleep locks again before it returns. The caller of Mutex#sleep unlocks the Mutex
+ * later, so no exception may be raised before the fiber has locked it. Heddle's own exceptions are raised at the next
+ * wait. Fiber#raise and Fiber#kill, however, raise in this hook, and Ruby then does not lock the Mutex. So the hook
+ * itself locks it, which may call this function again.
  */
 static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
 {
@@ -114,7 +114,10 @@ static void park_to_lock_again(heddle_loop *loop, VALUE mutex)
     rb_jump_tag(state);
 }
 
-/* Is the object a Mutex? Ruby's internal Mutexes, such as those of `require`, have no class. */
+/*
+ * Is the object a Mutex? Does not check its class, because Ruby's internal Mutexes, such as those of `require`, have
+ * none.
+ */
 static bool is_mutex(VALUE blocker)
 {
     return RB_TYPE_P(blocker, T_DATA) && RTYPEDDATA_P(blocker) &&
@@ -136,8 +139,9 @@ static VALUE wait_for_unlock(VALUE data)
 }
 
 /*
- * Mutex#unlock wakes one of the waiting fibers. If Fiber#kill or Fiber#raise ends that fiber before it runs, the
- * others would wait forever. So the ended fiber passes the wake-up on.
+ * Mutex#unlock wakes only one of the waiting fibers. If Fiber#kill or Fiber#raise ends that fiber's wait before it
+ * locks the Mutex, the other fibers would wait forever. So this function then locks and unlocks the Mutex, which wakes
+ * another fiber.
  */
 static VALUE pass_unlock_on(VALUE data)
 {
@@ -161,8 +165,8 @@ static void park_for_mutex(heddle_loop *loop, VALUE mutex)
 /*
  * call-seq: block(blocker, timeout = nil) -> true or false
  *
- * Waits until #unblock is called for this fiber (true) or +timeout+ seconds have passed (false). Called by Ruby for
- * Mutex, Queue, ConditionVariable, Thread#join and the like.
+ * Waits until #unblock is called for this fiber (returns true) or +timeout+ seconds have passed (returns false). Ruby
+ * calls it for Mutex, Queue, ConditionVariable, Thread#join and similar methods.
  */
 static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 {
@@ -184,7 +188,7 @@ static VALUE scheduler_block(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: unpark(fiber) -> nil
  *
- * Makes a fiber that waits in #park ready. May be called on any thread. Has no effect if the fiber does not wait.
+ * Wakes a fiber that waits in #park. May be called on any thread. Has no effect if the fiber does not wait.
  */
 static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 {
@@ -198,8 +202,8 @@ static VALUE scheduler_unpark(VALUE self, VALUE fiber)
 /*
  * call-seq: unblock(blocker, fiber) -> nil
  *
- * Makes a fiber that waits in #block or in sleep ready. If the fiber has not called #block for this blocker yet, that
- * call will not wait. May be called on any thread. Never raises, never switches.
+ * Wakes a fiber that waits in #block or in sleep. If the fiber does not wait yet, its next call of #block for this
+ * blocker returns at once. May be called on any thread. Never raises, and never switches fibers.
  */
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {
@@ -229,8 +233,9 @@ static VALUE wait_asleep_in_place(VALUE data)
 }
 
 /*
- * Sleeps without a switch of fibers if no switch is allowed. Otherwise returns false without sleeping. Also returns
- * false for a sleep without a duration, because another fiber of this loop may have to end that sleep.
+ * Sleeps in place (wait_in_place.h) and returns true if the calling fiber must not switch. Otherwise returns false
+ * without sleeping. Also returns false for a sleep without a duration, because another fiber of this loop may have to
+ * end it.
  */
 static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 {
@@ -246,7 +251,8 @@ static bool sleep_without_switch(heddle_loop *loop, int64_t timeout)
 /*
  * call-seq: kernel_sleep(duration = nil) -> true
  *
- * Kernel#sleep, Mutex#sleep and ConditionVariable#wait: waits +duration+ seconds, or until #unblock.
+ * Waits +duration+ seconds, or until #unblock is called. Ruby calls it for Kernel#sleep, Mutex#sleep and
+ * ConditionVariable#wait.
  */
 static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 {
@@ -261,7 +267,8 @@ static VALUE scheduler_kernel_sleep(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: park(timeout = nil) -> true or false
  *
- * Waits until #unpark is called (true) or +timeout+ seconds have passed (false). An earlier #unpark has no effect.
+ * Waits until #unpark is called (returns true) or +timeout+ seconds have passed (returns false). An earlier call of
+ * #unpark has no effect.
  */
 static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 {
@@ -273,7 +280,7 @@ static VALUE scheduler_park(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: yield -> nil
  *
- * Lets the other ready fibers run first. Ruby >= 4.0 calls it where a pending signal can't be raised.
+ * Lets the other fibers that are ready run, then returns. Ruby >= 4.0 calls it where a pending signal can't be raised.
  */
 static VALUE scheduler_yield(VALUE self)
 {

@@ -5,7 +5,7 @@
 
 #include <ruby/debug.h>
 
-/* How many frames are searched for the method that sleeps. Frames of instrumented hooks may lie in between. */
+/* How many frames are searched for the method that sleeps. Frames of instrumented hooks may come before it. */
 enum { FRAMES = 16 };
 
 void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
@@ -15,8 +15,8 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 }
 
 /*
- * May a wake-up end the method that called the hook kernel_sleep? A subclass's kernel_sleep may call #block. If it was
- * made by define_method, its frame has another name.
+ * Did the hook kernel_sleep call this code, for a method that a wake-up may end early? A subclass's kernel_sleep may
+ * call #block. Its frame may have another name, if it was defined by define_method.
  */
 static bool is_wakeable_sleep(void)
 {

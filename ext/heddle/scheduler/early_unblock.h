@@ -3,11 +3,12 @@
 #include "scheduler/loop.h"
 
 /*
- * Wake-ups that come before their fiber has parked. Ruby first adds a fiber to the list of its queue or mutex, and then
- * calls the hook. Code that runs in between (an instrumented hook, a TracePoint) may let another thread run, which
- * unblocks the fiber.
+ * Wake-ups of fibers that have not begun to wait yet. Ruby first adds a fiber to the list of waiters of a Queue or
+ * Mutex, and then calls the hook `block`. Code that runs in between (an instrumented hook, a TracePoint) may let
+ * another thread run, which already unblocks the fiber.
  *
- * Only the newest wake-up of a fiber is kept, together with its blocker: a later wait for another blocker ignores it.
+ * Only the newest wake-up of a fiber is kept, together with its blocker (the Queue or Mutex): a later wait for another
+ * blocker ignores it.
  */
 
 /* Called with the GVL, on any thread. */

@@ -9,23 +9,29 @@
 static VALUE fiber_class;
 
 /*
- * The size of Ruby's record of a Fiber. Ruby counts it as memory that a garbage collection could free. So creating
- * fibers triggers collections, which scan the stacks of all fibers (3 µs for each fiber). A fiber of a loop is not
- * garbage until it ends, so until then its size is subtracted from that count.
+ * The size of Ruby's record of a Fiber, in bytes. Ruby counts it as memory that a garbage collection might free. So
+ * creating fibers triggers garbage collections, each of which scans the stacks of all fibers (3 µs for each fiber). A
+ * loop's fiber is not garbage until it ends, so until then its size is subtracted from Ruby's count.
  */
 static const ssize_t FIBER_MEMORY = 760;
 
-/* The number of started fibers after which the ready fibers get a turn. */
-static const unsigned STARTS_A_TURN = 16;
+/* After a fiber has started this many others, the fibers that are ready run before it continues. */
+static const unsigned STARTS_BEFORE_YIELD = 16;
 
-/* Called at load time and not at first use, because two Ractors could use it for the first time at once. */
+/*
+ * Called when the extension is loaded. At first use would be too late, because two Ractors might do it at the same
+ * time.
+ */
 void heddle_fiber_setup(void)
 {
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));
     rb_gc_register_mark_object(fiber_class);
 }
 
-/* Gives its parks to the implicit task: a nested fiber that this fiber has left by Fiber#transfer may still wait. */
+/*
+ * Makes the implicit task (loop.h) the owner of this fiber's parks: a nested fiber that this fiber has left by
+ * Fiber#transfer may still wait.
+ */
 static void release_parks(heddle_fiber *fiber)
 {
     heddle_fiber *foreign = &fiber->loop->implicit;
@@ -45,7 +51,8 @@ static void forget_fiber(heddle_fiber *fiber)
     heddle_fiber_drop_timeouts(fiber);
     heddle_park *parent = heddle_fiber_take_parent_park(fiber);
     if (parent && heddle_loop_is_running(loop))
-        loop->switching.next_unblocked = parent; /* Ruby switches from an ended fiber to the loop */
+        /* when a fiber ends, Ruby switches to the loop's fiber, which then switches to this park */
+        loop->switching.next_unblocked = parent;
     else if (parent)
         heddle_park_wake(parent);
     if (loop->current == fiber)
@@ -61,9 +68,9 @@ static void forget_fiber(heddle_fiber *fiber)
 }
 
 /*
- * Ends a child process when the fiber that called fork without a block ends in it. Ruby does the same for a thread that
- * forks. If the main block of Heddle.run has forked, the process does not end: the code after Heddle.run runs in the
- * child, too.
+ * Called in a forked child when the fiber that called fork without a block has ended. Ends the process, as Ruby does
+ * when a thread that has called fork ends. But if the main block of Heddle.run has called fork, the code after
+ * Heddle.run runs in the child, too.
  */
 NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state))
 {
@@ -78,13 +85,14 @@ NORETURN(static void end_childs_program(heddle_loop *loop, VALUE job, int state)
     loop->run.forked_by = Qfalse;
     heddle_loop_enter(loop, HEDDLE_LOOP_RUNNING);
     for (;;)
-        /* the transfer returns when another fiber ends, because Ruby takes this fiber for the root fiber */
+        /* the transfer returns when another fiber ends, because Ruby treats this fiber as the root fiber */
         heddle_fiber_transfer(loop->fiber);
 }
 
 /*
- * The body gets the scheduler, and looks up the fiber's record. A program that has kept the Fiber may switch to it when
- * the record no longer exists: after the scheduler was closed, after the fiber got no stack, or in a child after fork.
+ * The body of every fiber. It looks up the fiber's record, because a program that has kept the Fiber may switch to it
+ * when the record no longer exists: after the scheduler was closed, after Ruby had no stack for the fiber, or in a
+ * forked child.
  */
 static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
 {
@@ -104,8 +112,8 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     heddle_spender_start(&fiber->spender);
     VALUE job = fiber->job;
     /*
-     * Calls the job through a method in Ruby, and not job.call directly. A C frame takes file and line from the frame
-     * below it, so the lowest frame would have none. But Rails expects a path in the last frame of a backtrace.
+     * Calls the job through a method written in Ruby. In a backtrace, a C frame has the file and line of its caller. So
+     * without that method the outermost frame would have no path, which Rails expects.
      */
     heddle_call_protected(scheduler, rb_intern("run_job"), 1, &job, &state);
     heddle_loop_notice_fork(loop);
@@ -125,10 +133,11 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (fiber)
         heddle_spender_stop(&fiber->spender, HEDDLE_SPENT_RUNNING);
     if (fiber && fiber->delivered_error && !state)
-        heddle_hooks.take_back_error(fiber); /* the fiber has ended: the exception can't be raised in it */
+        heddle_hooks.take_back_error(fiber); /* the fiber has ended, so the exception can't be raised in it */
     /*
-     * Ruby 3.4 reuses the stack of an ended fiber only if the fiber that last switched to it was the loop's fiber. If
-     * another one was, the loop switches here once more (heddle_foreign_return), and this fiber ends then.
+     * Ruby 3.4 reuses the stack of an ended fiber only if the loop's fiber was the last one that switched to the ended
+     * fiber. If it was another fiber, the loop switches here once more (heddle_foreign_return), and then this fiber
+     * ends.
      */
     bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
                             loop->switching.last_target != self && !fiber->parent_park;
@@ -138,17 +147,17 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
         loop->switching.ending = self;
         rb_protect(heddle_fiber_transfer, loop->fiber, &state);
     }
-    int interrupted = heddle_fiber_stacks_lock(loop); /* released by the code that runs the loop */
+    int interrupted = heddle_fiber_stacks_lock(loop); /* the code that runs the loop unlocks them */
     if (!state)
         state = interrupted;
     if (state)
-        rb_jump_tag(state); /* SystemExit, Interrupt, a kill: Ruby raises them in the fiber that runs the loop */
+        rb_jump_tag(state); /* SystemExit, Interrupt or a kill: Ruby raises it in the fiber that runs the loop */
     return Qnil;
 }
 
 /*
- * One Proc is the body of all fibers of a loop. rb_fiber_new would make a Proc for each fiber and keep its caller's
- * frame with its block: four more objects a fiber, which make garbage collections more frequent.
+ * All fibers of a loop share one Proc as their body. rb_fiber_new would create a Proc for each fiber, and keep its
+ * caller's frame and block: four more objects for each fiber, which make garbage collections more frequent.
  */
 VALUE heddle_fiber_make_body(VALUE scheduler)
 {
@@ -185,7 +194,7 @@ heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job)
         fiber->spender = (heddle_spender){
             .account = parent->spender.account, .request = parent->spender.request, .task = true};
     }
-    /* Added to the list before init_fiber: from here on the collector marks the job and the Fiber. */
+    /* Added to the list before init_fiber is called, so that the garbage collector marks the job and the Fiber. */
     HEDDLE_LIST_ADD(loop->fibers, fiber);
     loop->fiber_count++;
 
@@ -222,7 +231,7 @@ void heddle_fiber_handle_kill(heddle_fiber *fiber)
     rb_funcall(scheduler, rb_intern("report_killed"), 1, job);
 }
 
-/* Called when the fiber has got no stack. */
+/* Called when Ruby had no stack for the fiber. */
 NORETURN(static void reject_fiber(heddle_fiber *fiber, VALUE error))
 {
     VALUE explained = heddle_fiber_limit_error(error);
@@ -244,8 +253,8 @@ static void lock_stacks(heddle_loop *loop, VALUE fiber)
 }
 
 /*
- * Ruby allocates a fiber's stack at the first switch to it. Until the fiber's body runs, the record's `queue_park` is
- * its park.
+ * Makes the first switch to a fiber, at which Ruby allocates its stack. If that fails, the fiber's body has not run, so
+ * its `queue_park` is still entered.
  */
 static void switch_to_new(heddle_loop *loop, VALUE fiber)
 {
@@ -268,8 +277,8 @@ typedef struct {
 } child_start;
 
 /*
- * If an exception is raised in the parent, the parent may leave before the child has waited. Then the child must not
- * resume it.
+ * If an exception is raised in the parent, the parent may continue before the child waits for the first time. Then the
+ * child must not switch back to it.
  */
 static VALUE end_start(VALUE data)
 {
@@ -282,7 +291,7 @@ static VALUE end_start(VALUE data)
 }
 
 /*
- * Due timers don't count. Otherwise a fiber that starts many sleeping fibers would wait for the fibers that wake up
+ * Due timers don't count: otherwise a fiber that starts many sleeping fibers would be delayed by those that wake up
  * meanwhile.
  */
 static bool has_other_work(heddle_loop *loop)
@@ -292,15 +301,15 @@ static bool has_other_work(heddle_loop *loop)
 }
 
 /*
- * A fiber that starts thousands of others lets the ready fibers run after every STARTS_A_TURN of them. So some of the
- * started fibers end meanwhile. That saves memory and time, because each fiber has a stack until it ends, which every
- * garbage collection scans.
+ * A fiber that starts thousands of others lets the ready fibers run after each STARTS_BEFORE_YIELD starts, so that some
+ * of the started fibers can end. That saves memory and time, because each fiber has a stack until it ends, and every
+ * garbage collection scans it.
  */
 static void yield_to_others(child_start *start)
 {
     heddle_loop *loop = start->park.loop;
     VALUE self = start->park.fiber;
-    if (++loop->starts % STARTS_A_TURN || !heddle_park_entered(&start->park) || loop->run.forked_by ||
+    if (++loop->starts % STARTS_BEFORE_YIELD || !heddle_park_entered(&start->park) || loop->run.forked_by ||
         start->park.owner->fiber != self || self == loop->fiber || !has_other_work(loop))
         return;
     heddle_park_wake(&start->park);
@@ -333,7 +342,7 @@ typedef struct {
     VALUE fiber;
 } loopless_start;
 
-/* Returns Qnil, or the error when the fiber got no stack. */
+/* Returns Qnil, or the error if Ruby had no stack for the fiber. */
 static VALUE start_without_loop(VALUE data)
 {
     const loopless_start *self = (const loopless_start *)data;
@@ -349,7 +358,9 @@ void heddle_fiber_start(heddle_fiber *fiber)
     VALUE keep = fiber->fiber;
 
     if (heddle_loop_is_running(loop) || loop->current) {
-        /* The caller waits until its child waits for the first time, or ends; then the caller runs next. */
+        /*
+         * The caller waits until its child waits for the first time or ends. Then the caller is the next fiber to run.
+         */
         child_start start = {.fiber = fiber, .child = keep};
         heddle_park_enter(loop, &start.park);
         rb_ensure(start_from_park, (VALUE)&start, end_start, (VALUE)&start);
@@ -373,7 +384,10 @@ void heddle_fiber_start(heddle_fiber *fiber)
     RB_GC_GUARD(keep);
 }
 
-/* Returns the park of the fiber that started this one, and that waits until this one first waits; later NULL. */
+/*
+ * When the fiber first waits or ends: returns the park of the fiber that started it, which then continues. Later
+ * returns NULL.
+ */
 heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber)
 {
     heddle_park *parent = fiber->parent_park;

@@ -10,8 +10,8 @@ typedef struct heddle_timeout heddle_timeout;
 typedef struct heddle_interrupt_mask heddle_interrupt_mask;
 
 /*
- * A fiber that this scheduler started. A nested fiber, such as an Enumerator's, waits on behalf of the fiber that
- * resumed it.
+ * A scheduled fiber: one that this scheduler started. When a nested fiber waits, such as an Enumerator's, the scheduled
+ * fiber that resumed it owns the wait.
  */
 struct heddle_fiber {
     heddle_loop *loop;
@@ -21,25 +21,32 @@ struct heddle_fiber {
     unsigned calls_inline;    /* the number of open blocks in which native calls are not offloaded */
     bool must_raise;               /* an exception is pending: an interrupt, or a timeout that has passed */
     heddle_timeout *timeouts; /* its open timeout_after blocks, innermost first */
-    heddle_interrupt_mask *masks; /* its open Thread.handle_interrupt blocks, innermost first */
+    heddle_interrupt_mask *masks; /* its interrupt masks: open Thread.handle_interrupt blocks, innermost first */
     heddle_park *park;        /* its innermost wait, or NULL */
     heddle_park *parent_park; /* the park of the fiber that started it, which continues when this one first waits */
-    /* its park in the ready queue while the fiber is about to be started, or to be continued after a foreign switch */
+    /* the park by which the fiber is queued before its first switch, or after Fiber#raise or #transfer has left it */
     heddle_park queue_park;
     unsigned unpreempted;     /* the number of open without_preemption blocks */
-    VALUE delivered_error;         /* the exception that preemption has raised on the thread for this fiber, or 0 */
+    /* an exception that preemption has added to the thread's pending interrupts, to be raised in this fiber; or 0 */
+    VALUE delivered_error;
     /*
-     * Writes what the fiber does into `text`, for reports. Returns the number of bytes, which may be 0. NULL if the
-     * fiber has no description.
+     * Writes a description of the fiber's work into `text`, for reports, and returns its size in bytes, which may be 0.
+     * NULL if the fiber has no description.
      */
     size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
-    /* The request, for reports: an object, and a number in it. `describe` uses both. Child fibers inherit all three. */
+    /*
+     * The request that the fiber works for: an object, and the number of the request within it. `describe` uses both. A
+     * fiber inherits all three from the fiber that starts it.
+     */
     VALUE request; /* or nil */
     unsigned request_number;
-    /* how long the request has computed; lies in the object `request`; NULL: not known; inherited */
+    /* the CPU time of the request (quantum.h), part of the object `request`; NULL if it is not counted; inherited */
     heddle_quantum *quantum;
     heddle_spender spender;    /* counts its time in the request's account; inherited */
-    /* the hashed label of its request, which tells other processes what blocks this process; 0: none; inherited */
+    /*
+     * hash of the request's label (its method and path), by which other processes identify the request that blocks this
+     * process; 0: none; inherited
+     */
     uint32_t label;
     heddle_fiber *next, *previous;
 };
@@ -50,17 +57,20 @@ struct heddle_timeout {
     heddle_timeout *outer;
     /* the fiber that runs the block: the owner, or one nested in it. Marked, because this record lies on its stack */
     VALUE fiber;
-    VALUE exception; /* arguments as for Kernel#raise; the waiting fiber's stack keeps them alive */
-    VALUE asked;     /* the exception that Timeout.timeout was given, see convert_exception */
+    VALUE exception; /* `exception` and `message` are arguments of Kernel#raise; the fiber's stack keeps them alive */
+    VALUE asked;     /* the exception that the caller of timeout_after requested, see convert_exception */
     VALUE message;
     VALUE raised;    /* the exception raised for it, or Qundef */
     bool fired;
-    bool delayed;    /* an interrupt mask has delayed it, at a wait or a preemption: it is raised at the mask's end */
+    bool delayed;    /* an interrupt mask has delayed it, at a wait or a preemption; it is raised when the mask ends */
 };
 
 /* Makes a fiber that calls job.call once it is started or enqueued. */
 heddle_fiber *heddle_fiber_spawn(heddle_loop *loop, VALUE job);
-/* Runs the fiber at once, until its first wait; then the caller continues. Raises FiberError when it gets no stack. */
+/*
+ * Runs the fiber at once, until its first wait; then the caller continues. Raises FiberError if Ruby has no stack for
+ * it.
+ */
 void heddle_fiber_start(heddle_fiber *fiber);
 heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber);
 /* Queues the fiber for a later tick. */
@@ -83,13 +93,13 @@ static inline VALUE heddle_fiber_transfer_checked(VALUE fiber, int count, const 
 bool heddle_is_fiber_error(VALUE error);
 /* Called when the fiber was killed before it ran: reports that to the scheduler and removes the fiber. */
 void heddle_fiber_handle_kill(heddle_fiber *fiber);
-void heddle_fiber_setup(void); /* once */
+void heddle_fiber_setup(void); /* called once */
 /* The block that the fibers of a scheduler's loop run. */
 VALUE heddle_fiber_make_body(VALUE scheduler);
 /* Invalidates the fiber's timeouts and interrupt masks, whose blocks may still be on a stack. */
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 /*
- * May the wait of `waiting` be within the timeout's block? `waiting` is the timeout's owner, or a fiber that the owner
+ * May the fiber `waiting` be waiting within the timeout's block? It is the timeout's owner, or a fiber that the owner
  * has resumed.
  */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
@@ -100,7 +110,10 @@ void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);
 /* Raises the exception at the fiber's current wait, or else at its next one. */
 void heddle_fiber_interrupt(heddle_fiber *fiber, VALUE exception);
-/* The scheduled fiber on whose behalf the calling fiber runs; never NULL. */
+/*
+ * Returns the scheduled fiber that runs, or that has resumed the running fiber. If there is none, returns the loop's
+ * implicit task.
+ */
 heddle_fiber *heddle_fiber_current(heddle_loop *loop);
 
 /* Does the fiber belong to a request within its quantum? */
@@ -119,27 +132,27 @@ static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
         park->waits_for = part;
 }
 /*
- * Called before a switch, with the calling fiber. An exception may have been raised on the thread for this fiber, which
- * a mask delays. After the switch, a fiber without a mask would get it. So this function takes it from the thread, and
- * the fiber's next wait raises it.
+ * Called with the calling fiber before it switches away. The thread's pending interrupts may include an exception for
+ * this fiber that an interrupt mask delays. After the switch, a fiber without a mask would raise it. So this function
+ * removes it from the thread, and the fiber's next wait raises it.
  */
 void heddle_fiber_keep_error(heddle_fiber *fiber);
 
 /* -- pending_exceptions.c ------------------------------------------------------------------------------------------ */
 
 /*
- * Checks the fiber's deadlines. If one has passed while the fiber computed, the next wait raises it at once. Otherwise
- * only a later tick would.
+ * Marks the fiber's timeouts that have passed while it computed, so that its next wait raises them at once. Without
+ * this, only the next tick would notice them.
  */
 void heddle_fiber_fire_passed_timeouts(heddle_fiber *fiber);
 /*
- * Raises the first of these that is pending: an exception that preemption has raised on the thread for this fiber, an
- * interrupt, the outermost timeout.
+ * Raises one of the exceptions that are pending for the fiber: `delivered_error`, else `interrupt`, else the exception
+ * of the outermost passed timeout. Returns if none is pending.
  */
 void heddle_park_raise_pending(heddle_park *park);
 /*
- * The outermost passed timeout of the fiber whose block contains `running`, the fiber itself or one nested in it; NULL
- * if there is none. The caller sets `raised`, which marks the timeout as raised.
+ * Returns the outermost of the fiber's passed timeouts whose block contains `running` (the fiber itself, or one nested
+ * in it), or NULL. The caller must set the timeout's `raised`.
  */
 heddle_timeout *heddle_fiber_timeout_due(heddle_fiber *fiber, VALUE running);
 VALUE heddle_timeout_exception(heddle_timeout *timeout); /* runs Ruby code */

@@ -38,10 +38,10 @@ void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber)
 /* -- proxies (Ruby >= 4.1) --------------------------------------------------------------------------------------- */
 
 /*
- * Ruby 4.1 passes a proxy in place of the fiber. The proxy stands for one call of the fiber, and has only the methods
- * `alive?`, `raise` and `transfer`. After that call `raise` does nothing. `raise` switches to the fiber, so a fiber of
- * this loop must call it. A new fiber is made for each proxy, so that all proxies have raised before the loop polls for
- * events.
+ * Ruby 4.1 passes a proxy instead of the fiber. The proxy stands for one call that the fiber is in, and has only the
+ * methods `alive?`, `raise` and `transfer`. After that call has ended, `raise` does nothing. `raise` switches to the
+ * fiber, so it must be called in a fiber of this loop. Each proxy gets a new fiber, so that all proxies have raised
+ * before the loop polls for events.
  */
 static VALUE call_proxy(VALUE pair)
 {
@@ -51,8 +51,8 @@ static VALUE call_proxy(VALUE pair)
 }
 
 /*
- * A FiberError means that the fiber waits for a fiber that it has resumed. In that case Ruby itself raises the
- * exception when the call ends.
+ * A FiberError means that the fiber has resumed another fiber, which has not returned. Ruby itself then raises the
+ * exception when the fiber's call ends.
  */
 static VALUE ignore_error(VALUE data, VALUE error)
 {
@@ -81,7 +81,8 @@ static void receive_proxies(heddle_loop_message *message)
     loop->interrupts.posted = false;
     rb_protect(spawn_raisers, (VALUE)loop, &state);
     if (state)
-        heddle_take_errinfo(); /* without memory for a fiber, Ruby itself raises it when the call ends */
+        /* there was no memory for a fiber; Ruby itself then raises the exception when the fiber's call ends */
+        heddle_take_errinfo();
 }
 
 static void queue_proxy(heddle_loop *loop, VALUE proxy, VALUE exception)
@@ -107,9 +108,9 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 }
 
 /*
- * Does another thread run this fiber now, so that an exception raised on that thread reaches this fiber? Yes for a
- * blocking fiber, which never switches, and for a fiber that Ruby's IO#close interrupts, because it is in a system
- * call.
+ * Called on another thread than the fiber's. Does Thread#raise reach this fiber, because its thread runs it now? Yes
+ * for a blocking fiber, which never switches. Yes for the loop's current fiber if Ruby's IO#close interrupts it,
+ * because it is in a system call.
  */
 static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE exception)
 {
@@ -120,7 +121,7 @@ static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE excep
     return RB_OBJ_FROZEN(exception) && loop->current && loop->current->fiber == fiber;
 }
 
-/* Interrupts a fiber that runs. It may be in a system call without the GVL, which ends, too. */
+/* Interrupts a fiber that runs. If it is in a system call without the GVL, that call ends, too. */
 static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     bool other_thread = loop->thread != rb_thread_current() && !atomic_load(&loop->sleeping);
@@ -137,7 +138,7 @@ static void interrupt_running(heddle_loop *loop, VALUE fiber, VALUE exception)
         rb_thread_wakeup_alive(loop->thread);
 }
 
-/* For blocking fibers of a thread, Ruby calls the hook even when the thread's loop is closed. */
+/* Ruby calls the hook for a thread's blocking fibers even if the thread's loop is closed. */
 static bool interrupt_blocking(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     if (loop->thread == rb_thread_current() || !RTEST(rb_funcall(fiber, rb_intern("blocking?"), 0)))
@@ -150,7 +151,7 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
 {
     if (heddle_loop_is_closed(loop))
         return interrupt_blocking(loop, fiber, exception);
-    /* During a sleep in place, nothing checks the fiber's park for exceptions. */
+    /* A fiber that sleeps in place has a park, but nothing checks the exceptions in that park. */
     heddle_park *park = loop->interrupts.in_place == fiber ? NULL : heddle_park_find(loop, fiber);
     if (park) {
         park->interrupt = exception;
@@ -166,15 +167,15 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
 /*
  * call-seq: fiber_interrupt(fiber, exception) -> true or false
  *
- * Raises +exception+ in +fiber+, at its current wait, or else at its next one. May be called on any thread; never
- * switches. Returns false if the fiber has ended. IO#close calls it for the fibers that wait for the IO; Ruby >= 4.1
- * passes a proxy that knows +alive?+ and +raise+ in place of the fiber.
+ * Raises +exception+ in +fiber+, at its current wait, or else at its next wait. May be called on any thread, and never
+ * switches fibers. Returns false if the fiber has ended. IO#close calls it for the fibers that wait for the IO. Ruby >=
+ * 4.1 passes a proxy with the methods +alive?+ and +raise+ instead of the fiber.
  */
 static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
     heddle_loop *loop = heddle_loop_of(self);
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
-        rb_raise(rb_eTypeError, "an exception is needed, not %" PRIsVALUE, rb_obj_class(exception));
+        rb_raise(rb_eTypeError, "the argument must be an exception, not %" PRIsVALUE, rb_obj_class(exception));
     if (heddle_loop_forked(loop))
         return Qfalse;
     if (rb_obj_is_fiber(fiber))

@@ -5,29 +5,29 @@
 
 /*
  * The hook fiber_interrupt: IO#close raises IOError in the fibers that wait for the IO (Ruby >= 4.0). Ruby calls it on
- * any thread, and then waits until each of these fibers has left its call. So the exception belongs to the wait that
- * the fiber is in at that moment, and not to a later one: it is kept in the park.
+ * any thread, and then waits until each of these fibers has left its call. So the exception must be raised in the wait
+ * that the fiber is in at that moment, and not in a later one. It is stored in that wait's park.
  */
 
-/* Raises the exception; if it is frozen, a copy, because raising sets the backtrace. */
+/* Raises the exception, or a copy if it is frozen, because raising an exception sets its backtrace. */
 NORETURN(void heddle_interrupt_raise(VALUE exception));
 
 /*
- * Calls the original Thread#raise. A thread whose loop serves overrides that method, and drops exceptions from other
- * threads.
+ * Calls the original Thread#raise. For threads that serve requests, Heddle overrides that method to discard exceptions
+ * from other threads.
  */
 VALUE heddle_thread_raise(VALUE thread, VALUE exception);
 
 /*
- * Called when the fiber does not wait, or must not raise in its current wait: its next wait raises the exception. Drops
- * the exception of Ruby's IO#close, which is a frozen object: the interrupted call itself checks whether its IO is
- * closed, and may have ended before the next wait.
+ * Makes the fiber's next wait raise the exception. Called when the fiber does not wait, or must not raise in its
+ * current wait. Discards the exception of Ruby's IO#close, which is a frozen object: the interrupted call checks by
+ * itself whether its IO is closed, and the next wait may belong to a later call.
  */
 void heddle_interrupt_defer(heddle_loop *loop, VALUE fiber, VALUE exception);
 
 /*
- * Called when a wait in place ends, perhaps by another exception. Drops the exception of an IO#close during that wait,
- * which must not reach a later wait.
+ * Called when a wait in place ends, perhaps by another exception. Discards the exception of an IO#close during that
+ * wait, because a later wait must not raise it.
  */
 void heddle_interrupt_leave_in_place(heddle_loop *loop, VALUE fiber);
 

@@ -3,8 +3,8 @@
 #include <ruby.h>
 
 /*
- * A Hash with one note for each Fiber, made when it is first needed. Notes are rare, and read even less often. The note
- * of a fiber that has ended is dropped when a later note is written.
+ * A Hash from a Fiber to its note, which is a Ruby object. The Hash is created when the first note is written, because
+ * notes are rare. Notes of ended fibers are removed when later notes are written.
  */
 
 /*

@@ -16,15 +16,16 @@
 #endif
 
 /*
- * The holder of the stacks: the address of a loop, or the id of a garbage collection, which is an odd number. 0: none.
+ * Who has claimed the list of vacant stacks: the address of a loop, or the id of a garbage collection, which is an odd
+ * number. 0: nobody.
  */
 static _Atomic uintptr_t holder;
 static _Atomic int holding_thread; /* the native thread of the holder */
-static _Thread_local int identity;  /* the kernel's id of this native thread; 0: not read yet */
+static _Thread_local int identity;  /* the kernel's id of this native thread; 0 if it is not read yet */
 
-/* The interval at which a waiting thread checks again, in nanoseconds. */
+/* The interval at which a waiting thread checks whether the list was released, ns. */
 static const int64_t POLL_INTERVAL = 200 * 1000;
-/* Protects `waiting`, and the condition on which threads wait for the stacks. */
+/* Protects `freed`, the condition on which threads wait for the list. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t freed;
 static _Atomic unsigned waiting;
@@ -57,8 +58,8 @@ static void unlock_stacks(uintptr_t who)
         return;
     atomic_store_explicit(&holding_thread, 0, memory_order_relaxed);
     /*
-     * Stores `holder`, then loads `waiting`. A waiter stores `waiting`, then loads `holder`. So at least one of them
-     * sees the other.
+     * Stores `holder`, then loads `waiting`. A waiting thread stores `waiting`, then loads `holder`. So at least one of
+     * the two sees what the other has stored.
      */
     atomic_store(&holder, 0);
     if (atomic_load(&waiting)) {
@@ -85,8 +86,8 @@ static void wait_for_stacks(int64_t nanoseconds)
 }
 
 /*
- * Releases the stacks after a collection whose end was never reported: a TracePoint in a Ractor without a loop makes
- * Ruby drop the subscription to that event.
+ * Releases the list after a garbage collection whose end was not reported: a TracePoint in a Ractor without a loop
+ * makes Ruby stop calling the hook for that event.
  */
 static void unlock_ended_collection(void)
 {
@@ -106,7 +107,7 @@ static void *wait_until_free(void *unused)
 
 static VALUE wait_without_gvl(VALUE unused)
 {
-    /* Not interruptible: the holder keeps the stacks for some microseconds, or for a garbage collection. */
+    /* Not interruptible, because the wait is short: some microseconds, or a garbage collection. */
     rb_nogvl(wait_until_free, NULL, NULL, NULL, 0);
     return Qnil;
 }
@@ -121,27 +122,28 @@ int heddle_fiber_stacks_lock(const void *loop)
 
 /* -- the garbage collector ---------------------------------------------------------------------------------------- */
 
-/* Was a loop ever made outside of the main Ractor? */
+/* Was a loop ever created outside of the main Ractor? */
 static _Atomic bool shared;
 
 static rb_ractor_local_key_t joined;
 static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 
-/* The longest time that a collection waits for a loop. */
+/* The longest time that a garbage collection waits for a loop, ns. */
 static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
 
 /*
- * Does that thread sleep? Then a collection need not wait for it, because during a collection a thread can hold the
- * stacks in only three cases. It has run out of stacks and asks for memory, before it changes the list. Or it has
- * returned from its switch and no longer uses the list. Or it runs the code of Scheduler#resume_new, which starts the
- * main Ractor's offload threads and returns a stack at its end.
+ * Does that native thread sleep? Then a garbage collection need not wait for it. A thread that sleeps during a
+ * collection and has claimed the list does not change it, in all three possible cases. It has run out of stacks and
+ * allocates memory, before it changes the list. Or it has returned from its switch and no longer uses the list. Or it
+ * runs the code of Scheduler#resume_new, which starts the main Ractor's offload threads, and releases a stack only at
+ * its end.
  */
 static bool is_thread_at_rest(int thread)
 {
     return thread && heddle_native_thread_state(thread) == 'S';
 }
 
-/* The id of a collection that runs in this native thread. */
+/* Returns the id of a garbage collection that runs in this native thread. */
 static uintptr_t collection_id(void)
 {
     return (uintptr_t)thread_number() << 1 | 1;
@@ -177,8 +179,8 @@ static void ignore_event(rb_event_flag_t event, VALUE data, VALUE self, ID metho
 }
 
 /*
- * Runs in the main Ractor: adds a hook and removes it, so that Ruby computes its global variable again (see
- * heddle_fiber_stacks_join). The hook of the Ractor that asked for this stays, because a collection may run there.
+ * Runs in the main Ractor. Adds a hook and removes it, so that Ruby sets its global variable again (see
+ * heddle_fiber_stacks_join). The hook of the other Ractor is not touched, because a collection may run there.
  */
 static void subscribe_again(void *unused)
 {
@@ -187,8 +189,9 @@ static void subscribe_again(void *unused)
 }
 
 /*
- * Each Ractor has its own hooks, but one global variable says which events have hooks, and the last call overwrites it.
- * So the main Ractor, where the program may have hooks, calls Ruby last.
+ * Each Ractor has its own event hooks. But Ruby keeps in one global variable which events have hooks, and each call
+ * that adds or removes a hook overwrites it for the calling Ractor's hooks. So the main Ractor, in which the program
+ * may have hooks, must make the last such call.
  */
 void heddle_fiber_stacks_join(void)
 {
@@ -205,7 +208,7 @@ void heddle_fiber_stacks_join(void)
 
 /* -- setting up --------------------------------------------------------------------------------------------------- */
 
-/* Frees the stacks: their holder does not exist in a child. */
+/* Called in a forked child: releases the list, because the thread that claimed it does not exist there. */
 static void free_in_child(void)
 {
     pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;

@@ -1,23 +1,23 @@
 #pragma once
 
 /*
- * A lock around Ruby's list of vacant fiber stacks. Ruby takes a stack from the list at the first switch to a fiber.
- * Ruby 3.4 returns the stack when a switch comes back from a fiber that has ended.
+ * A lock for Ruby's list of vacant fiber stacks. Ruby takes a stack from the list at the first switch to a fiber. Ruby
+ * 3.4 returns the stack when a switch comes back from a fiber that has ended.
  *
  * All Ractors share the list, and before Ruby 4.0 (ruby/ruby pull request 13466) no lock protects it: two Ractors that
  * use it at the same time get the same stack or corrupt the list, and Ruby crashes. So a loop claims the list before
  * such a switch and releases it afterwards.
  *
- * It waits for the list without the GVL: a garbage collection in another Ractor stops all others, and the holder of the
- * list may need a collection. The garbage collector returns stacks, too, and its lazy sweep does not stop the other
- * Ractors. So a collection claims the list in the main Ractor and in each Ractor that has a loop. Fibers that the
- * program makes itself, also by Enumerator#next, do not use this lock. Heddle's own fibers use it in a thread with a
- * loop (Scheduler#resume_new).
+ * A loop waits for the list without the GVL: a garbage collection in another Ractor stops all other Ractors, and the
+ * loop that has claimed the list may need a collection. The garbage collector returns stacks, too, and its lazy sweep
+ * does not stop the other Ractors. So collections in the main Ractor, and in each Ractor that has a loop, claim the
+ * list. Fibers that the program makes itself, also by Enumerator#next, do not use this lock. Heddle's own fibers use it
+ * in a thread with a loop (Scheduler#resume_new).
  */
 
 /*
- * Waits until no other loop or collection holds the list, and claims it. Returns 0, or the state of an exception raised
- * in the wait: then the list is not claimed.
+ * Waits until no other loop or collection has claimed the list, and claims it. Returns 0, or the state of an exception
+ * raised during the wait: then the list is not claimed.
  */
 int heddle_fiber_stacks_lock(const void *loop);
 /* Releases the list. Does nothing if this loop has not claimed it. */

@@ -4,9 +4,9 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * Called on the loop's fiber. Switches once more to a fiber that is about to end, if another fiber had switched to it
- * last. An ended fiber switches to the loop's fiber, and Ruby reuses its stack only if that was the last to switch to
- * it.
+ * Called in the loop's fiber. If a fiber is about to end and another fiber was the last to switch to it, switches to it
+ * once more. The reason: an ended fiber switches to the loop's fiber, and Ruby reuses its stack only if the loop's
+ * fiber was the last one that had switched to it.
  */
 static void switch_to_ending(heddle_loop *loop)
 {
@@ -19,16 +19,13 @@ static void switch_to_ending(heddle_loop *loop)
     }
 }
 
-/* Was the current fiber left by Fiber#transfer, and not switched back to? */
+/* Was the loop's current fiber left by Fiber#transfer, so that it still expects a value? */
 static bool is_current_left(const heddle_loop *loop)
 {
     if (!loop->current || loop->switching.left_by_wait || loop->current == &loop->implicit || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
-    /*
-     * In a forked child the loop runs in the fiber that called fork, or in one which that fiber had resumed. The
-     * parent's loop never continues in the child.
-     */
+    /* In a forked child, the fiber that called fork runs the loop, or a nested fiber that it has resumed. */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));
 }
@@ -47,7 +44,9 @@ void heddle_foreign_return(heddle_loop *loop)
     while (is_current_left(loop)) {
         VALUE fiber = loop->current->fiber, value = loop->switching.returned;
         prepare_switch(loop, fiber);
-        /* Raises FiberError if the fiber has resumed another one: it can then be given an exception, but no value. */
+        /*
+         * Raises FiberError if the fiber has resumed another fiber: then Ruby can pass it an exception, but no value.
+         */
         loop->switching.returned = heddle_fiber_transfer_checked(fiber, 1, &value);
         heddle_fiber_stacks_unlock(loop);
         switch_to_ending(loop);
@@ -64,9 +63,10 @@ static VALUE deliver_error(VALUE data)
 {
     delivery *self = (delivery *)data;
     heddle_loop *loop = self->loop;
-    VALUE fiber = loop->current->fiber, error = self->error; /* rb_fiber_raise of Ruby 4.0 takes it without const */
+    /* rb_fiber_raise of Ruby 4.0 has no const in its parameter */
+    VALUE fiber = loop->current->fiber, error = self->error;
     prepare_switch(loop, fiber);
-    /* If the fiber has resumed another one, Ruby raises the exception in that other fiber. */
+    /* If the fiber has resumed another fiber, Ruby raises the exception in that other fiber. */
     loop->switching.returned = rb_fiber_raise(fiber, 1, &error);
     heddle_fiber_stacks_unlock(loop);
     heddle_foreign_return(loop);

@@ -5,7 +5,7 @@
 
 static const char NOT_TRIED[] = "not tried yet";
 static _Atomic(const char *) status = NOT_TRIED;
-static _Atomic(const char *) forbidden; /* the reason why nothing may be changed */
+static _Atomic(const char *) forbidden; /* the reason why guard pages may not be installed, or NULL */
 static atomic_size_t guards;
 
 const char *heddle_guard_pages_status(void)
@@ -29,15 +29,16 @@ size_t heddle_guard_pages_count(void)
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-/* Advice of Linux 6.13 that older headers lack. */
+/* Values of `advice` for madvise since Linux 6.13, which older headers lack. */
 enum {
     GUARD_INSTALL = 102,
     GUARD_REMOVE = 103,
 };
 
 /*
- * With larger pages, blocks that are not guards would be one page long, too, and a guard would discard their contents.
- * A page of Ruby's heap has 64 KiB and is protected during compaction. A block of code that YJIT has freed has 16 KiB.
+ * Guards are recognized by their size of one page, and installing a guard discards the page's contents. On kernels with
+ * larger pages, other blocks that Ruby protects would have this size, too: a page of Ruby's heap, which is protected
+ * during compaction, has 64 KiB, and a block of code that YJIT has freed has 16 KiB.
  */
 enum { PAGE_SIZE_NEEDED = 4096 };
 
@@ -45,7 +46,7 @@ typedef int mprotect_fn(void *address, size_t length, int protection);
 
 /* -- replacements of mprotect and madvise ------------------------------------------------------------------------ */
 
-static mprotect_fn *next_mprotect; /* the table's previous entry: mprotect, or another library's replacement */
+static mprotect_fn *next_mprotect; /* what the replaced entry pointed to: mprotect, or another library's replacement */
 static atomic_uintptr_t lowest = UINTPTR_MAX, highest;
 
 static void note_guard(uintptr_t page)
@@ -73,7 +74,7 @@ static int guarding_mprotect(void *address, size_t length, int protection)
             note_guard((uintptr_t)address);
             return 0;
         }
-        errno = saved; /* EINVAL for locked memory before Linux 6.15: the caller calls mprotect instead */
+        errno = saved; /* before Linux 6.15, EINVAL for locked memory: mprotect is called below instead */
     } else if (protection != PROT_NONE && may_hold_guards((uintptr_t)address, length)) {
         /* mprotect alone would leave the guard in place. Without a guard this does nothing. */
         madvise(address, length, GUARD_REMOVE);
@@ -83,9 +84,9 @@ static int guarding_mprotect(void *address, size_t length, int protection)
 }
 
 /*
- * Ruby calls madvise(MADV_FREE) for each stack that is vacant again. That is a third of the cost of a short-lived
- * fiber: the kernel walks its pages and interrupts every other core that the process runs on. A process that never had
- * many stacks reuses them all the time, so it keeps their memory.
+ * Ruby calls madvise(MADV_FREE) for each stack that becomes vacant. That call is a third of the cost of a short-lived
+ * fiber: the kernel walks the stack's pages, and interrupts every other core that the process runs on. A process that
+ * never had many stacks reuses them all the time. So the call is skipped there, and the stacks keep their memory.
  */
 enum { STACKS_TO_KEEP = 256 };
 
@@ -96,8 +97,8 @@ static madvise_fn *next_madvise;
 static int keeping_madvise(void *address, size_t length, int advice)
 {
     /*
-     * Counts the guards instead of the stacks. Each stack has a guard, except the few stacks made before guards were
-     * installed.
+     * Counts guards instead of stacks. Each stack has a guard, except the few that were created before this replacement
+     * was installed.
      */
     if (advice == MADV_FREE && heddle_guard_pages_count() <= STACKS_TO_KEEP)
         return 0;
@@ -107,7 +108,8 @@ static int keeping_madvise(void *address, size_t length, int advice)
 /* -- support by the kernel --------------------------------------------------------------------------------------- */
 
 /*
- * Emulators accept advice that they don't know. So this function tests a guard page with a system call that must fail.
+ * Emulators accept unknown advice without an error. So this function tests that a system call fails when it reads a
+ * guard page.
  */
 static bool guards_work(void)
 {
@@ -123,7 +125,7 @@ static bool guards_work(void)
 /* -- intercepting Ruby's calls ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    const void *inside; /* an address of Ruby's code */
+    const void *inside; /* an address in Ruby's code */
     int intercepted;
 } ruby_object;
 
@@ -143,8 +145,8 @@ static bool intercept_object(heddle_object *object, void *data)
 static const char *intercept_ruby(void)
 {
     /*
-     * The address is looked up by name and not read from the table: an entry that is not bound yet leads to the dynamic
-     * linker, which would overwrite Heddle's entry at the first call.
+     * The addresses are looked up by name and not read from the table: an entry that is not bound yet points to the
+     * dynamic linker, which would overwrite Heddle's entry at the first call.
      */
     next_mprotect = (mprotect_fn *)dlsym(RTLD_DEFAULT, "mprotect");
     if (!next_mprotect)
@@ -156,9 +158,9 @@ static const char *intercept_ruby(void)
     if (!ruby.inside || !heddle_objects_each(intercept_object, &ruby))
         return "Ruby's own library was not found in this process";
     if (ruby.intercepted < 0)
-        return "the system refuses to change Ruby's table of functions";
+        return "the system does not allow Heddle to change the table of functions that Ruby calls";
     if (ruby.intercepted == 0)
-        return "Ruby calls mprotect in a way that can't be changed (statically linked libc?)";
+        return "Ruby's calls of mprotect can't be intercepted (is libc linked statically?)";
     return NULL;
 }
 
@@ -170,7 +172,7 @@ static const char *install_guards(void)
     if (wanted && strcmp(wanted, "0") == 0)
         return "switched off by HEDDLE_GUARD_PAGES=0";
     if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED)
-        return "only for memory pages of 4 KiB; this kernel has larger ones";
+        return "this needs memory pages of 4 KiB, but this kernel has larger ones";
     if (!guards_work())
         return "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have it)";
     return intercept_ruby();
@@ -191,7 +193,7 @@ void heddle_guard_pages_install(void)
 
 void heddle_guard_pages_install(void)
 {
-    atomic_store(&status, "only on Linux on x86-64 and ARM64");
+    atomic_store(&status, "this needs Linux on x86-64 or ARM64");
 }
 
 #endif
@@ -209,17 +211,17 @@ const char *heddle_fiber_limit_message(char *buffer, size_t size)
     const char *reason = heddle_guard_pages_status();
     if (reason && limit > 0) {
         snprintf(buffer, size,
-                 "no memory for the stack of another fiber. Each needs two memory mappings and the kernel allows this "
-                 "process vm.max_map_count = %ld, which is about %ld fibers. Raise it (sysctl -w "
-                 "vm.max_map_count=1000000) or run fewer at once. Guard pages without mappings, which would lift "
-                 "this limit, are not in use: %s",
+                 "no memory for the stack of another fiber. Each fiber needs two memory mappings, and the kernel "
+                 "allows this process vm.max_map_count = %ld of them, enough for about %ld fibers. Raise the limit "
+                 "(sysctl -w vm.max_map_count=1000000) or run fewer fibers at once. Guard pages without mappings, "
+                 "which would remove this limit, are not in use: %s",
                  limit, limit / 2 - 1000, reason);
         return buffer;
     }
 #endif
     snprintf(buffer, size,
-             "no memory for the stack of another fiber. Each takes some 13 KiB of memory and 650 KiB of address space "
-             "(RUBY_FIBER_VM_STACK_SIZE and RUBY_FIBER_MACHINE_STACK_SIZE lower this). Raise the memory limits of this "
-             "process (ulimit -v, its cgroup, vm.overcommit_memory) or run fewer at once");
+             "no memory for the stack of another fiber. Each fiber needs some 13 KiB of memory and 650 KiB of address "
+             "space (lower RUBY_FIBER_VM_STACK_SIZE and RUBY_FIBER_MACHINE_STACK_SIZE to need less). Raise the memory "
+             "limits of this process (ulimit -v, its cgroup, vm.overcommit_memory) or run fewer fibers at once");
     return buffer;
 }

@@ -1,20 +1,20 @@
 #pragma once
 
 /*
- * Lets a process hold more fibers than vm.max_map_count / 2. Ruby protects the end of each fiber's stack by
- * mprotect(page, PROT_NONE). That splits the mapping, so a fiber costs two of the 65,530 mappings that Linux grants a
- * process by default, and fiber 31,745 fails.
+ * Allows a process to have more fibers than vm.max_map_count / 2. Ruby protects the end of each fiber's stack with a
+ * guard page: mprotect(page, PROT_NONE). That splits the mapping, so a fiber needs two of the 65,530 mappings that
+ * Linux allows a process by default, and creating fiber 31,745 fails.
  *
  * Since Linux 6.13 a page can be guarded without a mapping of its own: madvise(page, MADV_GUARD_INSTALL). Ruby doesn't
  * do that yet, so Heddle replaces the entry of mprotect in libruby's global offset table. The replacement handles only
- * guard pages, and passes all other calls of Ruby on. Calls of other libraries are not affected.
+ * guard pages, and forwards all other calls by Ruby. Calls by other libraries are not affected.
  */
 
 #include "system.h"
 
 /*
- * Installs the replacement for the whole process, once. If that fails, nothing has changed, and
- * heddle_guard_pages_status() tells the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
+ * Installs the replacement for the whole process, once. If that fails, nothing is changed, and
+ * heddle_guard_pages_status() returns the reason. HEDDLE_GUARD_PAGES=0 in the environment switches it off.
  */
 void heddle_guard_pages_install(void);
 
@@ -31,8 +31,8 @@ const char *heddle_guard_pages_status(void);
 size_t heddle_guard_pages_count(void);
 
 /*
- * Makes the message for a user when Ruby could not make another fiber: names the limit, and how to raise it. Ruby's own
- * FiberErrors are "can't set a guard page", "can't alloc machine stack to fiber" and, from 4.0 on, "can't allocate
- * fiber stack". Returns `buffer`.
+ * Writes a message for the user into `buffer` when Ruby could not create another fiber: the limit, and how to raise it.
+ * Ruby's own FiberErrors are "can't set a guard page", "can't alloc machine stack to fiber" and, from 4.0 on, "can't
+ * allocate fiber stack". Returns `buffer`.
  */
 const char *heddle_fiber_limit_message(char *buffer, size_t size);

@@ -5,11 +5,11 @@
 /*
  * call-seq: Heddle::Scheduler.guard_pages -> :on or String
  *
- * Returns :on if the guard pages of fiber stacks need no memory mappings. Then a process can hold 100,000 fibers and
- * more under the default <tt>vm.max_map_count</tt>. This needs Linux 6.13, x86-64 or ARM64, and pages of 4 KiB.
- * Otherwise returns the reason why not; then a process holds about 31,000 fibers. The first Scheduler of a process
- * switches this on, and so does this method; <tt>HEDDLE_GUARD_PAGES=0</tt> or <tt>HEDDLE_PROTECT=off</tt> in the
- * environment keeps it off.
+ * Returns :on if the guard pages of fiber stacks need no memory mappings. Then a process can have 100,000 fibers and
+ * more with the default <tt>vm.max_map_count</tt>. This needs Linux 6.13, x86-64 or ARM64, and memory pages of 4 KiB.
+ * Otherwise returns the reason why it is off; then a process can have about 31,000 fibers. The first Scheduler of a
+ * process switches this on, and so does this method, unless the environment has <tt>HEDDLE_GUARD_PAGES=0</tt> or
+ * <tt>HEDDLE_PROTECT=off</tt>.
  */
 static VALUE scheduler_guard_pages(VALUE class)
 {
@@ -19,8 +19,8 @@ static VALUE scheduler_guard_pages(VALUE class)
 }
 
 /*
- * forbid_guard_pages(reason or nil): see heddle_guard_pages_forbid. Other threads may read the reason, so it is never
- * freed.
+ * forbid_guard_pages(reason or nil): see heddle_guard_pages_forbid. The copy of the reason is never freed, because
+ * other threads may read it.
  */
 static VALUE scheduler_forbid_guard_pages(VALUE class, VALUE reason)
 {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The heartbeat of a running loop: a record that the loop and the watch thread share. Records are reused and never
- * freed, because the watch thread reads them without the GVL.
+ * The heartbeat of a running loop: a record that the loop shares with the watch thread, which detects loops that make
+ * no progress. Records are reused and never freed, because the watch thread reads them without the GVL.
  */
 
 #include "system.h"
@@ -32,15 +32,15 @@ enum {
     HEDDLE_POSTPONED_JOB_REQUEUED, /* the job ran and triggered itself again, so that other jobs run first */
 };
 
-/* The answer of the loop's thread: when the watch thread should sample again. */
+/* When the watch thread should sample a loop again. The loop's thread sets it. */
 enum {
     HEDDLE_SAMPLE_LATER,
-    /* soon: the thread switches fibers or runs code that must not be interrupted, for microseconds */
+    /* within microseconds: the thread switches fibers, or runs short code that must not be interrupted */
     HEDDLE_SAMPLE_SOON,
-    HEDDLE_SAMPLE_AFRESH, /* no other fiber is ready: the time limit of this heartbeat starts again */
+    HEDDLE_SAMPLE_AFRESH, /* no other fiber is ready, so the age of this heartbeat is counted from now */
 };
 
-/* How precise the sample of a late loop is. */
+/* How much a sample has shown of the code that makes a loop late. */
 enum {
     HEDDLE_UNSEEN,
     HEDDLE_GLIMPSED, /* in Heddle's own code; a later sample may show the user's code */
@@ -48,7 +48,8 @@ enum {
 };
 
 enum {
-    HEDDLE_HEARTBEAT_MAX_UNANSWERED = 10, /* after more samples without an answer, the thread counts as unresponsive */
+    /* a thread that leaves more samples than this unanswered counts as unresponsive */
+    HEDDLE_HEARTBEAT_MAX_UNANSWERED = 10,
     HEDDLE_HEARTBEAT_REQUEST = 256,       /* bytes of a method and a path */
     HEDDLE_HEARTBEAT_PLACE = 2048,        /* bytes of a backtrace */
     HEDDLE_HEARTBEAT_LIBRARY = 256,       /* bytes of a library's path */
@@ -60,34 +61,39 @@ struct heddle_heartbeat {
     _Atomic int verdict;      /* written by the watch thread; the loop reads and resets it at its next heartbeat */
     _Atomic uintptr_t thread; /* the loop's thread, a VALUE; 0: the record is spare */
 
-    _Atomic uint32_t label; /* label of the running fiber's request (heddle_fiber); 0: none */
+    _Atomic uint32_t label; /* hashed label of the running fiber's request (heddle_fiber); 0: none */
 
-    _Atomic uint32_t gvl; /* the number of changes << 2 | HEDDLE_GVL_HELD … (watch/watch.h) */
-    /* how often the thread has answered, that is, has reached a point where Ruby takes interrupts */
+    _Atomic uint32_t gvl; /* the number of changes << 2 | the state of the GVL: HEDDLE_GVL_HELD … (watch/watch.h) */
+    /* how often the thread has answered a sample, that is, has reached a point where Ruby handles interrupts */
     _Atomic uint32_t answers;
     _Atomic int next_sample;   /* HEDDLE_SAMPLE_LATER … */
     _Atomic int postponed_job; /* HEDDLE_POSTPONED_JOB_IDLE … */
 
-    /* Used with the GVL held. */
+    /* Used with the GVL. */
     void *loop;
     heddle_heartbeat *next;
     int sighted; /* how precise `request` and `place` are for this heartbeat: see HEDDLE_SEEN */
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
-    /* The last wait in place inside a callback of a library: its end, library, request and place. */
+    /* The last wait in place (wait_in_place.h) in a callback of a library: its end, library, request and place. */
     int64_t callback_until;
     char callback_library[HEDDLE_HEARTBEAT_LIBRARY];
     char callback_request[HEDDLE_HEARTBEAT_REQUEST];
     char callback_place[HEDDLE_HEARTBEAT_PLACE];
-    int64_t stack_at; /* when its last stack was recorded: see recorder.c */
+    int64_t stack_at; /* when the loop's stack was last recorded (recorder.c) */
 
-    /* Written by the watch thread before the verdict, read by the loop after it. */
+    /*
+     * Written by the watch thread before `verdict`, read by the loop after it: when a late heartbeat began, and when it
+     * was found late.
+     */
     int64_t late_since, late_at;
     /*
-     * ns of the lateness during which the machine gave the thread no core (lost_time.h); the watch thread keeps adding
+     * ns since `late_since` in which the machine gave the thread no core (lost_time.h); the watch thread keeps adding
+     * to it
      */
     _Atomic int64_t late_lost;
-    _Atomic uint32_t found[HEDDLE_ACTIVITIES]; /* samples of each kind; the watch thread keeps counting */
+    /* the number of samples with each activity; the watch thread keeps counting */
+    _Atomic uint32_t found[HEDDLE_ACTIVITIES];
 
     /* Used by the watch thread alone. */
     uint64_t seen;        /* `word` at the last sample */
@@ -98,15 +104,15 @@ struct heddle_heartbeat {
     int64_t sampled_at, cpu_seen, queued_seen;
     bool progressed;                          /* the thread has used a core between the last two samples */
 
-    /* The clocks of the loop's thread, where the system has them; set before `thread`. */
+    /* The clocks of the loop's thread, if the system has them; set before `thread`. */
     bool timed;
     clockid_t cpu_clock;
-    int schedstat, thread_id; /* a descriptor, or -1 */
+    int schedstat, thread_id; /* a descriptor of the thread's schedstat file, or -1; the kernel's id of the thread */
 
     uint32_t gvl_seen, answers_seen;
     bool asked;
-    /* The loop reads these, too. */
-    _Atomic uint32_t unanswered; /* samples since the job was triggered, which has not run yet */
+    /* Written by the watch thread, read by the loop's thread, too. */
+    _Atomic uint32_t unanswered; /* samples since the postponed job was triggered, if the job has not run since */
     _Atomic int64_t probed;      /* the `since` for which the job was triggered */
 };
 
@@ -118,5 +124,5 @@ extern _Atomic(heddle_heartbeat *) heddle_heartbeats;
  */
 extern _Atomic int64_t heddle_watch_due;
 
-/* Are stacks recorded? */
+/* Does the recorder record stacks (recorder.h)? */
 extern _Atomic bool heddle_recording;

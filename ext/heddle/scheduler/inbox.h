@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Messages from other native threads to the loop: many writers and one reader, without a lock and without the GVL. A
- * message is part of the sender's own record and must stay valid until the loop has opened it.
+ * Messages from other native threads to the loop: a queue for many writers and one reader, without a lock and without
+ * the GVL. To open a message, the loop calls its function `open`. A message is part of the sender's own record and must
+ * stay valid until the loop has opened it.
  */
 
 #include "system.h"

@@ -6,7 +6,7 @@ typedef struct {
     VALUE exception_class, closest, timing;
 } mask_search;
 
-/* If several entries match, the entry of the closest ancestor counts, as in Ruby. */
+/* If several entries of `timings` match, the entry of the closest ancestor applies, as in Ruby. */
 static int compare_entry(VALUE key, VALUE timing, VALUE data)
 {
     mask_search *search = (mask_search *)data;
@@ -22,8 +22,8 @@ static int compare_entry(VALUE key, VALUE timing, VALUE data)
 }
 
 /*
- * Does the mask apply to this fiber? A block inside an Enumerator does not count while the scheduled fiber itself waits
- * outside of it, as in heddle_timeout_covers_wait.
+ * Does the mask apply to this fiber? A mask set inside an Enumerator does not apply while the scheduled fiber itself
+ * waits outside of the Enumerator (as in heddle_timeout_covers_wait).
  */
 static bool mask_holds(const heddle_interrupt_mask *mask, VALUE waiting)
 {
@@ -53,7 +53,10 @@ void heddle_fiber_drop_masks(heddle_fiber *fiber)
     fiber->masks = NULL;
 }
 
-/* Marks nested fibers: one that is never resumed again would be collected, together with its stack. */
+/*
+ * Marks nested fibers. Otherwise a nested fiber that is never resumed again would be garbage collected, and its stack
+ * with the mask's record freed.
+ */
 void heddle_fiber_mark_masks(const heddle_fiber *fiber)
 {
     for (const heddle_interrupt_mask *mask = fiber->masks; mask; mask = mask->outer)
@@ -75,8 +78,8 @@ static VALUE call_block(VALUE data)
 }
 
 /*
- * An exception that the block has delayed is raised at the block's end, even if the block raises another one, as in
- * Ruby.
+ * An exception that the block has delayed is raised at the block's end, as in Ruby, even if the block itself raises
+ * another exception.
  */
 static VALUE end_block(VALUE data)
 {

@@ -3,8 +3,9 @@
 #include "scheduler/loop.h"
 
 /*
- * An open block of Thread.handle_interrupt, which delays exceptions that other threads raise. Without a loop, another
- * thread raises the exception of a time limit. So these blocks delay the loop's time limits, too.
+ * An interrupt mask: an open block of Thread.handle_interrupt, which delays exceptions that other threads raise.
+ * Without a loop, Ruby's Timeout raises the exceptions of time limits from another thread. So these blocks delay the
+ * loop's time limits, too.
  */
 struct heddle_interrupt_mask {
     heddle_fiber *owner; /* NULL once the owner has ended, or its loop was closed */

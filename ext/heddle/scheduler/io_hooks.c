@@ -7,9 +7,9 @@
 #include <ruby/io.h>
 
 /*
- * IO.copy_stream of Ruby 3.4 runs as a whole on a thread of ThreadPool. When it has to wait there, Ruby calls the
- * scheduler of the thread that called copy_stream. The pool's thread has none: Ruby's own wait blocks it alone, and
- * raises IOError when the IO is closed.
+ * In Ruby 3.4, Heddle runs IO.copy_stream as a whole on a thread of ThreadPool. When it has to wait there, Ruby calls
+ * the scheduler of the thread that called copy_stream. The pool's thread has no scheduler, so it waits by Ruby's own
+ * function. That blocks only the pool's thread, and raises IOError when the IO is closed.
  */
 static bool on_pool_thread(VALUE scheduler)
 {
@@ -25,8 +25,8 @@ static bool on_pool_thread(VALUE scheduler)
  * call-seq: io_wait(io, events, timeout = nil) -> Integer or false
  *
  * Waits until +io+ is ready for one of +events+ (IO::READABLE | IO::PRIORITY | IO::WRITABLE). Returns the mask of ready
- * events, or false after +timeout+ seconds. Without +timeout+, io.timeout is the limit, because Ruby does not check it:
- * IO::TimeoutError is raised then.
+ * events, or false after +timeout+ seconds. Without +timeout+, waits at most io.timeout, which Ruby does not check for
+ * a hook, and then raises IO::TimeoutError.
  */
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
 {
@@ -50,7 +50,7 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
         return INT2NUM(ready);
     if (own && timeout >= 0)
         heddle_io_raise_timeout();
-    return Qfalse; /* false and not nil, because connect_timeout takes nil for success */
+    return Qfalse; /* false and not nil: Ruby's connect_timeout treats nil as success */
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
@@ -64,7 +64,7 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 }
 #endif
 
-/* Called after IO#reopen, on any thread. Waits for this descriptor fail with IOError, as waits of threads do. */
+/* Called after IO#reopen, on any thread. Waits for this descriptor then raise IOError, as waits of threads do. */
 static VALUE scheduler_s_reopened(VALUE scheduler_class, VALUE descriptor)
 {
     heddle_io_fail_reopened_waits(NUM2INT(descriptor));

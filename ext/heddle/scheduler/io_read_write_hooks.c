@@ -31,15 +31,15 @@ typedef struct {
     char *memory;
     size_t size;
     off_t offset; /* -1: the file's own position */
-    bool once;    /* returns -EAGAIN unless the caller would wait: see is_caller_waiting */
+    bool once;    /* one attempt: returns -EAGAIN, unless the calling method would wait then (is_caller_waiting) */
     bool never_waits; /* returns -EAGAIN instead of waiting */
-    bool socket;  /* certainly a socket: the kernel has accepted a system call for sockets */
+    bool socket;  /* the descriptor is a socket: the kernel has accepted a system call for sockets */
     uint8_t note; /* notes about the descriptor (scheduler/io_wait.h) */
 } io_transfer;
 
 /* -- one attempt that does not block ----------------------------------------------------------------------------- */
 
-/* S_IFREG, S_IFIFO …; 0 if the kernel does not tell the type. */
+/* Returns S_IFREG, S_IFIFO …, or 0 if fstat fails. */
 static mode_t type_of(int fd)
 {
     struct stat status;
@@ -65,7 +65,10 @@ static bool is_ready(const io_transfer *transfer)
     return poll(&one, 1, 0) != 0;
 }
 
-/* Is it the master end of a pseudo-terminal? Opening its name, /dev/ptmx, would make another pseudo-terminal. */
+/*
+ * Is it the master end of a pseudo-terminal? It can't be opened again: its path, /dev/ptmx, creates another
+ * pseudo-terminal.
+ */
 static bool is_master(int fd)
 {
 #ifdef TIOCGPTN
@@ -78,9 +81,10 @@ static bool is_master(int fd)
 
 /*
  * Returns a non-blocking descriptor of the terminal, which the caller must close, or -1 if this is not a terminal or
- * can't be opened. poll(2) is not enough. A key such as Ctrl-\ discards the line that poll has seen, and a terminal
- * takes a long text only as fast as it is read. The terminal is opened once more, because O_NONBLOCK would also apply
- * to the other processes that use it. The master end can't be opened again, and is hardly ever shared.
+ * can't be opened. poll(2) alone does not prevent blocking: a key such as Ctrl-\ discards the line that poll has
+ * reported, and a terminal accepts a long text only as fast as it is read. The terminal is opened once more, because
+ * O_NONBLOCK on this descriptor would also apply to other processes that share it. The master end can't be opened
+ * again, so it gets O_NONBLOCK itself; it is hardly ever shared.
  */
 static int reopen_terminal(const io_transfer *transfer)
 {
@@ -107,8 +111,9 @@ static ssize_t try_terminal(const io_transfer *transfer, int fd)
 
 #ifdef __linux__
 /*
- * preadv2 and pwritev2, which musl has from 1.2.5 only. They return EOPNOTSUPP for terminals and for files of some file
- * systems. The kernel takes the offset in two halves; on 64-bit systems the first half is the whole offset.
+ * Calls preadv2 or pwritev2 by number, because musl before 1.2.5 lacks them. They fail with EOPNOTSUPP for terminals
+ * and for files of some file systems. The kernel expects the offset in two halves; on 64-bit systems the first half is
+ * the whole offset.
  */
 static ssize_t try_nowait(const io_transfer *transfer)
 {
@@ -119,8 +124,8 @@ static ssize_t try_nowait(const io_transfer *transfer)
 #endif
 
 /*
- * Returns the number of bytes or -errno; -EAGAIN means "wait". Does not change O_NONBLOCK: the flag belongs to the open
- * file, which other processes may share, such as a terminal.
+ * Tries the transfer once without blocking. Returns the number of bytes or -errno; -EAGAIN if it would block. Does not
+ * change O_NONBLOCK, because the flag belongs to the open file, which other processes may share.
  */
 static ssize_t try_transfer(io_transfer *transfer)
 {
@@ -143,13 +148,13 @@ static ssize_t try_transfer(io_transfer *transfer)
     if (!is_ready(transfer))
         return -EAGAIN;
     io_transfer part = *transfer;
-    /* A pipe that is ready has room for PIPE_BUF bytes: writing more would block, with the GVL. */
+    /* A pipe that is ready has room for PIPE_BUF bytes. Writing more could block, with the GVL. */
     if (part.write && part.offset < 0 && part.size > PIPE_BUF && type_of(part.fd) == S_IFIFO)
         part.size = PIPE_BUF;
     return try_plain(&part);
 }
 
-/* Tries the transfer, and again after a signal. */
+/* Tries the transfer; tries again if a signal interrupted it. */
 static ssize_t retry_interrupted(io_transfer *transfer)
 {
     ssize_t result;
@@ -182,7 +187,10 @@ static VALUE run_completion(VALUE data)
     return Qnil;
 }
 
-/* Returns -ENOSYS if this selector has no completions. */
+/*
+ * Submits the transfer to the selector, and waits for its completion. Returns the number of bytes or -errno; -ENOSYS if
+ * this selector can't run operations.
+ */
 static ssize_t await_completion(io_transfer *transfer)
 {
     heddle_operation operation = {
@@ -206,16 +214,16 @@ static ssize_t await_completion(io_transfer *transfer)
 }
 
 /*
- * How many ticks a fiber waits before its wait is armed. Two, because the fiber at the other end of a pipe also waits
- * in ticks.
+ * How many ticks of the loop a fiber lets pass before its wait is armed in the selector. Two, because a fiber at the
+ * other end of a pipe does the same.
  */
 static const int TICKS_BEFORE_WAITING = 2;
 
 /* -- the hooks --------------------------------------------------------------------------------------------------- */
 
 /*
- * Should the fiber wait first? Yes if the last transfer in this direction took all bytes or all room: another one would
- * probably return EAGAIN.
+ * Should the fiber wait before its first attempt? Yes if the last transfer in this direction moved fewer bytes than
+ * requested: another one would probably return EAGAIN.
  */
 static bool should_wait_first(const io_transfer *transfer)
 {
@@ -223,9 +231,9 @@ static bool should_wait_first(const io_transfer *transfer)
 }
 
 /*
- * Lets the other ready fibers run, and tries again: one of them may be at the other end of a pipe, or a peer may send
- * its next request meanwhile. Then no waiter needs to be armed. Returns -EAGAIN if that did not help; then the next
- * fifteen waits go directly to the selector.
+ * Lets the other ready fibers run, and tries again. One of them may be at the other end of a pipe, or a peer may send
+ * data meanwhile; then no waiter needs to be armed. Returns -EAGAIN if the transfer still would block; then the next
+ * fifteen waits for this descriptor are armed at once.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
 {
@@ -245,7 +253,10 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
     return result;
 }
 
-/* Files get no note, because they never wait, and transfers at their end are short, too. */
+/*
+ * Records whether the transfer moved fewer bytes than requested. Not called for regular files: they never wait, and
+ * short transfers only mean their end.
+ */
 static void note_exhaustion(io_transfer *transfer, ssize_t result)
 {
     uint8_t bit = transfer->write ? HEDDLE_IO_FULL : HEDDLE_IO_DRAINED, note = transfer->note & (uint8_t)~bit;
@@ -256,17 +267,20 @@ static void note_exhaustion(io_transfer *transfer, ssize_t result)
 }
 
 /*
- * Up to Ruby 4.0 a `length` of 0 means one attempt, and -EAGAIN if that would wait: Ruby then calls io_wait itself,
- * unless the method is IO#read_nonblock. Whether to wait depends on the method that called the hook. For all methods of
- * IO in C this hook waits: that saves two calls of hooks, and IO#sysread can wait nowhere else. IO#read_nonblock is
- * written in Ruby, in <internal:io>. Instrumented hooks, in Ruby as well, may lie between.
+ * Up to Ruby 4.0, a `length` of 0 means one attempt, and -EAGAIN if it would block. Ruby then calls io_wait itself,
+ * except in IO#read_nonblock. So this function finds the method that called the hook. If it is a method of IO in C, the
+ * hook waits: that saves two calls of hooks, and IO#sysread could not wait otherwise. IO#read_nonblock is written in
+ * Ruby, in <internal:io>. Instrumented hooks, also in Ruby, may be between the method and the hook.
  */
 static bool is_caller_waiting(heddle_loop *loop)
 {
     enum { FRAMES = 6 };
     VALUE frames[FRAMES];
     int lines[FRAMES];
-    /* The first frame is the hook; Ruby 3.3 can't skip it. The second is usually the same method as the last time. */
+    /*
+     * The first frame is this hook, which Ruby 3.3 can't skip. The second frame is usually the same method as last
+     * time.
+     */
     if (rb_profile_frames(0, 2, frames, lines) == 2 && frames[1] == loop->waiting_method)
         return true;
     int count = rb_profile_frames(0, FRAMES, frames, lines);
@@ -284,13 +298,16 @@ static bool is_caller_waiting(heddle_loop *loop)
     return false;
 }
 
-/* Must the hook return -EAGAIN instead of waiting? Then the caller waits itself, or does not want to wait. */
+/* Must the hook return -EAGAIN instead of waiting? Its caller then waits by itself, or does not want to wait. */
 static bool returns_eagain(const io_transfer *transfer)
 {
     return transfer->never_waits || (transfer->once && !is_caller_waiting(transfer->loop));
 }
 
-/* Transfers bytes, and waits as long as io.timeout allows. Returns the number of bytes, 0 at the end, or -errno. */
+/*
+ * Transfers bytes. Waits if necessary, each time at most io.timeout, and raises IO::TimeoutError after that. Returns
+ * the number of bytes, 0 at the end of the file, or -errno.
+ */
 static ssize_t transfer_some(io_transfer *transfer)
 {
     if (transfer->offset < 0)
@@ -353,8 +370,8 @@ static void find_memory(io_transfer *transfer, VALUE buffer, size_t offset)
 }
 
 /*
- * The contract up to Ruby 4.0: transfers at least `length` bytes, and at most the rest of the buffer. Returns the
- * number of bytes or -errno.
+ * The hooks' contract up to Ruby 4.0: transfers at least `length` bytes, and at most the rest of the buffer. Returns
+ * the number of bytes or -errno.
  */
 static ssize_t transfer_at_least(io_transfer *transfer, size_t length)
 {
@@ -376,8 +393,8 @@ static ssize_t transfer_at_least(io_transfer *transfer, size_t length)
 }
 
 /*
- * The contract from Ruby 4.1 on: makes one transfer of at most `length` bytes. Returns -EAGAIN instead of waiting: Ruby
- * waits.
+ * The hooks' contract from Ruby 4.1 on: makes one transfer of at most `length` bytes. Returns -EAGAIN if it would
+ * block, and Ruby then waits.
  */
 static ssize_t transfer_at_most(io_transfer *transfer, size_t length)
 {
@@ -392,8 +409,8 @@ static ssize_t transfer_at_most(io_transfer *transfer, size_t length)
 enum { READS = 0, WRITES = 1, POSITIONED = 2 };
 
 /*
- * Runs a hook with its arguments: io, buffer, [from,] length, offset = 0; from version 3 of the contract on io, buffer,
- * [from,] offset, length. Returns bytes or -errno.
+ * Runs a hook. Its arguments are io, buffer, [from,] length, offset = 0; from version 3 of the contract on, they are
+ * io, buffer, [from,] offset, length. Returns the number of bytes or -errno, as an Integer.
  */
 static VALUE transfer_bytes(VALUE self, int argc, const VALUE *argv, int kind, long version)
 {
@@ -412,7 +429,7 @@ static VALUE transfer_bytes(VALUE self, int argc, const VALUE *argv, int kind, l
     if (transfer.fd < 0)
         return INT2FIX(-EBADF);
     if (kind & POSITIONED && transfer.offset < 0)
-        return INT2FIX(-EINVAL); /* here -1 would mean the file's own position */
+        return INT2FIX(-EINVAL); /* in io_transfer, -1 means the file's own position */
     find_memory(&transfer, buffer, sizes[!at_most]);
     ssize_t result = at_most ? transfer_at_most(&transfer, sizes[1]) : transfer_at_least(&transfer, sizes[0]);
     RB_GC_GUARD(buffer);
@@ -420,7 +437,7 @@ static VALUE transfer_bytes(VALUE self, int argc, const VALUE *argv, int kind, l
     return SSIZET2NUM(result);
 }
 
-/* The version of the contract that this Ruby has: IO::Buffer::VERSION. */
+/* The version of the hooks' contract that this Ruby follows: IO::Buffer::VERSION. */
 static long contract;
 
 #define DEFINE_HOOK(function, kind)                                                                                    \
@@ -432,33 +449,33 @@ static long contract;
 /*
  * call-seq: io_read(io, buffer, length, offset = 0) -> Integer
  *
- * Reads at least +length+ bytes into +buffer+ from +offset+ on; returns bytes or -errno. A +length+ of 0 means one
- * attempt, and -EAGAIN if there are no bytes; but if the caller is a method of IO that would wait, this hook waits. If
- * IO::Buffer::VERSION is 3 (Ruby 4.1), the arguments are (io, buffer, offset, length), for one read of at most +length+
- * bytes that never waits.
+ * Reads at least +length+ bytes into +buffer+, from the buffer's position +offset+ on. Returns the number of bytes, 0
+ * at the end of the file, or -errno. A +length+ of 0 means one attempt, which returns -EAGAIN if there are no bytes;
+ * but if the caller is a method of IO that would then wait, this hook waits. If IO::Buffer::VERSION is 3 (Ruby 4.1),
+ * the arguments are (io, buffer, offset, length): the hook then reads once, at most +length+ bytes, and never waits.
  */
 DEFINE_HOOK(scheduler_io_read, READS)
 
 /*
  * call-seq: io_write(io, buffer, length, offset = 0) -> Integer
  *
- * Like #io_read, for writing.
+ * Writes at least +length+ bytes of +buffer+; otherwise like #io_read.
  */
 DEFINE_HOOK(scheduler_io_write, WRITES)
 
 /*
  * call-seq: io_pread(io, buffer, from, length, offset = 0) -> Integer
  *
- * Like #io_read, at the file position +from+.
+ * Like #io_read, but reads at the position +from+ of the file.
  */
 DEFINE_HOOK(scheduler_io_pread, READS | POSITIONED)
 
 #if RUBY_API_VERSION_MAJOR >= 4
-/* Ruby 3.3 and 3.4 call this hook without the GVL, a bug that makes any implementation hang. */
+/* Ruby 3.3 and 3.4 have a bug: they call this hook without the GVL, so any implementation hangs. */
 DEFINE_HOOK(scheduler_io_pwrite, WRITES | POSITIONED)
 #endif
 
-/* For tests: transfer_as(version, kind, *arguments) runs a hook by any version of the contract. */
+/* For tests: transfer_as(version, kind, *arguments) runs a hook with any version of the contract. */
 static VALUE scheduler_transfer_as(int argc, VALUE *argv, VALUE self)
 {
     rb_check_arity(argc, 2, UNLIMITED_ARGUMENTS);
@@ -466,8 +483,8 @@ static VALUE scheduler_transfer_as(int argc, VALUE *argv, VALUE self)
 }
 
 /*
- * The constant, if there is one, has the version of the running Ruby. The macro has the version that this was compiled
- * for.
+ * Prefers the constant, which has the version of the running Ruby. The macro has the version of the Ruby that this file
+ * was compiled for.
  */
 static long find_contract(void)
 {
@@ -478,8 +495,8 @@ static long find_contract(void)
 }
 
 /*
- * Ruby warns that IO::Buffer is experimental when a process makes its first one. So the first one is made here,
- * silently, before Ruby makes one to call a hook.
+ * Ruby warns that IO::Buffer is experimental when a process creates its first buffer. Ruby creates one to call a hook.
+ * So this function creates the first buffer without the warning.
  */
 static void make_first_buffer(void)
 {

@@ -7,7 +7,7 @@
 #include <poll.h>
 #include <ruby/io.h>
 
-/* One descriptor of a select. The waiters only wake the fiber; poll(2) then tells which descriptors are ready. */
+/* One descriptor of a select. The waiters only wake the fiber; poll(2) then reports which descriptors are ready. */
 typedef struct {
     heddle_waiter waiter;
     struct io_selection *selection;
@@ -58,7 +58,7 @@ static VALUE collect_ready(io_selection *selection)
     return any ? result : Qnil;
 }
 
-/* From now on, urgent data of this descriptor is not waited for: poll(2) ignores a negative descriptor. */
+/* Stops waiting for urgent data of this descriptor: poll(2) ignores negative descriptors. */
 static void ignore_exception(io_selection *selection, size_t index)
 {
     selection->polls[index].fd = -1;
@@ -73,7 +73,7 @@ static void poll_selection(io_selection *selection)
         struct pollfd *one = &selection->polls[i];
         if (one->revents & POLLNVAL)
             rb_syserr_fail(EBADF, "select");
-        /* A hang-up or an error ends every poll(2). For select(2) it is no exceptional condition. */
+        /* poll(2) always reports a hang-up and an error. For select(2), neither is an exceptional condition. */
         if (one->events == POLLPRI && one->revents && !(one->revents & POLLPRI))
             ignore_exception(selection, i);
     }
@@ -130,7 +130,8 @@ static VALUE run_select(VALUE data)
         for (long i = 0; i < RARRAY_LEN(selection->lists[list]) && index < selection->count; i++, index++) {
             VALUE io = rb_io_get_io(RARRAY_AREF(selection->lists[list], i));
             if (list == 1)
-                io = rb_io_get_write_io(io); /* the writing end, if the pipe is open in both directions */
+                /* the IO for writing, if this one is a pipe that is open in both directions */
+                io = rb_io_get_write_io(io);
             int fd = rb_io_descriptor(io);
             if (fd < 0)
                 rb_syserr_fail(EBADF, "select");
@@ -168,7 +169,7 @@ static VALUE free_select(VALUE data)
 /*
  * call-seq: io_select(readables, writables = nil, exceptables = nil, timeout = nil) -> Array or nil
  *
- * IO.select, without a thread.
+ * Called by IO.select. Waits in the selector, and uses no thread.
  */
 static VALUE scheduler_io_select(int argc, VALUE *argv, VALUE self)
 {

@@ -22,9 +22,9 @@ static bool is_closed(VALUE io)
 }
 
 /*
- * When an extension waits for a descriptor, as UNIXSocket#recv_io does, Ruby makes an IO of its number for the hook.
- * That IO does not own the descriptor (FMODE_EXTERNAL), and does not notice when the extension closes its own object.
- * After that the number is free, or belongs to another file.
+ * When an extension waits for a descriptor, as UNIXSocket#recv_io does, Ruby creates an IO from the descriptor's number
+ * for the hook. That IO does not own the descriptor (FMODE_EXTERNAL), and does not notice when the extension closes its
+ * own IO object. Then the number is unused, or belongs to another file. So this function records which file it is now.
  */
 static void note_file(heddle_io_wait *wait)
 {
@@ -45,7 +45,7 @@ static bool has_lost_file(const heddle_io_wait *wait)
            (fstat(wait->waiter.fd, &file) != 0 || file.st_dev != wait->device || file.st_ino != wait->inode);
 }
 
-/* Makes room for the records of this descriptor; raises NoMemoryError. */
+/* Enlarges the arrays so that they have an entry for this descriptor; raises NoMemoryError. */
 static void reserve_descriptor(heddle_loop *loop, int fd)
 {
     if (fd < loop->io.size)
@@ -66,7 +66,6 @@ static void reserve_descriptor(heddle_loop *loop, int fd)
     loop->io.size = size;
 }
 
-/* Returns notes about the last transfers on a descriptor: see io_wait.h. */
 uint8_t heddle_io_get_note(const heddle_loop *loop, int fd)
 {
     return fd < loop->io.size ? loop->io.notes[fd] : 0;
@@ -79,8 +78,8 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note)
 }
 
 /*
- * The result -EBADF means that the IO was closed or reopened during the wait. A wait that is not armed has ended
- * already, or ends after a tick. But a wait whose fiber was woken in vain is armed, and would continue.
+ * Ends a wait whose IO was closed or reopened: its result is -EBADF. Does nothing if the wait is not armed, because
+ * then it has ended already, or ends after a tick.
  */
 static void fail_wait(heddle_io_wait *wait)
 {
@@ -97,7 +96,7 @@ static void link_wait(heddle_io_wait *wait)
     reserve_descriptor(loop, wait->waiter.fd);
     heddle_io_wait **first = &loop->io.waits[wait->waiter.fd];
 
-    /* Waits for a closed IO whose number this IO got must not get events of this IO. */
+    /* Older waits may belong to a closed IO that had the same descriptor. They must not receive events of this IO. */
     for (heddle_io_wait *other = *first; other; other = other->next) {
         if (other->io != wait->io && has_lost_file(other))
             fail_wait(other);
@@ -136,8 +135,8 @@ void heddle_io_fail_waits(heddle_loop *loop, int fd)
 }
 
 /*
- * Called by the loop for the message `io.reopened`, because a wait may be removed from the selector only on the loop's
- * thread.
+ * Called on the loop's thread for the message `io.reopened`, because only that thread may remove a wait from the
+ * selector.
  */
 static void receive_reopened(heddle_loop_message *message)
 {
@@ -154,7 +153,7 @@ static void receive_reopened(heddle_loop_message *message)
 static void mark_reopened(heddle_loop *loop, int fd)
 {
     bool waits = false;
-    /* A forked child has copies of the parent's loops, whose waits lie on stacks that are gone. */
+    /* A forked child has copies of the parent's loops. Their waits lie on stacks that may no longer exist. */
     if (heddle_loop_is_closed(loop) || heddle_loop_forked(loop) || fd >= loop->io.size)
         return;
     for (heddle_io_wait *wait = loop->io.waits[fd]; wait; wait = wait->next)
@@ -180,7 +179,7 @@ static void receive_event(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_io_wait *wait = (heddle_io_wait *)((char *)waiter - offsetof(heddle_io_wait, waiter));
     heddle_loop_count_disarmed(wait->park.loop);
     if (heddle_io_has_no_urgent_data(waiter, result))
-        return; /* as with a thread, the wait ends at its time limit */
+        return; /* the wait continues until its time limit, as it would in a thread */
     wait->result = result;
     heddle_park_wake(&wait->park);
 }
@@ -191,15 +190,15 @@ static VALUE wait_for_event(VALUE data)
     heddle_loop *loop = wait->park.loop;
 
     link_wait(wait);
-    int ready_now = heddle_loop_arm(loop, &wait->waiter); /* a readiness mask, -errno, or 0: armed */
+    int ready_now = heddle_loop_arm(loop, &wait->waiter); /* a readiness mask, -errno, or 0 if the waiter is armed */
     if (ready_now != 0 && !heddle_io_has_no_urgent_data(&wait->waiter, ready_now)) {
         wait->result = ready_now;
         return Qnil;
     }
     do {
         /*
-         * #unpark, or a time limit that Thread.handle_interrupt delays, may wake the fiber in vain: it continues to
-         * wait
+         * the fiber waits again if it was woken by something else: #unpark, or a time limit that
+         * Thread.handle_interrupt delays
          */
         wait->park.woken = false;
         heddle_park_wait(&wait->park);
@@ -210,7 +209,7 @@ static VALUE wait_for_event(VALUE data)
 static VALUE end_wait(VALUE data)
 {
     heddle_io_wait *wait = (heddle_io_wait *)data;
-    /* False if the loop was closed meanwhile, or in a child after a fork: then the loop has forgotten this wait. */
+    /* False if the loop was closed meanwhile, or if this is a forked child: then the loop has discarded this wait. */
     if (heddle_park_entered(&wait->park)) {
         heddle_loop_disarm(wait->park.loop, &wait->waiter);
         unlink_wait(wait);
@@ -251,7 +250,7 @@ int heddle_io_wait_ready(heddle_loop *loop, VALUE io, int events, int64_t timeou
 
     if (wait.reopened)
         raise_reopened();
-    /* Checked also when the IO became ready first and was closed before its fiber ran. */
+    /* Also checked if the IO became ready: it may have been closed before the fiber ran. */
     if ((wait.result == -EBADF || wait.result > 0) && has_lost_file(&wait))
         raise_closed();
     if (wait.result < 0)
@@ -273,7 +272,7 @@ int heddle_io_wait_ready_in_place(heddle_loop *loop, VALUE io, int events, int64
     RB_GC_GUARD(io);
     int ready = (one.revents & POLLIN ? HEDDLE_READABLE : 0) | (one.revents & POLLOUT ? HEDDLE_WRITABLE : 0) |
                 (one.revents & POLLPRI ? HEDDLE_PRIORITY : 0);
-    /* after an error or the end of input all events count as ready: the system call then reports which it was */
+    /* after an error or the end of input, all events count as ready; the next system call reports what has happened */
     return ready & events ? ready & events : events;
 }
 
@@ -284,8 +283,8 @@ bool heddle_io_has_others_ready(const heddle_loop *loop)
 }
 
 /*
- * The fiber wakes itself before it waits, so it is resumed behind the fibers that are ready now. The waiter is linked
- * only so that IO#reopen finds it; it is not armed.
+ * The fiber wakes itself before it waits, so it is queued behind the fibers that are ready now. The wait is linked only
+ * so that IO#reopen finds it; its waiter is not armed.
  */
 static VALUE wait_a_tick(VALUE data)
 {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Hooks that the layers above fill in when they are initialized, before there is a loop. So the scheduler includes
- * nothing of watch/, preempt/ and offload/.
+ * Hooks that higher layers set when they are initialized, before any loop exists. So the scheduler needs no header of
+ * watch/, preempt/ or offload/.
  */
 
 #include "scheduler/heartbeat.h"
@@ -11,43 +11,49 @@ typedef struct heddle_loop heddle_loop;
 typedef struct heddle_fiber heddle_fiber;
 
 typedef struct {
-    /* -- watch: whether a loop is late, and why -- */
+    /* -- watch: detects that a loop is late, and why -- */
     bool (*is_watching)(void);
     /* Returns a heartbeat for a loop that begins to run on this thread; NULL if out of memory. */
     heddle_heartbeat *(*acquire_heartbeat)(void *loop, uintptr_t thread);
     void (*release_heartbeat)(heddle_heartbeat *heartbeat);
     void (*rouse_watch)(void);
-    /* Calls Ruby to report the stalls that were noted. */
+    /* Reports the recorded stalls; calls Ruby code. */
     void (*announce_stalls)(heddle_loop *loop);
-    /* Called before the current fiber waits in place in a callback from `library` (a path, or ""). */
+    /*
+     * Called before the current fiber waits in place (it blocks the loop's thread: wait_in_place.h), in a callback from
+     * `library`: a path, or "" if the library is unknown.
+     */
     void (*begin_wait_in_place)(heddle_loop *loop, const char *library);
     void (*prolong_wait_in_place)(heddle_loop *loop);
-    /* Called before a switch from the calling fiber while callbacks are reported. Never raises. */
+    /*
+     * Called before the calling fiber switches to another one, if callbacks from native code are reported. Never
+     * raises.
+     */
     void (*report_callback)(heddle_loop *loop);
 
-    /* -- preempt: a fiber that computes beyond its slice -- */
+    /* -- preempt: interrupts a fiber that computes for longer than its time slice -- */
     /* Called before a loop runs on this thread. */
     void (*prepare_preemption)(void);
     /* Starts or stops following the switches of this loop's fibers. */
     void (*follow_switches)(heddle_loop *loop, bool follow);
     /*
-     * `delivered_error` is an exception that came for a fiber during a preemption, and that Thread.handle_interrupt
-     * delays. Raises it in the calling fiber.
+     * Raises the fiber's `delivered_error`; called in that fiber. This is an exception that arrived during a preemption
+     * of the fiber, and that is now a pending interrupt of the thread because Thread.handle_interrupt delays it.
      */
     void (*raise_delivered_error)(heddle_fiber *fiber);
     /*
-     * Called before a switch, and when the fiber, or the block of a time limit, ends. Removes that exception from the
-     * thread's queue, so that no other fiber raises it, and keeps it for the fiber.
+     * Removes `delivered_error` from the thread's pending interrupts, so that no other fiber raises it, and keeps it
+     * for the fiber. Called before a switch, and when the fiber or the block of a time limit ends.
      */
     void (*take_back_error)(heddle_fiber *fiber);
     /*
-     * The loop's thread was killed while C code caught exceptions (`preempt.killed`). Raises Heddle::Cancelled for
-     * that, in the loop's fiber.
+     * Raises Heddle::Cancelled in the loop's fiber, after the loop's thread was killed while C code caught all
+     * exceptions (`preempt.killed`).
      */
     void (*raise_kill)(heddle_loop *loop);
     /*
-     * Called before a preempted fiber continues. When the program has ended, abandons all preempted fibers, because one
-     * that computes endlessly would block the end.
+     * Called before a preempted fiber continues. If the program has ended, abandons all preempted fibers: one that
+     * computes endlessly would keep the process from exiting.
      */
     void (*end_preempted)(heddle_loop *loop);
 
@@ -58,9 +64,9 @@ typedef struct {
 
 extern heddle_layer_hooks heddle_hooks;
 
-/* Variables that the loop reads in each tick. Written by the layers above, with the GVL (except the first one). */
-/* the watch thread sleeps: a loop that stops being idle wakes it, after it has written its heartbeat */
+/* Variables that the loop reads in each tick. Higher layers write them, with the GVL (except heddle_watch_asleep). */
+/* the watch thread sleeps: a loop that stops being idle writes its heartbeat and then wakes the watch thread */
 extern _Atomic int heddle_watch_asleep;
-extern bool heddle_stalls_pending;       /* stalls were noted and not yet announced */
+extern bool heddle_stalls_pending;       /* stalls were recorded and are not reported yet */
 extern bool heddle_preempting;          /* preemption is on */
-extern bool heddle_reporting_callbacks; /* `report_callback` is to be called at each switch of fibers */
+extern bool heddle_reporting_callbacks; /* `report_callback` must be called before each switch of fibers */

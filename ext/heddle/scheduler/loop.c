@@ -85,9 +85,9 @@ static void empty_slots(heddle_loop *loop)
 }
 
 /*
- * In a forked child the parent's fibers are copies that never run again. This function forgets all of them except the
- * fiber that called fork, and all waits, timers and descriptors. It frees the fibers' records, and unlinks the timers
- * and blocks that lie on the fibers' stacks.
+ * In a forked child the parent's fibers are copies that never run again. This function discards all of them except the
+ * fiber that called fork, and all waits, timers and descriptors. It frees the fibers' records. It also separates from
+ * them the timers, time limits and interrupt masks that lie on the fibers' stacks.
  */
 static void forget_parent(heddle_loop *loop)
 {
@@ -97,7 +97,8 @@ static void forget_parent(heddle_loop *loop)
         loop->selector = NULL;
     }
     /*
-     * If the loop belongs to another thread, Ruby may have unmapped its fibers' stacks: nothing may be written to them.
+     * If the loop belongs to another thread than the one that forked, Ruby may have unmapped the stacks of its fibers.
+     * So nothing may be written to these stacks.
      */
     bool own = loop->thread == rb_thread_current();
     if (loop->current == &loop->implicit || !own)
@@ -149,7 +150,7 @@ static void forget_parent(heddle_loop *loop)
     loop->switching.ending = Qfalse;
     loop->run.forked_by = loop->current ? loop->current->fiber : Qfalse;
     loop->run.parent_ran = heddle_loop_is_running(loop);
-    if (loop->watch.heartbeat) /* the watch thread must not read the parent's heartbeat any more */
+    if (loop->watch.heartbeat) /* the parent's heartbeat must not be used in the child */
         loop->watch.heartbeat = own ? heddle_hooks.acquire_heartbeat(loop, (uintptr_t)loop->thread) : NULL;
     if (loop->current)
         loop->current->parent_park = NULL;
@@ -200,12 +201,12 @@ void heddle_loop_open(heddle_loop *loop)
         rb_raise(rb_eRuntimeError, "this scheduler is closed: make a new Heddle::Scheduler");
     if (loop->selector)
         return;
-    /* Opened at first use: an io_uring belongs to the thread that opened it. */
+    /* Opened at first use and not when the loop is created: an io_uring belongs to the thread that opened it. */
     loop->thread = rb_thread_current();
 #ifdef HAVE_RB_THREAD_LOCK_NATIVE_THREAD
     /*
-     * In a Ractor and under RUBY_MN_THREADS Ruby 3.4 moves threads between native threads, and crashes when a fiber
-     * continues on a different native thread.
+     * In a Ractor and under RUBY_MN_THREADS, Ruby 3.4 moves threads between native threads. It crashes when a fiber
+     * continues on another native thread.
      */
     rb_thread_lock_native_thread();
 #endif
@@ -222,8 +223,8 @@ void heddle_loop_release(heddle_loop *loop)
     HEDDLE_LIST_REMOVE(heddle_loops_in_main_ractor, loop);
     if (heddle_loop_forked(loop)) {
         /*
-         * The garbage collector of a forked child may free the loop. Then only the child's copies of the descriptors
-         * are closed, because the kernel's state belongs to the parent.
+         * The garbage collector of a forked child may free a loop of the parent. Then only the child's copies of the
+         * descriptors are closed, because the parent still uses the selector.
          */
         if (loop->selector)
             loop->operations->abandon(loop->selector);
@@ -237,12 +238,15 @@ void heddle_loop_release(heddle_loop *loop)
     }
     loop->fibers = NULL;
     loop->fiber_count = 0;
-    if (!heddle_loop_is_closed(loop)) /* the scheduler is collected without having been closed */
+    if (!heddle_loop_is_closed(loop)) /* the scheduler was garbage collected without having been closed */
         heddle_loop_enter(loop, HEDDLE_LOOP_CLOSED);
     heddle_token_ring_free(&loop->ready);
     heddle_token_ring_free(&loop->preempted);
     heddle_timer_heap_free(&loop->timers);
-    /* The tables stay until the scheduler is freed, because it can still be asked for a fiber. */
+    /*
+     * The tables themselves are kept until the scheduler is freed, because methods of a closed scheduler still look up
+     * fibers.
+     */
     st_clear(loop->by_fiber);
     st_clear(loop->by_waiter);
     free(loop->slots.items);
@@ -285,7 +289,8 @@ static void mark_parks(const heddle_loop *loop)
         rb_gc_mark(park->interrupt);
     }
     if (loop->starter)
-        rb_gc_mark(loop->starting); /* the target of the starter's last switch; marked as park->switched_to is */
+        /* the target of the starter's last switch; marked for the same reason as park->switched_to */
+        rb_gc_mark(loop->starting);
     if (HEDDLE_SWITCH_RETURNS_STACKS)
         rb_gc_mark(loop->switching.last_target); /* the target of the last switch of the loop's fiber */
     rb_gc_mark(loop->switching.ending);
@@ -309,7 +314,7 @@ void heddle_loop_mark(void *data)
     if (loop->starter) {
         rb_gc_mark(loop->starter);
         rb_gc_mark(loop->start_error);
-        rb_gc_mark(loop->start_home); /* or it was that target */
+        rb_gc_mark(loop->start_home); /* it may be the target of that switch, too */
     }
     if (loop->implicit.interrupt != Qundef)
         rb_gc_mark_movable(loop->implicit.interrupt);
@@ -344,13 +349,13 @@ void heddle_loop_compact(void *data)
 
 /* -- the watch --------------------------------------------------------------------------------------------------- */
 
-/* Only a loop of the main Ractor is watched: Ruby runs postponed jobs in no other Ractor. */
+/* Only loops of the main Ractor are watched, because Ruby runs postponed jobs only there. */
 bool heddle_loop_begin_watch(heddle_loop *loop)
 {
     if (loop->watch.heartbeat || !loop->in_main_ractor)
         return false;
     heddle_hooks.prepare_preemption();
-    loop->watch.word = 1; /* odd: a fiber runs (heddle_heartbeat) */
+    loop->watch.word = 1; /* odd: a fiber runs (heartbeat.h) */
     loop->watch.heartbeat = heddle_hooks.acquire_heartbeat(loop, (uintptr_t)rb_thread_current());
     if (heddle_preempting)
         heddle_hooks.follow_switches(loop, true);

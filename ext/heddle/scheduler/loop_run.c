@@ -7,11 +7,13 @@
 typedef struct {
     heddle_loop *loop;
     heddle_park *until;
-    /* NULL, or in a forked child: the scheduled fiber that forked, and now runs the loop from its own stack */
+    /*
+     * in a forked child: the scheduled fiber that called fork, which now runs the loop on its own stack; otherwise NULL
+     */
     heddle_fiber *outer;
     VALUE outer_fiber;
     bool outer_running;
-    bool watched; /* this run has begun the heartbeat */
+    bool watched; /* this run has acquired the heartbeat */
 } loop_run;
 
 static VALUE repeat_ticks(VALUE data)
@@ -21,7 +23,10 @@ static VALUE repeat_ticks(VALUE data)
     if (run->until) {
         do {
             heddle_loop_tick(loop);
-            /* A forked child has no work left. Its program called fork without a block, and should have ended. */
+            /*
+             * A forked child has no fiber left that can wake this one. Its program called fork without a block, and
+             * should have ended.
+             */
             if (loop->run.forked_by && run->until->idle && !heddle_loop_has_live_fiber(loop))
                 rb_exit(EXIT_SUCCESS);
         } while (!run->until->woken && heddle_park_entered(run->until));
@@ -45,7 +50,7 @@ static VALUE run_ticks(VALUE data)
     rb_jump_tag(state);
 }
 
-/* In a forked child there may be no selector any more. */
+/* Sets the loop's state after a run. In a forked child there may be no selector. */
 static void leave_run(loop_run *run)
 {
     heddle_loop *loop = run->loop;
@@ -75,7 +80,7 @@ static VALUE end_run(VALUE data)
 
 void heddle_loop_run_until(heddle_loop *loop, heddle_park *park)
 {
-    bool watched = heddle_loop_begin_watch(loop); /* may raise an interrupt, so it is called before any change */
+    bool watched = heddle_loop_begin_watch(loop); /* may raise an interrupt, so it comes before all changes */
     loop_run run = {.loop = loop,
                     .until = park,
                     .outer = loop->current,

@@ -5,13 +5,13 @@
  *
  *   from        to         when
  *   UNOPENED    OPEN       it is first used: the selector is opened, on the thread that then owns the loop
- *   OPEN        RUNNING    heddle_loop_run, or a fiber that waits where nothing runs the loop
- *   RUNNING     RUNNING    the same, from within a run
+ *   OPEN        RUNNING    heddle_loop_run is called, or a fiber waits while nothing runs the loop
+ *   RUNNING     RUNNING    the same, while the loop runs already
  *   RUNNING     OPEN       the run ends
- *   RUNNING     UNOPENED   the run ends that had to open the selector again after a fork
- *   OPEN        UNOPENED   a child process notices the fork: the parent's selector is not the child's
- *   UNOPENED    RUNNING    in a child whose program ends: the parent's run continues in it
- *   any         CLOSED     the scheduler is closed, or collected
+ *   RUNNING     UNOPENED   a forked child notices the fork during a run, or a run ends without a selector there
+ *   OPEN        UNOPENED   a forked child notices the fork: it can't use the parent's selector
+ *   UNOPENED    RUNNING    in a forked child, the fiber that called fork ends: the parent's run continues there
+ *   any         CLOSED     the scheduler is closed, or garbage collected
  */
 
 #include "selector/transitions.h"
@@ -23,7 +23,7 @@ typedef enum {
     HEDDLE_LOOP_CLOSED,
 } heddle_loop_state;
 
-/* A row for each state, a bit for each state that may follow it. */
+/* One row for each state, with a bit for each state that may follow it. */
 HEDDLE_TRANSITIONS(heddle_loop_may_enter,
     [HEDDLE_LOOP_UNOPENED] = 1 << HEDDLE_LOOP_OPEN | 1 << HEDDLE_LOOP_RUNNING | 1 << HEDDLE_LOOP_CLOSED,
     [HEDDLE_LOOP_OPEN] = 1 << HEDDLE_LOOP_UNOPENED | 1 << HEDDLE_LOOP_RUNNING | 1 << HEDDLE_LOOP_CLOSED,

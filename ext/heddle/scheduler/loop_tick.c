@@ -8,22 +8,22 @@
 
 #include <ruby/thread.h>
 
-/* The shortest interval between searches for IOs that were closed without a hook (Ruby < 4.0 has no hook for it). */
+/* The shortest interval between searches for closed IOs (ns). Ruby < 4.0 has no hook that reports a closed IO. */
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
 /*
- * How long fibers may run before the loop polls a selector whose `pending` needs a system call (ns). The call takes
- * about 2 us, so polling costs a tenth of the time.
+ * How long fibers may run before the loop polls a selector that has no `pending`, and so needs a system call to report
+ * events (ns). The call takes about 2 µs, so polling costs a tenth of the time.
  */
 static const int64_t POLL_INTERVAL = 20 * 1000;
 
 /*
- * ns. The interval of polls if no fiber is ready, but work waits to begin. It is longer than POLL_INTERVAL, because
- * much of this work soon waits itself.
+ * The interval of polls if no fiber is ready, but work, such as requests, waits to begin (ns). It is longer than
+ * POLL_INTERVAL, because most of this work begins to wait soon after it has begun.
  */
 static const int64_t BEGIN_INTERVAL = 200 * 1000;
 
-/* The interval of checks while only other threads can wake the loop, because these may end without waking it. */
+/* The interval of checks while only other threads can wake the loop (ns): they may end without waking it. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
 static bool has_work(heddle_loop *loop)
@@ -58,7 +58,7 @@ static void interrupt_wait(void *data)
     loop->operations->wake(loop->selector);
 }
 
-/* Publishes the start of the tick to other processes. */
+/* Tells other processes when the tick began, or that the loop sleeps. */
 static void publish_tick(heddle_loop *loop, bool running)
 {
     if (loop->watch.published_tick)
@@ -78,14 +78,14 @@ static void end_sleep(heddle_loop *loop)
     if (!loop->watch.heartbeat)
         return;
     loop->watch.word += 2;
-    /* stored before the flag is loaded; the watch thread stores and loads in the reverse order */
+    /* the word is stored before the flag is loaded; the watch thread stores the flag before it loads the word */
     atomic_store(&loop->watch.heartbeat->word, loop->watch.word);
     if (atomic_load(&heddle_watch_asleep))
         heddle_hooks.rouse_watch();
     heddle_loop_check_heartbeat(loop, true);
 }
 
-/* Should the selector be polled although the loop has other work? */
+/* Is it time to poll the selector although the loop has other work? */
 static bool is_worth_a_poll(heddle_loop *loop)
 {
     if (loop->operations->pending)
@@ -105,14 +105,14 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
 {
     publish_tick(loop, false);
     atomic_store(&loop->sleeping, 1);
-    /* From here on a thread that posts a message sees the flag; messages posted earlier are checked here. */
+    /* From here on, a thread that posts a message sees the flag and wakes the loop. Earlier messages are found here. */
     if (heddle_inbox_empty(&loop->inbox)) {
         blocking_wait wait = {.loop = loop, .timeout = timeout};
         loop->statistics.waits++;
-        loop->held_since = 0; /* from here on an event is found as soon as it comes */
+        loop->held_since = 0; /* from here on, the loop notices an event as soon as it occurs */
         begin_sleep(loop);
         int64_t began = heddle_clock_now();
-        /* INTR_FAIL: an interrupt must not be raised before the state is consistent again. */
+        /* INTR_FAIL: no interrupt may be raised before the loop's state is consistent again. */
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
         loop->statistics.asleep += (uint64_t)(heddle_clock_now() - began);
         end_sleep(loop);
@@ -122,8 +122,8 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     } else {
         atomic_store(&loop->sleeping, 0);
         /*
-         * Polls between messages, because long work posts a message for each of its parts, and events must not wait for
-         * all of them.
+         * Code that divides long work posts a message for each part. So the loop polls between messages: events must
+         * not wait for all parts.
          */
         if (is_worth_a_poll(loop))
             poll_selector(loop);
@@ -134,14 +134,14 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
     rb_thread_check_ints();
 }
 
-/* Returns true if a message came, so that the loop need not sleep. */
+/* Polls the inbox for a short time (spin.h). Returns true if a message arrived, so that the loop need not sleep. */
 static bool spin_for_message(heddle_loop *loop)
 {
     int64_t until = loop->spin_until;
     loop->spin_until = 0;
     if (!until || !heddle_spin_due(&loop->spins))
         return false;
-    loop->held_since = 0; /* as in the selector */
+    loop->held_since = 0; /* as in wait_in_selector */
     while (heddle_inbox_empty(&loop->inbox) && heddle_clock_now() < until)
         heddle_spin_pause();
     bool found = !heddle_inbox_empty(&loop->inbox);
@@ -156,7 +156,10 @@ static bool spin_for_message(heddle_loop *loop)
 static int64_t find_wait_time(heddle_loop *loop)
 {
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
-    /* Only a fiber of this loop or another thread can have closed an IO since the last check. */
+    /*
+     * Checks only if a fiber of this loop has run since the last check, or if there are other threads: only they can
+     * close an IO.
+     */
     if (loop->io.wait_count && (loop->statistics.switches != loop->io.swept_switches || !rb_thread_alone())) {
         now = heddle_clock_now();
         if (now - loop->io.swept >= SWEEP_INTERVAL) {
@@ -181,7 +184,7 @@ bool heddle_loop_has_live_fiber(const heddle_loop *loop)
     return loop->fiber_count > loop->idle + loop->run.runs_in_fiber || loop->park_count > loop->idle;
 }
 
-/* Is no other thread able to wake a fiber? Idle offload threads don't count. */
+/* Can no other thread wake a fiber of this loop? Idle offload threads are not counted. */
 static bool is_alone(void)
 {
     if (rb_thread_alone())
@@ -206,7 +209,10 @@ static void begin_tick(heddle_loop *loop)
         publish_tick(loop, true);
 }
 
-/* May a waiting fiber switch directly to a ready one? Yes if the loop would only begin the next tick. */
+/*
+ * Called when all fibers of a tick have run. May a waiting fiber switch directly to a ready one? Yes if the loop would
+ * do nothing but begin the next tick.
+ */
 static bool may_switch_directly(heddle_loop *loop)
 {
     if (heddle_token_ring_count(&loop->preempted) || loop->work_waits || heddle_stalls_pending ||
@@ -226,8 +232,8 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
     while (heddle_token_ring_count(&loop->ready)) {
         heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_at(&loop->ready, 0));
         /*
-         * Only the loop starts fibers, switches to fibers that were queued again, and makes switches that return
-         * stacks.
+         * Only the loop's fiber may start fibers, switch to fibers that Fiber#raise or #transfer had left, and make
+         * switches that release stacks.
          */
         if (park &&
             (park == &park->owner->queue_park || park->fiber == leaving->fiber || heddle_park_returns_stack(park)))
@@ -250,7 +256,7 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
 
 static void begin_work(heddle_loop *loop)
 {
-    loop->work_waits = false; /* an attachment whose work must continue to wait sets it again */
+    loop->work_waits = false; /* an attachment sets it again if its work must continue to wait */
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next) {
         if (attachment->begin_work)
             attachment->begin_work(attachment);
@@ -274,11 +280,14 @@ void heddle_loop_tick(heddle_loop *loop)
         return;
     int64_t timeout = has_work(loop) ? 0 : find_wait_time(loop);
     if (timeout == 0) {
-        /* Polls before any time limit expires: the fiber's IO may be ready. */
+        /* Polls before timers expire: the IO of a fiber whose time limit has passed may be ready. */
         if (is_timer_due(loop) || is_worth_a_poll(loop))
             poll_selector(loop);
     } else {
-        /* If other threads run, getting the GVL back may take a whole time slice. So this polls first, with the GVL. */
+        /*
+         * While other threads run, getting the GVL back may take a whole time slice. So the loop polls first, without
+         * releasing the GVL.
+         */
         if (!rb_thread_alone() && (!loop->operations->pending || loop->operations->pending(loop->selector))) {
             poll_selector(loop);
             timeout = find_wait_time(loop); /* a callback may have set a timer */
@@ -303,7 +312,7 @@ void heddle_loop_tick(heddle_loop *loop)
 
 void heddle_loop_wake(heddle_loop *loop)
 {
-    /* At most one write a tick: only the first thread that finds the loop asleep writes. */
+    /* At most one write for each tick: only the first thread that sees the loop asleep writes. */
     if (atomic_load(&loop->sleeping) && atomic_exchange(&loop->sleeping, 0))
         loop->operations->wake(loop->selector);
 }

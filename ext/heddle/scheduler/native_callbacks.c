@@ -18,7 +18,10 @@ heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop)
     if (!loop->in_main_ractor || !heddle_code_map_refresh())
         return HEDDLE_FRAMES_UNKNOWN;
     heddle_frames_verdict verdict = heddle_native_frames_inspect(HEDDLE_CODE_UNSWITCHABLE, heddle_stack_base(), &found);
-    /* The stacks of the fibers that resumed this one (the user of an Enumerator, for example) can't be read. */
+    /*
+     * The stacks of the fibers that have resumed this one can't be read, for example that of a fiber that uses an
+     * Enumerator.
+     */
     if (verdict == HEDDLE_FRAMES_CLEAR && loop->current && loop->current->fiber != rb_fiber_current())
         return HEDDLE_FRAMES_UNKNOWN;
     return verdict;
@@ -27,8 +30,8 @@ heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop)
 /* -- libraries that are not re-entrant ----------------------------------------------------------------------------- */
 
 /*
- * $LOADED_FEATURES, to which Ruby adds the file of each extension that it has loaded. `features_seen`: the size of the
- * Array when is_any_listed_loaded last searched it; -1: it must be searched again.
+ * $LOADED_FEATURES, to which Ruby adds the file of each extension that it loads. `features_seen` is its size when
+ * is_any_listed_loaded last searched the loaded libraries; -1 if they must be searched again.
  */
 static VALUE features;
 static long features_seen = -1;
@@ -71,8 +74,9 @@ static void list_libraries(heddle_code_kind kind, VALUE names)
 /*
  * call-seq: Heddle::Native.list_libraries(reentrant, not_reentrant) -> nil
  *
- * Sets the extensions in whose callbacks a fiber may be preempted, and those in whose callbacks it may not even switch
- * at a wait: Arrays of String, each the end of a path without the extension, such as "io/console".
+ * Sets two lists of extensions. While a callback from an extension in +reentrant+ runs, a fiber may be preempted. While
+ * a callback from an extension in +not_reentrant+ runs, a fiber may not even switch when it waits. The lists are Arrays
+ * of String: ends of paths, without the file's suffix, such as "io/console".
  */
 static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentrant)
 {
@@ -85,8 +89,8 @@ static VALUE native_list_libraries(VALUE self, VALUE reentrant, VALUE not_reentr
 /*
  * call-seq: wait_in_place? -> true or false
  *
- * Must the calling fiber wait without a switch? Yes if a library that is not re-entrant has called back the Ruby code
- * that waits.
+ * Must the calling fiber wait without switching to another fiber? Yes if a library that is not re-entrant has called
+ * the Ruby code that waits.
  */
 HEDDLE_DEFINE_METHOD(scheduler_wait_in_place_p, "wait_in_place?",
                      heddle_must_wait_in_place(heddle_loop_of(self)) ? Qtrue : Qfalse)

@@ -1,17 +1,17 @@
 #pragma once
 
-/* Finds out whether a C function of an extension has called back into the Ruby code that is about to switch fibers. */
+/* Detects that the Ruby code that is about to switch fibers was called by a C function of an extension (a callback). */
 
 #include "scheduler/loop.h"
 #include "native_code/native_frames.h"
 
-/* No fiber is preempted while code of these kinds is on its stack. */
+/* Unswitchable code: no fiber is preempted while code of these kinds is on its stack. */
 enum { HEDDLE_CODE_UNSWITCHABLE = HEDDLE_CODE_FOREIGN | HEDDLE_CODE_NOT_REENTRANT };
 
 /* The highest address of the calling fiber's stack. */
 uintptr_t heddle_stack_base(void);
 
-/* Does unswitchable code wait in the calling fiber of this loop, or in a fiber that has resumed it? */
+/* Is unswitchable code on the stack of the calling fiber, or of a fiber that has resumed it? */
 heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop);
 
 /*

@@ -38,8 +38,8 @@ bool heddle_is_user_code(VALUE path)
 }
 
 /*
- * Is the method a hook that must not switch or raise? Ruby calls such hooks while it walks through a list of fibers,
- * and a fiber that runs may leave the list.
+ * Is the method a hook that must neither switch fibers nor raise? Ruby calls such a hook while it walks through a list
+ * of waiting fibers, from which a fiber that runs might remove itself.
  */
 static bool is_waking_hook(VALUE frame)
 {
@@ -49,14 +49,15 @@ static bool is_waking_hook(VALUE frame)
 }
 
 /*
- * Methods in C have no path. Methods of Ruby's core that are written in Ruby, the standard library, Heddle's handlers
- * of signals (lib/heddle/own_code.rb), and methods in C other than the hooks above count as code of their caller.
+ * The innermost frame that has an owner decides. The following count as code of their caller: methods in C, which have
+ * no path, except the hooks above; methods of Ruby's core that are written in Ruby; the standard library; Heddle's
+ * signal handlers (lib/heddle/own_code.rb).
  */
 bool heddle_own_code_runs(void)
 {
     VALUE frames[DEPTH];
     int lines[DEPTH];
-    /* Ruby 3.3 ignores the number of frames to skip, so the first frames are read again. */
+    /* Ruby 3.3 can't skip the first frames, so they are read again. */
     for (int i = 0, limit = FEWEST; limit <= DEPTH; limit *= 2) {
         int count = rb_profile_frames(0, limit, frames, lines);
         for (; i < count; i++) {

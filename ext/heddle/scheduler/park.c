@@ -52,8 +52,8 @@ bool heddle_park_entered(const heddle_park *park)
 }
 
 /*
- * Invalid tokens take up room in the ring. Without them there is always room, because there are never more valid tokens
- * than slots.
+ * Removes invalid tokens from the ring. Afterwards the ring has room, because its size is the number of slots, and each
+ * slot has at most one valid token.
  */
 static void drop_void_tokens(heddle_loop *loop, heddle_token_ring *ring)
 {
@@ -76,13 +76,16 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
 
 /* -- the account of the request ------------------------------------------------------------------------------------ */
 
-/* ns. If fibers have run for longer than this, the time of the poll is not the time of its events. */
+/*
+ * ns. If fibers ran for longer than this before a poll, the time of the poll is too inaccurate for the events that it
+ * finds.
+ */
 static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
- * Notes when the awaited event came. If fibers ran for long before the loop found the event, that time is estimated:
- * the event is assumed to have come when the wait had lasted twice as long as at the start of that run, but at the
- * latest in the middle of the run.
+ * Records when the awaited event occurred, for the time account. The loop notices an event only after the fibers that
+ * are ready have run. If they ran for long, the time of the event is estimated: when the wait had lasted twice as long
+ * as at the beginning of that run, but at the latest in the middle of the run.
  */
 static void note_ready(heddle_park *park)
 {
@@ -116,7 +119,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
     heddle_fiber *owner = heddle_fiber_current(loop);
     *park = (heddle_park){.loop = loop, .owner = owner, .fiber = rb_fiber_current(), .outer = owner->park};
     park->waits_for = owner->spender.waits_for ? owner->spender.waits_for : HEDDLE_SPENT_IO;
-    /* Steps that can fail come before all changes. */
+    /* Steps that can fail come before all other changes. */
     take_slot(park);
     if (park->fiber != owner->fiber)
         st_insert(loop->by_waiter, park->fiber, (st_data_t)park);
@@ -128,7 +131,7 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park)
 static void clear_idle(heddle_park *park)
 {
     if (park->idle && park->queued)
-        return; /* abandoned */
+        return; /* the fiber was abandoned (heddle_park_abandon_preempted) */
     if (park->idle)
         park->loop->idle--;
     park->idle = false;
@@ -149,20 +152,22 @@ void heddle_fiber_reserve_queue_park(heddle_fiber *fiber)
 }
 
 /*
- * If not the loop but another fiber has switched to this one, by Fiber#raise or #transfer, that other fiber is queued,
- * so that it continues.
+ * If another fiber, and not the loop, has switched to this fiber by Fiber#raise or #transfer, that other fiber is
+ * queued, so that it continues.
  */
 void heddle_park_finish_switch(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
-    heddle_loop_notice_fork(loop); /* in a forked child, one of the parent's fibers was resumed */
+    heddle_loop_notice_fork(loop); /* in a forked child, the program may have resumed one of the parent's fibers */
     bool dispatched = loop->switching.switching_to == park;
     heddle_fiber *other = loop->current;
     heddle_fiber_stacks_unlock(loop);
     park->switched_away = false;
     park->switched_to = Qfalse;
     if (!heddle_park_entered(park))
-        /* the loop has forgotten this park and freed its owner, because it was closed or this is a child after fork */
+        /*
+         * the loop has discarded this park and freed its owner, because the loop was closed or this is a forked child
+         */
         return;
     loop->switching.switching_to = NULL;
     loop->current = park->owner;
@@ -181,7 +186,7 @@ void heddle_park_leave(heddle_park *park)
 {
     heddle_loop *loop = park->loop;
     heddle_loop_notice_fork(loop);
-    if (!heddle_park_entered(park)) { /* the park was left already, or this is a child after fork */
+    if (!heddle_park_entered(park)) { /* the park was left already, or this is a forked child */
         heddle_fiber_stacks_unlock(loop);
         return;
     }
@@ -198,7 +203,7 @@ void heddle_park_leave(heddle_park *park)
         st_delete(loop->by_waiter, &key, NULL);
     HEDDLE_LIST_REMOVE(loop->parks, park);
     loop->park_count--;
-    HEDDLE_LIST_REMOVE_INNER(park->owner->park, park); /* not always the innermost one: see selector/list.h */
+    HEDDLE_LIST_REMOVE_INNER(park->owner->park, park); /* not always the innermost park: see selector/list.h */
 }
 
 void heddle_park_set_deadline(heddle_park *park, int64_t deadline)
@@ -236,7 +241,7 @@ heddle_park *heddle_park_abandon_preempted(heddle_loop *loop)
         heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_shift(&loop->preempted));
         if (!park)
             continue;
-        park->idle = true; /* it stays `queued`, so that it is not queued again */
+        park->idle = true; /* `queued` stays set, so that the park is not queued again */
         loop->idle++;
         return park;
     }
@@ -258,7 +263,7 @@ void heddle_fiber_keep_error(heddle_fiber *fiber)
 {
     VALUE before = fiber->delivered_error ? rb_errinfo() : Qfalse;
     if (!NIL_P(before) && !heddle_is_exception(before))
-        return; /* nothing is kept, or the fiber is being killed */
+        return; /* the fiber has no delivered error, or it is being killed */
     heddle_hooks.take_back_error(fiber);
     rb_set_errinfo(before); /* the caller may be about to raise it */
 }
@@ -273,20 +278,17 @@ static void switch_away(heddle_park *park)
     heddle_fiber_keep_error(park->owner);
     heddle_park *next = heddle_fiber_take_parent_park(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {
-        /*
-         * The loop does not run. Either the program has resumed the waiting fiber outside of any scheduled fiber, or
-         * this is a forked child.
-         */
+        /* The loop does not run. Either no scheduled fiber has resumed the waiting fiber, or this is a forked child. */
         heddle_loop_run_until(loop, park);
-        park->queued = false; /* the loop has returned to this fiber without using the token */
+        park->queued = false; /* the loop has returned here without dispatching the park's token */
         if (!park->woken)
-            switch_away(park); /* raises, because this fiber is a copy in a forked child */
+            switch_away(park); /* raises, because this fiber is a forked child's copy of a fiber of the parent */
         return;
     }
     if (loop->fiber == park->fiber)
         rb_raise(rb_eThreadError, "this fiber runs the loop, so it can't wait");
     heddle_spender_stop(&park->owner->spender, park->waits_for);
-    if (!park->idle) /* an idle fiber waits between two jobs, so no callback can be on its stack */
+    if (!park->idle) /* an idle fiber has no job, so no callback from native code can be on its stack */
         heddle_loop_note_switch(loop);
     park->switched_away = true;
     if (next) {
@@ -313,7 +315,10 @@ static void defer_interrupt(heddle_park *park)
 
 static void wait_uninterrupted(heddle_park *park)
 {
-    /* A park that is woken but still queued (sleep 0, yield) waits, too: the other ready fibers run first. */
+    /*
+     * A fiber whose park is woken but still queued (sleep 0, yield) also switches away: the other ready fibers run
+     * first.
+     */
     while (!park->woken || park->queued)
         switch_away(park);
 }
@@ -327,9 +332,9 @@ void heddle_park_wait(heddle_park *park)
     heddle_interrupt_raise_deferred(park->loop, park->fiber);
     wait_uninterrupted(park);
     /*
-     * Mutex#unlock, Queue#push and the like wake one of the waiting fibers. If that fiber raised now, no fiber would
-     * take the mutex or the item, and the others would wait forever. So the fiber takes the mutex or the item, and
-     * raises at its next wait.
+     * Mutex#unlock, Queue#push and similar methods wake only one of the waiting fibers. If that fiber raised an
+     * exception here, no fiber would lock the mutex or remove the item, and the other fibers would wait forever. So the
+     * fiber continues, and raises the exception at its next wait.
      */
     if (park->unblocked) {
         defer_interrupt(park);
@@ -374,7 +379,7 @@ int heddle_park_wait_until_woken_and_leave(heddle_park *park)
 {
     int state = 0;
     rb_protect(wait_uninterruptibly, (VALUE)park, &state);
-    /* if the fiber has not switched away, the loop itself has raised in it, and would raise again */
+    /* if the fiber has not switched away, the loop itself has raised an exception in it, and would raise it again */
     while (!park->woken && park->switched_away && heddle_park_entered(park)) {
         int later = 0;
         heddle_park_finish_switch(park);
@@ -393,7 +398,7 @@ void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter)
     int state = 0;
     rb_protect(wait_interruptibly, (VALUE)park, &state);
     while (waiter->armed && !state && !park->timed_out) {
-        park->woken = false; /* woken by something else, such as `unblock`: continues to wait */
+        park->woken = false; /* the fiber was woken by something else, such as `unblock`, so it continues to wait */
         rb_protect(wait_interruptibly, (VALUE)park, &state);
     }
     if (waiter->armed)

@@ -20,7 +20,7 @@ typedef struct heddle_park heddle_park;
  */
 struct heddle_park {
     heddle_loop *loop;
-    /* the scheduled fiber to which the wait belongs: `fiber` itself, or the fiber that has resumed it */
+    /* the scheduled fiber for which `fiber` waits: `fiber` itself, or the fiber that has resumed it */
     heddle_fiber *owner;
     VALUE fiber;         /* the fiber that waits */
     uint32_t slot, generation;
@@ -30,15 +30,16 @@ struct heddle_park {
     bool switched_away;      /* the fiber has switched away and not come back */
     bool idle;   /* the fiber is idle: it does not keep the loop running */
     bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
-    bool unblocked; /* unblock has ended the wait, and has woken no other fiber for that unlock or push */
+    /* the hook unblock has ended the wait; Ruby has woken only this fiber for the unlocked mutex or the pushed item */
+    bool unblocked;
     VALUE switched_to; /* see heddle_park_note_target */
     VALUE interrupt;   /* the exception to raise at the end of this wait (fiber_interrupt.h), or 0 */
-    bool put_back;  /* Fiber#raise or #transfer has left the fiber, which was queued again; switching to it may fail */
+    bool put_back;  /* the fiber was left by Fiber#raise or #transfer, and was queued again; switching to it may fail */
     bool preempted; /* the fiber does not wait: it has used up its time slice */
-    uint8_t waits_for; /* a heddle_spent, for the account of its request */
-    int64_t ready_at;  /* when it was woken; 0: not yet, or there is no account */
+    uint8_t waits_for; /* a heddle_spent: the part of the request's time account (account.h) that the wait counts as */
+    int64_t ready_at;  /* when it was woken; 0: not yet, or the request has no account */
     heddle_timer timer;
-    heddle_park *outer; /* the owner's park before this one */
+    heddle_park *outer; /* the owner's previous park, which is still open */
     heddle_park *next, *previous;
 };
 
@@ -46,13 +47,14 @@ void heddle_park_enter(heddle_loop *loop, heddle_park *park);
 void heddle_park_leave(heddle_park *park); /* idempotent */
 VALUE heddle_park_leave_ensured(VALUE park); /* the same for rb_ensure */
 bool heddle_park_entered(const heddle_park *park);
-/* Called when the fiber runs again: sets `current`. */
+/* Called when the fiber runs again: sets the loop's `current`. */
 void heddle_park_finish_switch(heddle_park *park);
 /*
- * Notes the target of a switch, if that is not the loop's fiber. When a fiber switches back, Ruby 3.4 reads the
- * target's record without marking it, and returns the target's stack if the target has ended. So the target is marked
- * until then. If it has ended, Ruby's list of vacant stacks is locked before the switch back (fiber_stacks.h). Ruby 3.3
- * leaves the stack to the collector, so there the fiber is not marked.
+ * Records the target of the switch by which this park's fiber leaves, unless it is the loop's fiber. When this park's
+ * fiber continues, Ruby 3.4 reads the target's record, which it has not marked, and releases the target's stack if the
+ * target has ended. So Heddle marks the target until then. If the target has ended, Heddle also locks Ruby's list of
+ * vacant stacks before the switch back (fiber_stacks.h). Ruby 3.3 leaves the stack to the garbage collector, so there
+ * is nothing to mark.
  */
 static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 {
@@ -63,8 +65,8 @@ void heddle_park_set_deadline(heddle_park *park, int64_t deadline);
 /* Marks the park idle: until it is woken or left, it does not keep the loop running. */
 void heddle_park_mark_idle(heddle_park *park);
 /*
- * Switches to the loop until the park is woken. Raises interrupts and timeouts. Call it under rb_ensure with
- * heddle_park_leave.
+ * Suspends the fiber until the park is woken. Raises interrupts and timeouts. Call it in rb_ensure, and leave the park
+ * in the ensure function (heddle_park_leave_ensured).
  */
 void heddle_park_wait(heddle_park *park);
 /* Waits like heddle_park_wait, and leaves the park in any case. For callers that don't need the result. */
@@ -72,24 +74,24 @@ void heddle_park_wait_and_leave(heddle_park *park);
 /* Waits like heddle_park_wait, but pending exceptions are raised only at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);
 /*
- * Waits in the same way, and leaves the park. Fiber#raise and Fiber#kill in other fibers do not end this wait. An
- * exception of the loop itself ends it: then the park was not woken. Returns the state for rb_jump_tag, or 0 if nothing
- * was raised.
+ * Waits like heddle_park_wait_uninterruptibly, and leaves the park. Other fibers can't end this wait by Fiber#raise or
+ * Fiber#kill. An exception raised by the loop itself ends it; then the park's `woken` is false. Returns the state for
+ * rb_jump_tag, or 0 if nothing was raised.
  */
 int heddle_park_wait_until_woken_and_leave(heddle_park *park);
 /*
- * Waits for a submitted operation. An exception cancels the operation, and is raised after the last event of the
- * operation: until then the kernel owns the operation's memory.
+ * Waits for a submitted operation. An exception cancels the operation, and is raised after the operation's last event,
+ * because until then the kernel uses the operation's memory.
  */
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
 /* Ends the wait. Idempotent. May be called on any thread with the GVL. */
 void heddle_park_wake(heddle_park *park);
-/* Puts the park at the end of the preempted queue: the fiber runs after all ready ones have had a tick. */
+/* Puts the park at the end of the preempted queue: all fibers that are ready run before it. */
 void heddle_park_wake_preempted(heddle_park *park);
 /*
- * Takes the first fiber out of the preempted queue. That fiber never runs again, and does not keep the loop running.
+ * Removes the first fiber from the preempted queue. That fiber never runs again, and does not keep the loop running.
  * Returns the fiber's park, or NULL if there is none.
  */
 heddle_park *heddle_park_abandon_preempted(heddle_loop *loop);
-/* The park in which this fiber itself waits, or NULL. */
+/* Returns the park in which this fiber itself waits, or NULL. */
 heddle_park *heddle_park_find(heddle_loop *loop, VALUE fiber);

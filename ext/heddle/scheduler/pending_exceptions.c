@@ -1,4 +1,7 @@
-/* Several exceptions may come for a fiber while it does not run. Chooses the one that its next wait raises. */
+/*
+ * Several exceptions may be raised for a fiber while it does not run. This file chooses the one that the fiber's next
+ * wait raises.
+ */
 
 #include "scheduler/fiber_interrupt.h"
 #include "scheduler/loop.h"
@@ -10,9 +13,9 @@ VALUE heddle_timeout_exception(heddle_timeout *timeout)
 }
 
 /*
- * Finds the outermost timeout that has passed, and recomputes `must_raise` and `delayed`. The outermost one is raised
- * first, because it unwinds all blocks within it. A passed timeout stays pending while another fiber runs its block,
- * and while a Thread.handle_interrupt block delays it.
+ * Returns the outermost passed timeout that may be raised now, or NULL. Updates the fiber's `must_raise` and the
+ * timeouts' `delayed`. The outermost timeout is raised first, because it unwinds all blocks within its own. A passed
+ * timeout stays pending while another fiber runs its block, and while an interrupt mask delays it.
  */
 static heddle_timeout *find_outermost_fired(heddle_fiber *fiber, VALUE running)
 {

@@ -1,6 +1,6 @@
 /*
- * The hook process_wait. Waits for the end of a single child by its pidfd; all other waits are made in a thread. In
- * native callbacks, every wait is made in place.
+ * The hook process_wait. It waits for the end of a single child by the child's pidfd, and makes all other waits in a
+ * thread. In callbacks from libraries that are not re-entrant, it waits in place (wait_in_place.h).
  */
 
 #include "scheduler/ruby_hooks.h"
@@ -21,7 +21,7 @@ typedef struct {
     int pid, flags;
 } process_waiting;
 
-/* Reaps the child if it has ended. Returns nil if it has not. */
+/* Reaps the child if it has ended. Returns its Process::Status, or nil if it has not ended. */
 static VALUE reap_child(int pid, int flags)
 {
     return rb_funcall(rb_const_get(rb_mProcess, rb_intern("Status")), rb_intern("wait"), 2, INT2NUM(pid),
@@ -66,9 +66,10 @@ static VALUE end_wait_for_pidfd(VALUE data)
 
 static bool pidfd_wait(process_waiting *wait)
 {
-    int fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* close-on-exec by itself */
+    int fd = (int)syscall(__NR_pidfd_open, wait->pid, 0); /* the kernel sets close-on-exec */
     if (fd < 0)
-        return errno == ESRCH; /* if the child is gone, reap_child reports that; else a thread waits */
+        /* ESRCH: the child does not exist, which reap_child reports; after any other error, a thread waits */
+        return errno == ESRCH;
     wait->waiter = (heddle_waiter){.fn = note_change, .fd = fd, .events = HEDDLE_READABLE};
     heddle_park_enter(wait->loop, &wait->park);
     heddle_park_waits_for(&wait->park, HEDDLE_SPENT_PROCESS);
@@ -85,13 +86,14 @@ static bool pidfd_wait(process_waiting *wait)
 
 #endif
 
-/* ns. During a wait in place, in which no other fiber runs. */
+/* The interval of checks during a wait in place, ns. */
 static const int64_t CHILD_POLL_INTERVAL = 5 * 1000 * 1000;
 
 /*
  * call-seq: process_wait(pid, flags) -> Process::Status
  *
- * Process.wait, system, backticks, IO.popen and Open3. See waitpid(2) for +pid+ and +flags+.
+ * Waits for a child process. Ruby calls it for Process.wait, system, backticks, IO.popen and Open3. See waitpid(2) for
+ * +pid+ and +flags+.
  */
 static VALUE scheduler_process_wait(VALUE self, VALUE pid, VALUE flags)
 {

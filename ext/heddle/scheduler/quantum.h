@@ -1,25 +1,28 @@
 #pragma once
 
 /*
- * Counts how much a request has computed. This is counted only when a fiber has used up its time slice, so a switch of
- * fibers need not read a clock. The fiber that serves the request shares the record with the fibers that it starts.
- * Uses no Ruby.
+ * Counts the CPU time of a request. It is counted only when a fiber has used up its time slice, so switches of fibers
+ * need not read a clock. The fiber that serves the request shares the record with the fibers that it starts. Uses no
+ * Ruby.
  */
 
 #include "system.h"
 
 /* ns. How long a request may compute before the next one begins. It is also the time slice of Ruby's threads. */
 #define HEDDLE_QUANTUM INT64_C(100000000)
-/* The maximum time for which one slice counts, ns. */
+/* The maximum CPU time that is counted for one slice, ns. */
 #define HEDDLE_QUANTUM_SLICE INT64_C(10000000)
 
 typedef struct {
     unsigned request; /* the number of the current request */
-    bool counts;      /* it has begun and not ended, and is of a kind that waits at the gate (net/request_gate.h) */
+    bool counts; /* the request runs, and is of a kind that may have to wait before it begins (net/request_gate.h) */
     int64_t used;     /* CPU time, ns */
 } heddle_quantum;
 
-/* Has the request any of its quantum left? Returns false for fibers that an earlier request has left behind. */
+/*
+ * Has the request any of its quantum left? Returns false for a fiber that works for an earlier request, which has
+ * ended.
+ */
 static inline bool heddle_quantum_is_left(const heddle_quantum *quantum, unsigned request)
 {
     return quantum && quantum->counts && quantum->request == request && quantum->used < HEDDLE_QUANTUM;

@@ -14,9 +14,9 @@ enum {
     NAME = 120, /* bytes */
 };
 
-static const int64_t INTERVAL = 5000000; /* ns. The least time between two stacks of one loop. */
+static const int64_t INTERVAL = 5000000; /* The shortest interval between two recorded stacks of one loop, ns. */
 
-/* Account::STRETCH says how to unpack it. */
+/* A stretch of time. Heddle::Account::STRETCH has its format for String#unpack. */
 typedef struct {
     int64_t began, ended;
     uint64_t request; /* 0: none */
@@ -25,7 +25,7 @@ typedef struct {
     bool timed_out; /* true if a time limit ended the wait */
 } stretch;
 
-/* Account::SAMPLE */
+/* A stack. Heddle::Account::SAMPLE has its format for String#unpack. */
 typedef struct {
     int64_t began, ended;
     uint64_t request; /* 0: none; then `task` is true if the stack belongs to the loop's own thread */
@@ -34,13 +34,16 @@ typedef struct {
     uint16_t frames[FRAMES]; /* innermost first, then 0 */
 } sample;
 
-/* Account::NAME; a request's name is in the slot of its number. */
+/*
+ * The name of a request. Heddle::Account::NAME has its format for String#unpack. The request's number determines its
+ * index in `names`.
+ */
 typedef struct {
     uint64_t request;
     char text[NAME];
 } name;
 
-/* A ring of the newest entries, none of them older than `first`. */
+/* A ring of the newest `size` entries. `count` entries were ever added; those before number `first` are deleted. */
 typedef struct {
     uint64_t size, count, first;
     size_t entry; /* bytes */
@@ -49,10 +52,10 @@ typedef struct {
 
 static struct {
     ring stretches, samples;
-    uint64_t dropped; /* entries that were dropped by clearing the ring */
+    uint64_t dropped; /* entries that were deleted by clearing the rings */
     name names[NAMES];
     heddle_places places;
-} *recorder; /* NULL: it is off */
+} *recorder; /* NULL: the recorder is off */
 
 static bool ring_allocate(ring *self, uint64_t size, size_t entry)
 {
@@ -65,7 +68,7 @@ static void *ring_add(ring *self)
     return self->entries + self->count++ % self->size * self->entry;
 }
 
-/* How many entries were overwritten. */
+/* Returns how many entries were overwritten. */
 static uint64_t ring_lost(const ring *self)
 {
     uint64_t added = self->count - self->first;
@@ -80,7 +83,10 @@ static uint64_t ring_clear(ring *self)
     return added;
 }
 
-/* A copy of the entries, oldest first. Allocating it may collect garbage, and so add a stretch. */
+/*
+ * Returns a copy of the entries, oldest first. Allocates the copy before it reads the ring, because a garbage
+ * collection adds a stretch.
+ */
 static VALUE ring_copy(const ring *self)
 {
     VALUE copy = rb_str_buf_new((long)(self->size * self->entry));
@@ -98,7 +104,10 @@ static uint64_t number_of(const heddle_spender *spender)
     return (uint64_t)(uintptr_t)spender->account << 16 ^ spender->request;
 }
 
-/* Empties the table of places. Also empties the rings, whose numbers of places would get another meaning. */
+/*
+ * Empties the table of places if it is nearly full. Also empties the rings, because they contain indexes into that
+ * table.
+ */
 static void make_room_for_places(void)
 {
     if (!heddle_places_are_full(&recorder->places))
@@ -135,7 +144,7 @@ static void record(const heddle_spender *spender, int64_t now)
     one->task = spender->task;
     one->timed_out = spender->timed_out;
     note_name(spender, request);
-    /* a stretch of computing gets the line at which the next wait begins */
+    /* the stretch ends where the next wait begins, so the fiber's current line is its place */
     if (spender->doing == HEDDLE_SPENT_RUNNING)
         one->place = heddle_places_find(&recorder->places);
 }
@@ -146,7 +155,7 @@ void heddle_recorder_add_collection(int64_t began, int64_t ended)
         add(began, ended, 0, HEDDLE_SPENT_GC);
 }
 
-/* How much of the time until now garbage collections took. */
+/* Returns how much of the time since `began` garbage collections have taken, ns. */
 static int64_t collected_since(int64_t began)
 {
     int64_t sum = 0;
@@ -207,8 +216,8 @@ static void switch_off(void)
 /*
  * call-seq: Heddle::Account.record(stretches, prefixes) -> nil
  *
- * Switches the recorder on, with empty rings for `stretches` and for an eighth of that number of stacks; nil switches
- * it off. `prefixes`: see heddle_places_set_prefixes.
+ * Switches the recorder on, with empty rings for this number of stretches and an eighth of that number of stacks. If
+ * `stretches` is nil, switches it off. `prefixes`: see heddle_places_set_prefixes.
  */
 static VALUE account_record(VALUE self, VALUE stretches, VALUE prefixes)
 {
@@ -237,9 +246,9 @@ VALUE heddle_recorder_number(const heddle_spender *spender)
 /*
  * call-seq: Heddle::Account.recorded -> Array or nil
  *
- * Returns copies of the rings and tables: the stretches in the order of their ends, the stacks, the names and the
- * places. The last element is the number of entries that the rings have lost. Entries are copied as bytes, because
- * making objects of them would block the loop.
+ * Returns copies of the rings and tables: the stretches in the order in which they ended, the stacks, the names and the
+ * places. The last element is the number of entries that the rings have lost. Returns nil if the recorder is off.
+ * Entries are copied as bytes, because creating an object for each would block the loop.
  */
 static VALUE account_recorded(VALUE self)
 {

@@ -1,9 +1,10 @@
 #pragma once
 
 /*
- * How all requests of this process have recently spent their time, in rings of fixed size: each stretch of time with
- * the line of the application where a wait began, stacks of code that computes, and the names of the requests. The
- * rings are filled only while the recorder is on.
+ * The recorder: keeps how all requests of this process have recently spent their time, in rings of fixed size. One ring
+ * has stretches of time; for a stretch of computing, also the line of the application at which the next wait began.
+ * Another ring has stacks of code that computes. A table has the names of the requests. All are filled only while the
+ * recorder is on.
  */
 
 #include "scheduler/account.h"
@@ -11,17 +12,17 @@
 
 #include <ruby.h>
 
-/* Records a garbage collection, if the recorder is on. Called during it: allocates nothing. */
+/* Records a garbage collection, if the recorder is on. Called during the collection, so it allocates nothing. */
 void heddle_recorder_add_collection(int64_t began, int64_t ended);
 
 /*
- * Records the stack of the calling thread, which has kept the heartbeat's loop busy since the watch thread noticed it.
- * `spender`: the spender of the loop's fiber, or NULL if the loop waits for the GVL, which the calling thread holds.
- * Called in a postponed job.
+ * Records the stack of the calling thread, which keeps the heartbeat's loop busy, or keeps it waiting for the GVL.
+ * `spender`: the spender (account.h) of the loop's current fiber, or NULL if the loop waits for the GVL. Called in a
+ * postponed job.
  */
 void heddle_recorder_add_stack(heddle_heartbeat *heartbeat, const heddle_spender *spender);
 
-/* The number of this fiber's request in the recorded entries, or nil. */
+/* Returns the number by which recorded entries refer to this fiber's request, or nil. */
 VALUE heddle_recorder_number(const heddle_spender *spender);
 
 /* `account`: the module Heddle::Account. */

@@ -13,7 +13,7 @@ enum {
 
 enum {
     OF_APPLICATION,
-    OF_RUBY, /* Ruby's or Heddle's code: acts for its caller, and is never a place */
+    OF_RUBY, /* Ruby's or Heddle's code: counts as code of its caller, and is never a place */
     OF_GEM,
 };
 
@@ -38,7 +38,7 @@ void heddle_places_set_prefixes(VALUE list)
     }
 }
 
-/* Returns the kind, and sets `skip` to the size of the path's prefix. */
+/* Returns the kind of the file, and sets `skip` to the size of the path's prefix. */
 static int kind_of(const char *path, size_t size, size_t *skip)
 {
     for (unsigned i = 0; i < prefix_count; i++) {
@@ -99,7 +99,7 @@ static uint16_t number_of_frame(heddle_places *self, const place_frame *one)
     if (!one->path) {
         snprintf(text, sizeof(text), "%.*s", size, name);
     } else {
-        /* the end of a long path says more than its beginning */
+        /* a long path is cut at its beginning, because its end says more */
         size_t room = HEDDLE_PLACE_SIZE - 40, length = (size_t)RSTRING_LEN(one->path), skip = one->skip;
         if (length - skip > room)
             skip = length - room;
@@ -126,11 +126,12 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
     VALUE frames[DEPTH];
     int lines[DEPTH], i = 0;
     stack to = {.numbers = numbers, .most = most};
-    place_frame inner = {0}; /* the last frame outside of the application; not added yet */
+    /* the last frame outside of the application; it is added if the application has called it */
+    place_frame inner = {0};
     bool innermost = true, found = false;
     uint16_t of_gem = 0;
     *place = 0;
-    /* Ruby 3.3 does not skip the first frames when it is asked to, so they are read again. */
+    /* Ruby 3.3 can't skip the first frames, so they are read again. */
     for (int limit = FEWEST; limit <= DEPTH; limit *= 2) {
         int count = rb_profile_frames(0, limit, frames, lines);
         for (; i < count; i++) {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The lines of the application that the recorder names: a table of fixed size with each text once. Recorded entries
- * have an index of this table. 0 stands for none.
+ * Places: the lines of code that the recorder refers to, in a table of fixed size that has each text once. Recorded
+ * entries contain an index into this table, or 0 for none.
  */
 
 #include <ruby.h>
@@ -33,13 +33,13 @@ void heddle_places_set_prefixes(VALUE prefixes);
 uint16_t heddle_places_find(heddle_places *self);
 
 /*
- * Sets `place` to the line that heddle_places_find returns, and `frames` to frames of the stack, innermost first: the
- * innermost frame, each frame of the application, and each frame that the application has called. Returns the number of
- * frames. Allocates objects.
+ * Sets `place` to the line that heddle_places_find returns, and `frames` to at most `most` frames of the stack,
+ * innermost first: the innermost frame, each frame of the application, and each frame that the application has called
+ * directly. Returns the number of frames. Allocates objects.
  */
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 
-/* Is the table nearly full? Then the caller should empty it, and all records that have its numbers. */
+/* Is the table nearly full? Then the caller should empty it, and all records that contain indexes into it. */
 static inline bool heddle_places_are_full(const heddle_places *self)
 {
     return self->used > HEDDLE_PLACES * 3 / 4;

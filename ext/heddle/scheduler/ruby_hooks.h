@@ -1,6 +1,6 @@
 #pragma once
 
-/* The methods of Heddle::Scheduler, by subject; scheduler.c calls each once. */
+/* Functions that define the hook methods of Heddle::Scheduler, by subject. scheduler.c calls each function once. */
 
 #include "scheduler/loop.h"
 

@@ -4,7 +4,7 @@
 #include "scheduler/foreign_return.h"
 #include "scheduler/starter.h"
 
-/* The first switch to a fiber fails when it gets no stack. */
+/* Makes the first switch to a fiber, which fails if Ruby has no stack for it. */
 static void dispatch_new(heddle_loop *loop, heddle_park *entry)
 {
     if (!RTEST(rb_fiber_alive_p(entry->fiber))) {
@@ -25,15 +25,15 @@ static VALUE transfer_checked(VALUE fiber)
 }
 
 /*
- * Switches to a fiber that Fiber#raise or #transfer left, and that was queued again. A FiberError means that other code
- * has switched to this fiber meanwhile, or that the fiber has resumed a nested one, which will return to it.
+ * Switches to a fiber that was left by Fiber#raise or #transfer, and queued again. Ignores a FiberError: other code has
+ * switched to the fiber meanwhile, or the fiber has resumed a nested fiber, which will return to it.
  */
 static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
 {
     int state = 0;
     heddle_park_leave(entry);
     loop->switching.switching_to = NULL;
-    VALUE before = rb_errinfo(); /* set if the program is being ended */
+    VALUE before = rb_errinfo(); /* not nil while the program is being ended */
     loop->switching.returned = rb_protect(transfer_checked, entry->fiber, &state);
     if (!state)
         return;
@@ -48,7 +48,7 @@ static void lock_stacks(heddle_loop *loop, heddle_park *park)
     int state = heddle_fiber_stacks_lock(loop);
     if (!state)
         return;
-    heddle_park_wake(park); /* the switch did not happen, so the fiber is queued again */
+    heddle_park_wake(park); /* the switch has not been made, so the fiber is queued again */
     rb_jump_tag(state);
 }
 
@@ -78,8 +78,8 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
 }
 
 /*
- * Dispatches the fiber that waits for a fiber which it has started and which has ended. If the dispatched fiber ends,
- * too, dispatches the fiber that has started it, and so on.
+ * Dispatches the fiber that started the fiber that has just ended, and that has waited since then. If the dispatched
+ * fiber ends, too, dispatches the fiber that started that one, and so on.
  */
 static void dispatch_unblocked(heddle_loop *loop)
 {
@@ -100,15 +100,15 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 }
 
 /*
- * One turn in this many goes to the first preempted fiber, even if a fiber whose request is within its quantum waits.
- * So requests that compute for long make progress under any load.
+ * Of this many preempted fibers that run, one is the first in the queue. For the others, fibers whose request is within
+ * its quantum (quantum.h) are preferred. So requests that compute for long make progress under any load.
  */
 static const unsigned PREEMPTED_SHARE = 4;
 
 /*
- * Chooses the preempted fiber that runs next, and moves it to the front of the ring. Of the first `count` fibers, the
- * first one whose request is within its quantum is preferred: that request should end before those that compute for
- * long continue.
+ * Chooses the preempted fiber that runs next, and moves it to the front of the ring. Prefers the first fiber whose
+ * request is within its quantum, among the first `count` fibers: such a request should end before requests that compute
+ * for long continue.
  */
 static void choose_preempted(heddle_loop *loop, uint32_t count)
 {
@@ -132,11 +132,11 @@ static void choose_preempted(heddle_loop *loop, uint32_t count)
 void heddle_loop_run_ready(heddle_loop *loop)
 {
     /*
-     * Takes only tokens that are queued now. Fibers that become ready or are preempted meanwhile run in the next tick,
-     * so the loop polls for events before their next slice.
+     * Runs only fibers that are queued now. Fibers that become ready or are preempted during this tick run in the next
+     * one, so the loop polls for events before it.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
-    dispatch_unblocked(loop); /* in case an exception was raised before they were dispatched */
+    dispatch_unblocked(loop); /* if an exception ended the last tick before it dispatched that fiber */
     loop->left = heddle_token_ring_count(&loop->ready);
     while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
         loop->left--;
@@ -145,7 +145,11 @@ void heddle_loop_run_ready(heddle_loop *loop)
     loop->left = 0;
     if (!preempted || !heddle_token_ring_count(&loop->preempted))
         return;
-    rb_thread_check_ints(); /* raised in the loop's fiber: in the preempted fiber it would have to be forwarded */
+    /*
+     * an interrupt is raised here, in the loop's fiber; if the preempted fiber raised it, it would have to be forwarded
+     * to the loop
+     */
+    rb_thread_check_ints();
     heddle_hooks.end_preempted(loop);
     if (!heddle_token_ring_count(&loop->preempted))
         return;

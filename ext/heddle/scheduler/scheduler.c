@@ -38,7 +38,7 @@ static VALUE scheduler_allocate(VALUE klass)
 
 heddle_loop *heddle_loop_of(VALUE scheduler)
 {
-    /* Every hook calls this: the common case needs no function call. */
+    /* Every hook calls this function, so the common case makes no further call. */
     bool plain = RB_TYPE_P(scheduler, T_DATA) && RTYPEDDATA_P(scheduler) &&
                  RTYPEDDATA_TYPE(scheduler) == &scheduler_type;
     heddle_loop *loop = plain ? RTYPEDDATA_GET_DATA(scheduler) : rb_check_typeddata(scheduler, &scheduler_type);
@@ -67,7 +67,8 @@ heddle_loop *heddle_loop_get(VALUE scheduler)
     heddle_loop *loop = heddle_loop_of(scheduler);
     heddle_loop_open(loop);
     if (loop->thread != rb_thread_current())
-        rb_raise(rb_eThreadError, "this scheduler belongs to another thread: only unblock and unpark may be called");
+        rb_raise(rb_eThreadError,
+                 "this scheduler belongs to another thread: only unblock and unpark may be called on this thread");
     return loop;
 }
 
@@ -90,7 +91,7 @@ static VALUE scheduler_run_ticks(VALUE self)
     return Qnil;
 }
 
-/* Raises unless the caller may run ticks or close the loop now. */
+/* Raises ThreadError if the loop is already running: then the caller may neither run ticks nor close the loop. */
 static VALUE scheduler_claim(VALUE self)
 {
     if (heddle_loop_is_running(heddle_loop_get(self)))
@@ -106,11 +107,17 @@ static VALUE scheduler_release(VALUE self)
         heddle_attachment *attachment = loop->attachments;
         attachment->closing(attachment);
         if (loop->attachments == attachment)
-            /* an attachment of the parent, which was closed in this child already */
+            /*
+             * `closing` did nothing: the attachment belongs to the parent of this forked process, and is closed here
+             * already
+             */
             heddle_loop_detach(loop, attachment);
     }
     if (!heddle_loop_is_closed(loop)) {
-        /* Separates timeouts whose blocks are still on a stack from the heap and the owner, which are freed. */
+        /*
+         * The blocks of timeouts may still be on a stack. Separates these timeouts from the timer heap and the fibers'
+         * records, which are freed.
+         */
         for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next)
             heddle_fiber_drop_timeouts(fiber);
         heddle_fiber_drop_timeouts(&loop->implicit);
@@ -125,7 +132,7 @@ static VALUE scheduler_release(VALUE self)
 /*
  * call-seq: start(job) -> Fiber
  *
- * Runs job.call in a new non-blocking fiber, at once, until it first waits.
+ * Calls job.call in a new non-blocking fiber, which runs at once, until it first waits. Returns the fiber.
  */
 static VALUE scheduler_start(VALUE self, VALUE job)
 {
@@ -143,8 +150,8 @@ static VALUE resume_fiber(VALUE fiber)
 /*
  * call-seq: resume_new(fiber) -> object
  *
- * Resumes a fiber that was made with Fiber.new and has no stack yet, as Fiber#resume does. The fiber must not wait,
- * because until it returns no other loop or collection can use Ruby's list of stacks.
+ * Resumes a fiber for the first time, as Fiber#resume does, and returns the fiber's value. The fiber must come from
+ * Fiber.new, and must not wait: until it returns, no other loop or garbage collection can use Ruby's list of stacks.
  */
 static VALUE scheduler_resume_new(VALUE self, VALUE fiber)
 {
@@ -162,7 +169,7 @@ static VALUE scheduler_resume_new(VALUE self, VALUE fiber)
 /*
  * call-seq: spawn(job) -> Fiber
  *
- * Runs job.call in a new non-blocking fiber, in a later tick.
+ * Calls job.call in a new non-blocking fiber, in a later tick. Returns the fiber.
  */
 static VALUE scheduler_spawn(VALUE self, VALUE job)
 {
@@ -174,8 +181,8 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
 /*
  * call-seq: interrupt(fiber, exception) -> true or false
  *
- * Raises +exception+ in a scheduled fiber: at the current wait of the fiber, or of one nested in it, or else at its
- * next wait. Returns false if the fiber has ended.
+ * Raises +exception+ in a scheduled fiber: at its current wait, or at that of a fiber nested in it, or else at its next
+ * wait. Returns false if the fiber has ended.
  */
 static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
@@ -184,7 +191,7 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
     if (!record)
         return Qfalse;
     if (!RTEST(rb_obj_is_kind_of(exception, rb_eException)))
-        rb_raise(rb_eTypeError, "an exception is needed, not %" PRIsVALUE, rb_obj_class(exception));
+        rb_raise(rb_eTypeError, "the argument must be an exception, not %" PRIsVALUE, rb_obj_class(exception));
     heddle_fiber_interrupt(record, exception);
     return Qtrue;
 }
@@ -192,7 +199,7 @@ static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 /*
  * call-seq: uninterrupt(fiber) -> exception or nil
  *
- * Takes back an interrupt that was not raised yet.
+ * Cancels an interrupt that was not raised yet, and returns its exception. Returns nil if there is none.
  */
 static VALUE scheduler_uninterrupt(VALUE self, VALUE fiber)
 {
@@ -215,7 +222,7 @@ static VALUE state_of(heddle_loop *loop, heddle_fiber *fiber)
 /*
  * call-seq: each_fiber { |fiber, job, state| ... } -> nil
  *
- * The scheduled fibers, oldest first; +state+ is :ready, :running or :waiting.
+ * Yields the scheduled fibers, oldest first; +state+ is :ready, :running or :waiting.
  */
 static VALUE scheduler_each_fiber(VALUE self)
 {
@@ -250,7 +257,8 @@ METHODS(HEDDLE_DEFINE_METHOD)
 /*
  * call-seq: statistics -> Hash
  *
- * Counters since the scheduler was made, and current numbers; asleep: nanoseconds in the selector with nothing to do.
+ * Returns counters since the scheduler was created, and current numbers. +asleep+ is the time that the loop has slept
+ * in the selector, in nanoseconds.
  */
 static VALUE scheduler_statistics(VALUE self)
 {
@@ -280,8 +288,8 @@ static VALUE end_patching(VALUE unused)
 }
 
 /*
- * patch_alone { }: runs the block, unless another Ractor is in such a block. Ruby does not protect a class from Ractors
- * that change it at the same time.
+ * patch_alone { }: runs the block, unless another Ractor runs a block of this method; then returns nil. Ruby does not
+ * protect a class from Ractors that change it at the same time.
  */
 static VALUE scheduler_patch_alone(VALUE class)
 {

@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * A fiber's wait in a slot. The slot is a field of some record, and points to the wait, so that code that has the
- * record can end the wait. The wait lies on the fiber's stack. Only one fiber at a time waits in a slot.
+ * A fiber's wait for some record, such as a connection. The record has a field, the slot, that points to the wait, so
+ * that code that changes the record can wake the fiber. The wait lies on the fiber's stack. Only one fiber at a time
+ * can wait in a slot.
  */
 
 #include "scheduler/loop.h"
@@ -10,10 +11,13 @@
 typedef struct heddle_wait heddle_wait;
 struct heddle_wait {
     heddle_park park;
-    heddle_wait **slot; /* NULL: the record is gone */
+    heddle_wait **slot; /* NULL: the record was freed */
     int64_t deadline;
     heddle_spent part; /* the part of the request's account that the wait counts as */
-    /* Called when the slot was set, and when the wait ends. The record may no longer exist then. May be NULL. */
+    /*
+     * Called when the slot was set (`begins` is true), and when the wait ends, when the record may have been freed. May
+     * be NULL.
+     */
     void (*note)(heddle_wait *wait, bool begins);
     void *data; /* for `note` */
 };
@@ -21,7 +25,7 @@ struct heddle_wait {
 typedef enum {
     HEDDLE_WAIT_READY,
     HEDDLE_WAIT_TIMED_OUT,
-    HEDDLE_WAIT_CLOSED, /* the record is gone */
+    HEDDLE_WAIT_CLOSED, /* the record was freed */
 } heddle_wait_result;
 
 /*
@@ -36,5 +40,5 @@ static inline void heddle_wait_wake(const heddle_wait *wait)
         heddle_park_wake((heddle_park *)&wait->park);
 }
 
-/* Called when the record of the slot is about to be freed. */
+/* Called when the record that contains the slot is about to be freed: ends the wait with HEDDLE_WAIT_CLOSED. */
 void heddle_wait_drop(heddle_wait **slot);

@@ -1,10 +1,11 @@
 #pragma once
 
 /*
- * A thread that expects a message within microseconds polls for a short time before it sleeps. A wake-up costs some 15
- * µs if the processor sleeps, too, and an offloaded call needs two wake-ups.
+ * Spinning: a thread that expects a message within microseconds polls for a short time before it sleeps. Waking a
+ * thread takes some 15 µs if its processor sleeps, too, and an offloaded call needs two wake-ups.
  *
- * Both sides spin only if each has a processor of its own (heddle_job.worth_spinning) and spinning has helped lately.
+ * The loop and the offload thread spin only if each has a processor of its own (heddle_job.worth_spinning), and if
+ * spinning has helped lately.
  */
 
 #include "system.h"
@@ -13,9 +14,9 @@
 #define HEDDLE_SPIN_NS ((int64_t)25 * 1000)
 
 /*
- * Has spinning helped? A failed attempt costs more than a successful one saves, and on busy processors half of the
- * attempts fail. So after each failure, the number of skipped opportunities doubles. It falls to none when spinning has
- * helped eight times in a row.
+ * Records whether spinning has helped. A failed attempt costs more than a successful one saves, and on busy processors
+ * half of the attempts fail. So after each failure, the number of opportunities to skip doubles. It becomes 0 when
+ * spinning has helped eight times in a row.
  */
 typedef struct {
     unsigned skips_left, failures, successes;

@@ -5,15 +5,15 @@
 
 /*
  * The body of the starter fiber: switches to one new fiber after another. The code that switches to the starter has
- * locked Ruby's list of vacant stacks (fiber_stacks.h): such a switch may return the stack of the previous fiber, if
- * that has ended, and take a stack for the next.
+ * locked Ruby's list of vacant stacks (fiber_stacks.h), because Ruby may add the stack of the previous fiber to the
+ * list, if that fiber has ended, and takes a stack for the next fiber.
  */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {
     heddle_loop *loop = (heddle_loop *)(data & ~(VALUE)1);
     for (;;) {
         int state = 0;
-        /* Ruby may raise an exception of the thread in each switch back, whatever the switch was for. */
+        /* Ruby may raise an exception that another thread has raised in this one at each switch back to the starter. */
         rb_protect(heddle_fiber_transfer, NIL_P(loop->starting) ? loop->start_home : loop->starting, &state);
         if (state) {
             loop->start_error = heddle_take_errinfo();
@@ -24,8 +24,8 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 }
 
 /*
- * Switches to the starter, which makes the first switch to `starting`, or with Qnil switches back. Returns the error
- * that the starter rescued, or Qnil.
+ * Switches to the starter. The starter makes the first switch to `starting`, or switches back at once if that is Qnil.
+ * Returns the error that the starter rescued, or Qnil.
  */
 static VALUE switch_to_starter(heddle_loop *loop, VALUE starter, VALUE starting)
 {
@@ -48,7 +48,7 @@ void heddle_starter_prepare(heddle_loop *loop)
 {
     if (loop->starter)
         return;
-    /* tagged, so that the garbage collector takes it for an Integer */
+    /* the pointer is tagged, so that the garbage collector treats it as an Integer */
     VALUE starter = rb_fiber_new(start_others, (VALUE)loop | 1);
     switch_to_starter(loop, starter, Qnil);
     loop->starter = starter;

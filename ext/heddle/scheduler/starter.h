@@ -3,18 +3,18 @@
 #include "scheduler/loop.h"
 
 /*
- * Makes the first switch to a fiber while the loop's fiber runs. Returns Qnil, or the error when the fiber got no
- * stack.
+ * Makes the first switch to a fiber while the loop's fiber runs. Returns Qnil, or the error if Ruby had no stack for
+ * the fiber.
  *
  * The loop runs on a blocking fiber. If a first switch from a blocking fiber fails, Ruby (at least 3.3 and 3.4)
  * miscounts the blocking fibers: from then on every fiber of the thread counts as blocking, and no wait calls the
- * scheduler any more. So a non-blocking fiber, the starter, makes the switch.
+ * scheduler any more. So the loop has a non-blocking fiber, the starter, which makes these switches.
  */
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber);
-/* Makes the starter in advance, while a stack for it is available. */
+/* Creates the starter in advance, while a stack for it is available. */
 void heddle_starter_prepare(heddle_loop *loop);
 /*
- * Switches from the current fiber, which the loop runs, to the starter and back. Returns Qnil, or what another thread
- * raised meanwhile: an exception, or what heddle_take_errinfo returns for a kill.
+ * Switches from the current fiber, which belongs to the loop, to the starter and back. Returns Qnil, or the exception
+ * that another thread raised meanwhile. After a kill, returns the value that heddle_take_errinfo returns for it.
  */
 VALUE heddle_starter_visit(heddle_loop *loop);

@@ -1,7 +1,7 @@
 #include "scheduler/take_errinfo.h"
 
 typedef struct {
-    const char *path; /* of the receiver, if it is a module */
+    const char *path; /* the module's path, if the receiver must be looked up; otherwise NULL */
     VALUE receiver;
     ID method;
     int count;
@@ -34,7 +34,10 @@ VALUE heddle_take_errinfo(void)
     if (heddle_is_exception(error) &&
         (RTEST(rb_obj_is_kind_of(error, rb_eNoMemError)) || RTEST(rb_obj_is_kind_of(error, rb_eSysStackError)))) {
         int state = 0;
-        /* This Ruby code only raises. It never returns, so it takes no interrupt that is meant for its caller. */
+        /*
+         * This method only raises the error again. It never returns, so it handles no interrupt that is meant for its
+         * caller.
+         */
         heddle_call_module_protected("Heddle::Native", rb_intern("raise_again"), 1, &error, &state);
         rb_set_errinfo(Qnil);
     }

@@ -3,7 +3,8 @@
 #include <ruby.h>
 
 /*
- * Is rb_errinfo() an exception? It is not when a thread or a fiber is being killed, or when a throw has left a block.
+ * Is this value of rb_errinfo() an exception? It is not when a thread or a fiber is being killed, or when a throw has
+ * left a block.
  */
 static inline bool heddle_is_exception(VALUE error)
 {
@@ -24,8 +25,8 @@ VALUE heddle_call_protected(VALUE receiver, ID method, int count, const VALUE *a
 VALUE heddle_call_module_protected(const char *path, ID method, int count, const VALUE *arguments, int *state);
 
 /*
- * Clears the error that rb_protect has caught, and returns it. Plain rb_set_errinfo(Qnil) is not enough: a fiber in
- * which memory or stack ran out takes no interrupt (Thread#raise, a signal, the end of its time slice) until the error
- * has left a frame of Ruby code. With an interrupt that is never taken, a loop can't sleep any more.
+ * Clears the error that rb_protect has caught, and returns it. rb_set_errinfo(Qnil) alone is not enough: a fiber in
+ * which memory or stack ran out handles no interrupt (Thread#raise, a signal, the end of its time slice) until the
+ * error has left a frame of Ruby code. While an interrupt is pending, a loop can't sleep.
  */
 VALUE heddle_take_errinfo(void);

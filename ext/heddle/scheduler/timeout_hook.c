@@ -1,4 +1,4 @@
-/* The hook timeout_after, which Timeout.timeout calls. (Heddle.timeout uses a deadline of lib/heddle/concurrency.) */
+/* The hook timeout_after, which Timeout.timeout calls. Heddle.timeout does not use it (see lib/heddle/concurrency). */
 
 #include "scheduler/ruby_hooks.h"
 #include "scheduler/interrupt_masks.h"
@@ -10,7 +10,7 @@ static void expire_timeout(heddle_timer *timer)
     heddle_timeout *timeout = (heddle_timeout *)((char *)timer - offsetof(heddle_timeout, timer));
     timeout->fired = true;
     timeout->owner->must_raise = true;
-    /* Only queues the fiber, which raises the exception at its current or next wait. */
+    /* Only wakes the fiber, which then raises the exception itself. If it does not wait, its next wait raises it. */
     heddle_park *park = timeout->owner->park;
     if (!park || !heddle_timeout_covers_wait(timeout, park->fiber))
         return;
@@ -20,16 +20,19 @@ static void expire_timeout(heddle_timer *timer)
 }
 
 /*
- * `waiting` is the timeout's owner, or a nested fiber, which the owner has resumed as an Enumerator does. A wait of the
- * owner itself is covered only if the timeout's block runs in the owner, not in a nested fiber. Every wait of a nested
- * fiber is covered, because that fiber may have been resumed within the block.
+ * `waiting` is the timeout's owner, or a nested fiber that the owner has resumed, such as an Enumerator's. A wait of
+ * the owner itself is covered only if the timeout's block runs in the owner and not in a nested fiber. Every wait of a
+ * nested fiber is covered, because that fiber may have been resumed within the block.
  */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting)
 {
     return waiting != timeout->owner->fiber || timeout->fiber == waiting;
 }
 
-/* A mask counts if it names the exception that will be raised, or the exception that was given to Timeout.timeout. */
+/*
+ * A mask applies if it names the exception that will be raised, or the exception that was requested (see
+ * convert_exception).
+ */
 bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting)
 {
     return heddle_interrupt_masked(timeout->owner, waiting, timeout->exception) ||
@@ -47,8 +50,9 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber)
 }
 
 /*
- * Ruby 3.3 requests Timeout::Error itself. Then an inner rescue would catch the timeout of an outer block. So
- * Timeout::ExitException is raised, as 3.4 requests, and converted to Timeout::Error in the block's own frame.
+ * Ruby 3.3 requests Timeout::Error. If that were raised, a rescue within an inner block would catch the timeout of an
+ * outer block. So Timeout::ExitException is raised, which Ruby 3.4 requests, and converted to Timeout::Error in the
+ * frame of its own block.
  */
 static VALUE convert_exception(VALUE klass, bool *converted)
 {
@@ -74,9 +78,9 @@ static VALUE yield_duration(VALUE data)
 }
 
 /*
- * Preemption may have delivered an exception to the thread, which a mask delays. It must not be raised in later code or
- * in another fiber. If it is this block's own timeout, it is dropped with the block. Any other error is raised at the
- * fiber's next wait.
+ * Preemption may have added an exception to the thread's pending interrupts, which a mask delays. After this block it
+ * must not be raised in other code or in another fiber. If it is this block's own timeout, it is discarded with the
+ * block. Any other exception is raised at the fiber's next wait.
  */
 static VALUE take_back(VALUE data)
 {
@@ -94,9 +98,9 @@ static VALUE call_block(VALUE data)
 /*
  * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
  *
- * Raises +exception+ (a class or an instance, as Kernel#raise takes it) in the block, at its current or next wait,
- * after +duration+ seconds. If several timeouts have passed, the outermost one is raised. Thread.handle_interrupt
- * delays it like exceptions that other threads raise.
+ * Calls the block, and raises +exception+ (a class or an instance, as for Kernel#raise) in it after +duration+ seconds,
+ * at its current or next wait. If several timeouts have passed, the outermost one is raised. Thread.handle_interrupt
+ * delays a timeout like exceptions that other threads raise.
  */
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
 {

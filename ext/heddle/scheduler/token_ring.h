@@ -1,6 +1,8 @@
 #pragma once
 
-/* A growing FIFO ring of park tokens (slot and generation in one word). */
+/*
+ * A FIFO queue of park tokens, as a ring that grows. A token is the slot and generation of a park in one word (loop.h).
+ */
 
 #include "system.h"
 

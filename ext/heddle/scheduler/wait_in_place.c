@@ -5,7 +5,10 @@
 
 #include <ruby/thread.h>
 
-/* The interval of checks: nothing wakes the thread when the fiber is cancelled or one of its IOs is closed. */
+/*
+ * The interval of checks, ns. They are necessary because nothing wakes the thread when the fiber is cancelled or its IO
+ * is closed.
+ */
 static const int64_t POLL_INTERVAL = 50 * 1000 * 1000;
 
 static void note_callback(heddle_loop *loop, const heddle_native_frame *frame)
@@ -27,7 +30,7 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
-    /* The library may have called a function of Heddle that replaces Ruby's. */
+    /* False if the library itself makes the call: then it has called a function of Heddle that replaces Ruby's. */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;
@@ -54,7 +57,10 @@ static void *poll_without_gvl(void *data)
     return NULL;
 }
 
-/* The loop's timers don't run meanwhile, so the next check comes no later than a time limit of this fiber. */
+/*
+ * Returns the time until the next check. It is not later than a time limit of this fiber, because the loop does not run
+ * timers meanwhile.
+ */
 static int64_t find_poll_time(heddle_loop *loop, int64_t now, int64_t deadline)
 {
     int64_t until = now + POLL_INTERVAL;
@@ -95,7 +101,7 @@ static VALUE wait_until_ready(VALUE data)
             break;
     }
     /*
-     * An IO may count as ready because it was closed. The exception for that must be raised in this wait, not in a
+     * An IO may count as ready because it was closed. Then the exception must be raised in this wait, and not in a
      * later one.
      */
     heddle_interrupt_raise_deferred(self->loop, self->fiber);
@@ -114,7 +120,8 @@ int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, 
 {
     waiting self = {.loop = loop, .polls = polls, .count = count, .deadline = deadline, .woken = woken};
     self.fiber = rb_fiber_current();
-    self.outer = loop->interrupts.in_place; /* set if this wait is in a signal's handler */
+    /* set if this wait was called by a signal handler within another wait in place */
+    self.outer = loop->interrupts.in_place;
     loop->interrupts.in_place = self.fiber;
     rb_ensure(wait_until_ready, (VALUE)&self, leave_wait, (VALUE)&self);
     return self.result;

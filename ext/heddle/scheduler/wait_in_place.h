@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Waits that block the whole loop: in Ruby code that was called back by a library which is not re-entrant. The thread
- * waits as it would without a scheduler; other threads run, other fibers don't.
+ * Waits in place: waits that block the whole loop instead of switching to another fiber. Ruby code must wait in place
+ * if a library that is not re-entrant has called it (a callback). The thread waits as it would without a scheduler:
+ * other threads run, other fibers don't.
  */
 
 #include "scheduler/loop.h"
@@ -10,17 +11,17 @@
 #include <poll.h>
 
 /*
- * Must the calling fiber wait in place? Notes the library and the place for the stall report. Costs one comparison
- * while no such library is loaded, and otherwise a search of the fiber's stack.
+ * Must the calling fiber wait in place? If so, records the library and the line of code for the stall report. Costs one
+ * comparison while no such library is loaded, and otherwise a search of the fiber's stack.
  */
 bool heddle_must_wait_in_place(heddle_loop *loop);
 
-/* Must a native call that could be offloaded run in place? Also returns false if the library itself makes the call. */
+/* Must a native call that could be offloaded run in place? False also if such a library makes the call itself. */
 bool heddle_must_call_in_place(heddle_loop *loop);
 
 /*
- * Waits until one of these descriptors is ready, `woken` (may be NULL) is true or the deadline (CLOCK_MONOTONIC ns; <
- * 0: none) has passed. Returns how many are ready, or 0. Raises the same exceptions as any other wait of this fiber,
- * and SystemCallError.
+ * Waits until one of these descriptors is ready, `*woken` is true (`woken` may be NULL), or the deadline
+ * (CLOCK_MONOTONIC ns; < 0: none) has passed. Returns the number of ready descriptors, or 0. Raises the exceptions that
+ * any wait of this fiber may raise, and SystemCallError.
  */
 int heddle_wait_in_place(heddle_loop *loop, struct pollfd *polls, nfds_t count, int64_t deadline, const bool *woken);
