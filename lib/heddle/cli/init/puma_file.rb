@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "prism"
+
 module Heddle
   module CLI
     class InitCommand
@@ -35,10 +37,21 @@ module Heddle
         ARITHMETIC = %r{[*/+%?]|\s-\s|\.\s*(?:min|max|clamp|fdiv|div|pred|succ)\b}
         PUMAS = /(?:\A|::)Puma\w*\z/
         VARIABLE = /\bENV\[\s*["'](\w+)["']\s*\](?!\s*\|\|)/
-        private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS, :ARITHMETIC, :PUMAS, :VARIABLE
+        # Nodes whose children are statements.
+        GROUPS = [Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode,
+                  Prism::BlockNode].freeze
+        LOADS = %i[require require_relative].freeze
+        private_constant :FROM_ENVIRONMENT, :OWN_VARIABLES, :PROCESSORS, :ARITHMETIC, :PUMAS, :VARIABLE, :GROUPS,
+                         :LOADS
 
         # @return [String] the path as the user gave it
         attr_reader :name
+
+        # @return [Array<Call>]
+        attr_reader :calls
+
+        # @return [Array<PumaStatement>]
+        attr_reader :others
 
         # @param path [String]
         # @raise [UsageError] when there is no such file, or it is not Ruby
@@ -49,19 +62,17 @@ module Heddle
           @source = File.read(path, encoding: Encoding::UTF_8)
           @tree = SyntaxTree.parse(path, @source)
           @run = run
+          @calls = []
+          @others = []
+          collect(@tree.value)
         end
 
-        # @return [Array<PumaRun::Failure>] statements that could not be run, so that their settings are missing
+        # @return [Array<PumaRun::Failure>] statements that could not be run, so that settings may be missing
         def failures
-          @run.failures.reject { |failure| PumaStatements.harmless?(failure) { |node| setting?(node) } }
-        end
-
-        # @return [Array<PumaStatements::Statement>] the file's statements other than settings
-        def statements = PumaStatements.new(@tree, @source, @run.failures) { |node| setting?(node) }.to_a
-
-        # @return [Array<Call>]
-        def calls
-          @calls ||= [].tap { |found| walk(@tree.value, [], found) }
+          @run.failures.reject do |failure|
+            (failure.application? || failure.missing_constant?) && SyntaxTree.assigned(failure.node).empty? &&
+              settings(failure.node).empty?
+          end
         end
 
         private
@@ -74,36 +85,46 @@ module Heddle
           runs.min_by { |one| one.failures.size }
         end
 
-        def walk(node, conditions, found)
-          case node
-          when Prism::IfNode, Prism::UnlessNode
-            SyntaxTree.branches(node).each { |child, test| walk(child, conditions && [*conditions, test], found) }
-          when Prism::CallNode
-            return found << call(node, conditions) if setting?(node) && node.name != :cluster
+        def collect(node, conditions = [])
+          return if SyntaxTree::WRITES.include?(node.class)
+          return node.compact_child_nodes.each { |child| collect(child, conditions) } if GROUPS.include?(node.class)
 
-            walk_children(node, node.block && node.name != :cluster ? nil : conditions, found)
-          when Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode,
-               Prism::BlockNode
-            walk_children(node, conditions, found)
-          else walk_children(node, nil, found)
+          found = settings(node)
+          if found.empty? then @others << other(node, conditions)
+          elsif !found.first.equal?(node) then collect_inner(node, found, conditions)
+          elsif node.name == :cluster then collect(node.block, conditions)
+          else @calls << call(node, conditions)
           end
         end
 
-        def walk_children(node, conditions, found)
-          node.compact_child_nodes.each { |child| walk(child, conditions, found) }
+        def collect_inner(node, found, conditions)
+          case node
+          when Prism::IfNode, Prism::UnlessNode
+            SyntaxTree.branches(node).each { |child, test| collect(child, [*conditions, test]) }
+          else found.each { |one| @calls << call(one, nil) }
+          end
         end
 
-        def setting?(node)
-          return false unless node.receiver.nil? || node.receiver.is_a?(Prism::SelfNode)
+        # @return [Array<Prism::CallNode>] the settings in a node
+        def settings(node)
+          SyntaxTree.nodes(node).grep(Prism::CallNode).select do |one|
+            (one.receiver.nil? || one.receiver.is_a?(Prism::SelfNode)) &&
+              (PumaSettings::NAMES.include?(one.name) || @run.unknown.include?(one.name))
+          end
+        end
 
-          PumaSettings::NAMES.include?(node.name) || @run.unknown.include?(node.name)
+        def source_of(node) = @source.lines[node.location.start_line - 1].strip
+
+        def other(node, conditions)
+          PumaStatement.new(line: node.location.start_line, source: source_of(node), text: node.slice, conditions:,
+                            library: node.is_a?(Prism::CallNode) && node.receiver.nil? && LOADS.include?(node.name),
+                            failure: @run.failures.find { |failure| failure.node.equal?(node) })
         end
 
         def call(node, conditions)
           block = node.block if node.block.is_a?(Prism::BlockNode)
           text = text_with_variables(node)
-          Call.new(name: node.name, line: node.location.start_line,
-                   source: @source.lines[node.location.start_line - 1].strip, values: values(node),
+          Call.new(name: node.name, line: node.location.start_line, source: source_of(node), values: values(node),
                    arguments: node.arguments&.slice.to_s, computed: computed(node),
                    processors: PROCESSORS.match?(text) && !ARITHMETIC.match?(text),
                    unset: text.scan(VARIABLE).flatten.reject { |name| ENV.key?(name) }, conditions:,

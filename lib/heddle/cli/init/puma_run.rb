@@ -55,7 +55,7 @@ module Heddle
         def unknown = @scope.unknown
 
         # @return [Array<Symbol>] variables that the failed statements would have set
-        def unset = @unset ||= failures.flat_map { |failure| PumaStatements.assigned(failure.node) }
+        def unset = @unset ||= failures.flat_map { |failure| SyntaxTree.assigned(failure.node) }
 
         # @param text [String] an expression of the file
         # @return [Object, nil] its value at the end of the file; nil: it can't be computed

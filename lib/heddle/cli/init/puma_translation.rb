@@ -7,7 +7,7 @@ module Heddle
       class PumaTranslation
         # The translation of a call.
         #
-        # @!attribute call [PumaFile::Call, PumaStatements::Statement]
+        # @!attribute call [PumaFile::Call, PumaStatement]
         # @!attribute lines [Array<String>] of the new file
         # @!attribute remarks [Array<String>] the differences
         # @!attribute kind [Symbol] :translated, :needless or :skipped
@@ -30,7 +30,7 @@ module Heddle
           @mentioned = []
           @remarks = []
           settings = file.calls.map { |call| outcome(call) }
-          @outcomes = [*settings, *others(file.statements, settings)].sort_by { |one| one.call.line }
+          @outcomes = [*settings, *others(settings)].sort_by { |one| one.call.line }
         end
 
         # @return [String] the new file
@@ -45,11 +45,11 @@ module Heddle
         private
 
         # A library is needed only if code was copied to the new file, or if it sets environment variables.
-        def others(statements, settings)
+        def others(settings)
           code = settings.any? { |one| one.kind == :translated && (one.call.block || one.call.conditions&.any?) }
-          statements.map do |one|
-            next Outcome.new(one, :skipped, [], [one.reason]) unless one.library
-            next load_library(one) if one.library.include?("dotenv") || (code && !one.library.include?("_relative"))
+          @file.others.map do |one|
+            next Outcome.new(one, :skipped, [], [one.reason]) if !one.library || one.failure
+            next load_library(one) if one.text.include?("dotenv") || (code && !one.text.include?("_relative"))
 
             Outcome.new(one, :needless, [], ["nothing that was translated needs it"])
           end
@@ -57,7 +57,7 @@ module Heddle
 
         def load_library(statement)
           conditions = statement.conditions.map { |text| PumaCondition.translate(text) }
-          return Outcome.new(statement, :translated, guarded([statement.library], conditions), []) if conditions.all?
+          return Outcome.new(statement, :translated, guarded([statement.text], conditions), []) if conditions.all?
 
           Outcome.new(statement, :skipped, [], ["its condition can't be computed in the new file"])
         end
