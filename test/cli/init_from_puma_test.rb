@@ -599,40 +599,6 @@ class InitFromPumaTest < Minitest::Test
     %w[development test production].each { |name| configuration({ "RAILS_ENV" => name }) }
   end
 
-  def test_a_required_file_answers_conditions_here_and_in_the_new_file
-    FileUtils.mkdir_p("lib")
-    File.write("lib/shop.rb", "module InitShop\n  def self.large? = true\nend\n")
-    status, output, errors = init("workers 3 if InitShop.large?\n", "--require", "lib/shop.rb")
-
-    assert_equal 0, status, output + errors
-    assert_includes File.read("config/heddle.rb"), %(require "./lib/shop.rb"\n)
-    assert_equal 3, configuration({ "RAILS_ENV" => "production" }).workers
-  ensure
-    Object.send(:remove_const, :InitShop) if defined?(InitShop)
-  end
-
-  def test_a_required_file_of_another_folder_is_named_by_its_path
-    Dir.mktmpdir do |folder|
-      file = File.join(File.realpath(folder), "shop.rb")
-      File.write(file, "")
-      init("threads 1\n", "--require", file)
-
-      assert_match(/\A# frozen_string_literal: true\n\nrequire "#{Regexp.escape(file)}"\n\n#/,
-                   File.read("config/heddle.rb"))
-      configuration({})
-    end
-  end
-
-  def test_a_required_file_that_fails_is_one_line
-    ["raise %(no\nway)", "def (", "exit_now"].each_with_index do |code, number|
-      File.write("wrong#{number}.rb", code)
-      status, _, errors = init("threads 1\n", "--require", "wrong#{number}.rb")
-
-      assert_equal [2, 1], [status, errors.lines.size], errors
-      assert_match(/wrong#{number}\.rb can't be required: (?:no$|a syntax error|undefined)/, errors)
-    end
-  end
-
   # Nothing would ever fulfil it in Heddle's file.
   def test_a_line_with_a_condition_that_asks_for_puma_is_reported
     report = carry_over("force_shutdown_after 4 if defined?(::Puma)\n")

@@ -14,7 +14,6 @@ module Heddle
 
         The file of --from is evaluated with the current environment variables, but without loading Puma or the
         application.
-        If it calls the application's code (workers 3 if Shop.large?), load that code's file with --require.
       TEXT
       APPLIED = <<~TEXT
         Now: bundle install, bundle exec heddle doctor, and start the server as before.
@@ -26,12 +25,6 @@ module Heddle
       # @return [String] the same path, relative to this folder
       def self.relative(path) = path.delete_prefix("#{Dir.pwd}/")
 
-      # @see Command#initialize
-      def initialize(arguments, output)
-        super
-        @required = []
-      end
-
       # @see Command#parser
       def parser = super.tap { |options| options.separator(NOTES) }
 
@@ -41,9 +34,6 @@ module Heddle
         options.banner = "heddle init [config/heddle.rb]: #{COMMANDS.fetch(NAME).text}"
         options.on("--from FILE", "translate Puma's configuration, and list the lines that could not be " \
                                   "translated") { |file| @from = file }
-        options.on("--require FILE", "require this file first, here and in the new file; may be repeated") do |file|
-          @required << file
-        end
         options.on("--force", "overwrite an existing file; write one even if lines of Puma's file can't be " \
                               "run") { @force = true }
         options.on("--apply", "also change the files that start Puma: Gemfile, Dockerfile, Procfile and others") do
@@ -90,10 +80,9 @@ module Heddle
       end
 
       def write_configuration(path)
-        @required.each { |file| require_file(file) }
         translation = PumaTranslation.new(PumaFile.new(@from)) if @from
         refuse_incomplete(path, translation.failures) if translation && !@force
-        text = add_requires(translation ? translation.text : Template.text)
+        text = translation ? translation.text : Template.text
         write(path, @apply ? MadeFile.mark(text, (File.binread(path) if File.file?(path))) : text)
         @output.puts("#{path} written.", *translation&.report,
                      "`heddle check` prints each option's value and its source.")
@@ -109,26 +98,6 @@ module Heddle
         raise UsageError, "#{failures.join("\n")}\n#{path} was not written: it would lack the settings of the lines " \
                           "above. Set the environment variables that they need (RAILS_ENV=production heddle init " \
                           "…), change the lines, or write the file without them with --force."
-      end
-
-      def require_file(file)
-        require File.expand_path(file)
-      rescue StandardError, ScriptError => e
-        message = e.is_a?(SyntaxError) ? "a syntax error; ruby -c #{file} shows it" : e.message.lines.first.to_s.chomp
-        raise UsageError, "#{file} can't be required: #{message}"
-      end
-
-      # The new file has the conditions of Puma's file as code, so it needs the files of --require, too. The magic
-      # comment stays first, because Ruby reads it only before any code.
-      def add_requires(text)
-        lines = @required.map { |file| "require #{required_path(file).dump}\n" }
-        lines.empty? ? text : text.sub("\n\n") { "\n\n#{lines.join}\n" }
-      end
-
-      # Relative to this folder, where the server starts.
-      def required_path(file)
-        path = InitCommand.relative(File.expand_path(file))
-        path.start_with?("/") ? path : "./#{path}"
       end
 
       def write(path, text)

@@ -168,16 +168,11 @@ module Heddle
 
         def translate_workers(count) = option(:workers, count.to_s == "auto" ? :auto : count.to_i)
 
-        def translate_port(port, host = @host)
+        def translate_port(port, host = nil)
           return listen("#{PumaAddress.host(host || PumaSettings::HOST)}:#{port}") if @mentioned.include?(:port)
 
           @mentioned << :port
           [*(host ? listen(PumaAddress.host(host)) : listen_everywhere), *option(:port, port.to_s)]
-        end
-
-        def translate_set_default_host(host)
-          @host = host
-          raise NeedlessError, "the translation of port contains it"
         end
 
         def bind(call)
