@@ -72,7 +72,7 @@ class ResponseRulesTest < Minitest::Test
       ["a bare LF ends no status line", "HTTP/1.1 200 OK\n\r\n", refused(502)],
       ["a bare LF ends no field line", "HTTP/1.1 200 OK\r\nA: b\n\r\n", refused(502, /LF alone/)],
       ["a bare LF ends no head", "HTTP/1.1 200 OK\r\n\n", refused(502, /LF alone/)],
-      ["a bare CR in a value", with("A: b\rc"), refused(502, /CR stands/)],
+      ["a bare CR in a value", with("A: b\rc"), refused(502, /CR is not/)],
       ["a bare CR in the reason", line("HTTP/1.1 200 O\rK"), refused(502)],
       ["white space before the first field line", "HTTP/1.1 200 OK\r\n A: b\r\n\r\n", refused(502, /white space/)]
     ],

@@ -1,4 +1,4 @@
-/* The chunked transfer coding (RFC 9112, section 7.1), decoded in place. */
+/* Decodes the chunked transfer coding (RFC 9112, section 7.1). */
 
 #include "http/h1/malformed_lines.h"
 #include "http/message.h"
@@ -18,7 +18,7 @@ typedef enum {
     DATA,
     DATA_CR,
     DATA_LF,
-    FIRST_TRAILER, /* at the start of a line, before any trailer */
+    FIRST_TRAILER, /* at the start of the line after the last chunk */
     NEXT_TRAILER,
     TRAILER_NAME,
     TRAILER_VALUE,
@@ -93,12 +93,12 @@ static int begin_chunk(heddle_chunked *chunked, const heddle_http_limits *limits
     chunked->data += chunked->remaining;
     chunked->framing += LINE_END; /* the line end after the data */
     if (chunked->framing > chunked->data && chunked->framing - chunked->data > limits->chunk_overhead)
-        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the body has too much chunk framing for its data");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the body has too much chunk framing: use larger chunks");
     chunked->state = DATA;
     return 0;
 }
 
-/* Handles one byte of a line with a chunk's size. */
+/* Handles one byte of the line with a chunk's size. */
 static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_limits *limits,
                           heddle_rejection *rejection)
 {
@@ -126,7 +126,7 @@ static int take_size_line(heddle_chunked *chunked, char byte, const heddle_http_
 static int take_data_end(heddle_chunked *chunked, char byte, heddle_rejection *rejection)
 {
     if (byte != (chunked->state == DATA_CR ? '\r' : '\n'))
-        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "a chunk does not end where its size says");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "a chunk does not end with CR LF after its stated size");
     chunked->state = chunked->state == DATA_CR ? DATA_LF : SIZE;
     return 0;
 }
@@ -147,7 +147,7 @@ static int take_trailer_name(heddle_chunked *chunked, char byte, heddle_rejectio
     if (byte == ':')
         chunked->state = TRAILER_VALUE;
     else if (heddle_is_space(byte))
-        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "white space stands before the colon of a header line");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "a header line has white space before the colon");
     else if (byte == '\r')
         return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "a header line has no colon");
     else if (!heddle_is(byte, HEDDLE_TOKEN))
@@ -168,7 +168,7 @@ static int end_trailer(heddle_chunked *chunked, char byte, const heddle_http_lim
     return 0;
 }
 
-/* Handles one byte after the last chunk: trailers are checked and dropped (RFC 9112, 7.1.2). */
+/* Handles one byte after the last chunk: trailers are checked and discarded (RFC 9112, 7.1.2). */
 static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_limits *limits,
                          heddle_rejection *rejection)
 {
@@ -177,14 +177,14 @@ static int take_trailers(heddle_chunked *chunked, char byte, const heddle_http_l
         return 0;
     }
     /*
-     * The empty line counts against the limit only if there are trailers: a head of exactly the allowed size may have a
-     * chunked body.
+     * The empty line counts against the limit only if there are trailers. So a request may have a head of exactly the
+     * allowed size and a chunked body.
      */
     if (chunked->state != LAST_LF)
         chunked->header_bytes += chunked->state == NEXT_TRAILER && byte == '\r' ? LINE_END : 1;
     if (chunked->header_bytes > limits->header && chunked->state != LAST_LF) {
         return heddle_reject(rejection, HEDDLE_HEAD_TOO_LARGE,
-                             "the header and trailer lines are longer than %zu bytes together", limits->header);
+                             "the header and trailer lines together are longer than %zu bytes", limits->header);
     }
     switch ((chunked_state)chunked->state) {
     case FIRST_TRAILER:
@@ -226,7 +226,7 @@ int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t
     size_t at = 0;
     *length = 0;
     if (chunked->failed)
-        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the body was malformed before these bytes");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "an earlier part of the body was malformed");
     while (at < size && chunked->state != DONE) {
         int result;
         if (chunked->state == DATA) {

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H1::ChunkedDecoder: the decoder of chunked bodies, for Strings. */
+/* Heddle::HTTP::H1::ChunkedDecoder: decodes chunked bodies from Strings. */
 
 #include "binding.h"
 #include "http/head_ruby.h"
@@ -37,9 +37,9 @@ static VALUE decoder_initialize(VALUE self, VALUE configuration)
 /*
  * call-seq: decode(buffer, position, output) -> Integer
  *
- * Appends the body's bytes to the output. Returns the position of the first byte that is not part of the body. Until
- * the body is complete, that is the end of the buffer. If the bytes are invalid, it is the given position; see
- * #rejection.
+ * Decodes the buffer from +position+ on, and appends the content to +output+. Returns the position of the first byte
+ * after the body, or the end of the buffer while the body is incomplete. Returns +position+ if the bytes are invalid:
+ * then #rejection says why. Positions are in bytes.
  */
 static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE output)
 {
@@ -52,7 +52,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
         return position;
     StringValue(output);
     if (output == buffer)
-        rb_raise(rb_eArgError, "the output must be another String than the buffer");
+        rb_raise(rb_eArgError, "the output and the buffer must be different Strings");
     rb_str_modify_expand(output, (long)(size - start));
     long before = RSTRING_LEN(output);
     size_t length;
@@ -70,7 +70,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
 #define METHODS(X)                                                                                                     \
     /* Are the body and its trailers complete? */                                                                      \
     X(decoder_done_p, "done?", decoder_of(self)->chunked.done ? Qtrue : Qfalse)                                        \
-    /* Why the bytes were invalid. */                                                                                  \
+    /* Why the bytes are invalid, or nil if they are valid. */                                                         \
     X(decoder_rejection, "rejection", decoder_of(self)->rejection)
 METHODS(HEDDLE_DEFINE_METHOD)
 

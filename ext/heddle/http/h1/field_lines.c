@@ -4,7 +4,7 @@
 #include "http/text.h"
 
 #ifdef __SSE2__
-/* Compares these bytes with the name, in any case. */
+/* Compares 16 bytes with the name, ignoring case. Returns one bit for each byte, which is 1 if the byte is equal. */
 static inline unsigned compare_letters(__m128i bytes, const char *name)
 {
     __m128i wanted = _mm_loadu_si128((const __m128i *)name);
@@ -14,8 +14,8 @@ static inline unsigned compare_letters(__m128i bytes, const char *name)
 }
 
 /*
- * Recognizes a known name with two loads. HEDDLE_FIELD_OTHER means only that it is not recognized: the name is unknown
- * or malformed, or there are too few bytes.
+ * Recognizes a known name with two loads of 16 bytes. Returns HEDDLE_FIELD_OTHER if the name is unknown or malformed,
+ * or if fewer than 32 bytes are left to read.
  */
 static inline unsigned find_known_name(const char *name, const char *end, size_t *size)
 {

@@ -7,14 +7,14 @@
 typedef struct {
     const char *bytes;
     uint32_t end;            /* the end of the bytes that may be read */
-    heddle_field *fields;
+    heddle_field *fields;    /* the fields that were read */
     unsigned room;           /* the maximum number of lines */
-    bool keep_underscores;
-    bool unfold;             /* a line that starts with white space continues the value before it */
+    bool keep_underscores;   /* keep fields whose names contain an underscore */
+    bool unfold;             /* a line that starts with white space continues the value of the line before it */
 
     unsigned field_count, line_count;
-    bool folded;             /* a value contains the CR LF of a fold */
-    uint32_t line;           /* the start of the last line that was read */
+    bool folded;             /* a value continues on another line, so it contains CR LF */
+    uint32_t line;           /* where the last line that was read starts */
     heddle_control_fields controls;
 } heddle_field_lines;
 
@@ -24,5 +24,8 @@ enum {
     HEDDLE_LINES_TOO_MANY = -2,
 };
 
-/* Reads from the start of a line on. Returns the offset at which the body starts, or one of the results above. */
+/*
+ * Reads lines up to the end of the head. `start` is the offset of a line's first byte. Returns the offset at which the
+ * body starts, or one of the results above.
+ */
 int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start);

@@ -3,7 +3,7 @@
 #include "http/h1/malformed_lines.h"
 
 enum {
-    /* When new bytes come, the start of their line is searched this far back. */
+    /* bytes: how far before the new bytes the start of their line is searched first */
     LOOK_BACK = 256,
 };
 
@@ -26,7 +26,7 @@ static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_
     const char *at = lines->bytes + start, *end = lines->bytes + size;
     if (!memchr(lines->bytes + seen - 1, '\n', size - seen + 1))
         return false;
-    for (unsigned count = 0; count <= lines->room + 1; count++) { /* the line end of the first line counts, too */
+    for (unsigned count = 0; count <= lines->room + 1; count++) { /* the end of the first line counts, too */
         at = memchr(at, '\n', (size_t)(end - at));
         if (!at)
             return false;
@@ -35,7 +35,10 @@ static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_
     return true;
 }
 
-/* Does the line after the first one start with white space? There is no field line that it continues. */
+/*
+ * Does the first field line start with white space? A line with leading white space continues the field line before it,
+ * and here is none.
+ */
 static bool folds_first_line(const heddle_field_lines *lines, uint32_t start, size_t size)
 {
     const char *end = lines->bytes + size, *line_end = memchr(lines->bytes + start, '\n', size - start);
@@ -43,8 +46,8 @@ static bool folds_first_line(const heddle_field_lines *lines, uint32_t start, si
 }
 
 /*
- * Returns the start of the line that has the byte at `at`, or the place where the search ended. A folded line is part
- * of the line before it.
+ * Searches back for the start of the line that contains the byte at `at`. Returns `stop` if the line starts before it.
+ * A folded line is part of the line before it.
  */
 static size_t find_line_start(const heddle_field_lines *lines, size_t at, size_t stop)
 {
@@ -65,7 +68,7 @@ bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t 
     lines.end = (uint32_t)size;
     size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = find_line_start(&lines, seen, nearest);
     if (line == nearest && line > start) {
-        /* While a value continues, only its new bytes are checked. */
+        /* If the new bytes only continue a long value, only they are checked. */
         const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
         if (control == end || (*control == '\r' && end - control == 1))
             return false;
@@ -86,7 +89,7 @@ int64_t heddle_head_read_fields(heddle_field_lines *lines, uint32_t start, size_
     case HEDDLE_LINES_INCOMPLETE:
         if (lines->end == size)
             return 0;
-        return heddle_reject(rejection, statuses->too_large, "the header lines are longer than %zu bytes together",
+        return heddle_reject(rejection, statuses->too_large, "the header lines together are longer than %zu bytes",
                              limit);
     case HEDDLE_LINES_MALFORMED:
         return heddle_reject_field(rejection, statuses->malformed, lines->bytes + lines->line,

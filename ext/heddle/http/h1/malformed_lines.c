@@ -4,7 +4,10 @@
 
 enum { VERSION_NOT_SUPPORTED = 505 };
 
-/* Returns the end of the line, at its CR LF. The bytes after it must not influence the message. */
+/*
+ * Returns where the line's CR LF begins, or `end`. Messages must not depend on bytes after the line, because how many
+ * of them have been received is a matter of chance.
+ */
 static const char *find_line_end(const char *line, const char *end)
 {
     for (const char *at = line; end - at >= 2; at++) {
@@ -26,9 +29,9 @@ static int reject_fold(heddle_rejection *rejection, int status)
 int heddle_reject_control(heddle_rejection *rejection, int status, char character)
 {
     if (character == '\n')
-        return heddle_reject(rejection, status, "a line ends with LF alone: every line ends with CR LF");
+        return heddle_reject(rejection, status, "a line ends with LF alone: lines must end with CR LF");
     if (character == '\r')
-        return heddle_reject(rejection, status, "a CR stands without its LF");
+        return heddle_reject(rejection, status, "a CR is not followed by LF");
     return heddle_reject(rejection, status, "the %s head has control characters",
                          status == HEDDLE_BAD_REQUEST ? "request" : "response");
 }
@@ -50,7 +53,7 @@ int heddle_reject_field(heddle_rejection *rejection, int status, const char *lin
     while (colon < stop && heddle_is_space(*colon))
         colon++;
     if (name_end < colon && (colon == stop || *colon == ':'))
-        return heddle_reject(rejection, status, "white space stands before the colon of a header line");
+        return heddle_reject(rejection, status, "a header line has white space before the colon");
     return heddle_reject(rejection, status, "a header name has characters that are not allowed");
 }
 
@@ -74,14 +77,14 @@ static int reject_version(heddle_rejection *rejection, const char *version, cons
 {
     if (is_version(version, (size_t)(end - version))) {
         return heddle_reject(rejection, VERSION_NOT_SUPPORTED,
-                             "this server speaks HTTP/1.1 and HTTP/1.0, and not %.8s", version);
+                             "this server supports HTTP/1.1 and HTTP/1.0, not %.8s", version);
     }
     return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the HTTP version is malformed: expected HTTP/1.1");
 }
 
 static int reject_shape(heddle_rejection *rejection)
 {
-    return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request line is not `method target HTTP/1.1`");
+    return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request line is not of the form `method target HTTP/1.1`");
 }
 
 int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end)
@@ -104,8 +107,8 @@ int heddle_reject_request_line(heddle_rejection *rejection, const char *line, co
     const char *method_end = spaces[0] ? spaces[0] : stop;
     if (method_end == line || heddle_find_token_end(line, method_end) < method_end) {
         return heddle_reject(rejection, HEDDLE_BAD_REQUEST,
-                             whole ? "the method is not a token"
-                                   : "this is not an HTTP request: the method is not a token");
+                             whole ? "the method is not a valid token"
+                                   : "this is not an HTTP request: the method is not a valid token");
     }
     if (!spaces[0])
         return reject_shape(rejection);

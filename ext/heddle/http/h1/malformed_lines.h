@@ -10,5 +10,5 @@ int heddle_reject_field(heddle_rejection *rejection, int status, const char *lin
 /* Rejects a request line. */
 int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end);
 
-/* Rejects a control character. CR means a CR without LF, and LF an LF without CR. */
+/* Rejects a control character. If it is CR, no LF follows it; if it is LF, no CR precedes it. */
 int heddle_reject_control(heddle_rejection *rejection, int status, char character);

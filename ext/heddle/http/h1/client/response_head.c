@@ -1,3 +1,5 @@
+/* Parses the head of a response over HTTP/1.1 (RFC 9112). */
+
 #include "http/h1/head.h"
 #include "http/text.h"
 
@@ -17,7 +19,7 @@ static const heddle_head_statuses statuses = {BAD_GATEWAY, BAD_GATEWAY, "respons
 /* -- the status line (RFC 9112, 4) -------------------------------------------------------------------------------- */
 
 /*
- * Reads "HTTP/1.1 200 OK" and the line's end. Servers may leave out the space after the code if there is no reason.
+ * Reads "HTTP/1.1 200 OK" and the line's end. If the reason is empty, the space before it may be missing, too.
  * Returns where the field lines start, INCOMPLETE or MALFORMED.
  */
 static int64_t read_status_line(heddle_response_head *head, const char *bytes, uint32_t end)
@@ -53,17 +55,17 @@ static int64_t read_status_line(heddle_response_head *head, const char *bytes, u
 static int reject_status_line(const char *bytes, uint32_t end, heddle_rejection *rejection)
 {
     if (end >= 7 && memcmp(bytes, "HTTP/", 5) == 0 && heddle_is(bytes[5], HEDDLE_DIGIT) && bytes[5] != '1') {
-        return heddle_reject(rejection, BAD_GATEWAY, "the server speaks HTTP/%c, and not HTTP/1.1 or HTTP/1.0",
+        return heddle_reject(rejection, BAD_GATEWAY, "the server speaks HTTP/%c instead of HTTP/1.1 or HTTP/1.0",
                              bytes[5]);
     }
-    return heddle_reject(rejection, BAD_GATEWAY, "the status line is not `HTTP/1.1 status reason`");
+    return heddle_reject(rejection, BAD_GATEWAY, "the status line is not of the form `HTTP/1.1 status reason`");
 }
 
 /* -- the meaning of the head -------------------------------------------------------------------------------------- */
 
 /*
- * Reads a list that repeats one number, such as "5, 5" (RFC 9112, 6.3). Returns -1 if the list has no number, or
- * different numbers.
+ * Parses a list that repeats one number, such as "5, 5" (RFC 9112, 6.3). Returns the number, or -1 if the list is
+ * malformed or has different numbers.
  */
 static int64_t parse_repeated_length(const char *at, const char *end)
 {
@@ -83,7 +85,7 @@ static int judge_length(heddle_response_head *head, const char *bytes, const hed
                         const heddle_http_limits *limits, heddle_rejection *rejection)
 {
     if (controls->content_length.differs)
-        return heddle_reject(rejection, BAD_GATEWAY, "the response has two different Content-Lengths");
+        return heddle_reject(rejection, BAD_GATEWAY, "the response has two different Content-Length headers");
     const char *text = bytes + controls->content_length.value.start;
     int64_t length = parse_repeated_length(text, text + controls->content_length.value.size);
     if (length < 0)
@@ -111,7 +113,7 @@ static int judge_content(heddle_response_head *head, heddle_method request, cons
         return 0;
     if (controls->transfer_encoding.present) {
         if (head->minor == 0)
-            return heddle_reject(rejection, BAD_GATEWAY, "HTTP/1.0 has no Transfer-Encoding");
+            return heddle_reject(rejection, BAD_GATEWAY, "HTTP/1.0 does not allow Transfer-Encoding");
         if (heddle_transfer_encoding_check(&controls->transfer_encoding, BAD_GATEWAY, BAD_GATEWAY, rejection) < 0)
             return -1;
         if (controls->content_length.present)

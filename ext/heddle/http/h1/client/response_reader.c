@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::H1::ResponseReader: reads responses from an outbound connection. Only this file decides where a body
- * ends. A connection that ends before the end of the body is an error (RFC 9112, 8).
+ * Heddle::HTTP::H1::ResponseReader: reads responses from an outbound connection. For the client, only this file decides
+ * where a body over HTTP/1.1 ends. It is an error if the connection ends before the body does (RFC 9112, 8).
  */
 
 #include "binding.h"
@@ -12,17 +12,17 @@
 #include "selector/assert.h"
 
 enum {
-    FILL = 16384,
-    STRING_STEP = 65536, /* memory grows in steps of this size, because a Content-Length may be wrong */
+    FILL = 16384,        /* bytes that one read into the connection's buffer requests */
+    STRING_STEP = 65536, /* bytes by which a String grows, because a Content-Length may be wrong */
 };
 
 typedef enum {
     AT_HEAD,     /* the next bytes are a head */
     SIZED,       /* the next bytes belong to a body with a Content-Length */
-    CHUNKED,     /* … of a chunked body */
-    UNTIL_CLOSE, /* … of a body that lasts until the connection ends */
+    CHUNKED,     /* the next bytes belong to a chunked body */
+    UNTIL_CLOSE, /* the next bytes belong to a body that ends with the connection */
     COMPLETE,    /* the response is complete */
-    FAILED,      /* the rest can't be parsed */
+    FAILED,      /* the rest of the connection can't be parsed */
     STATES,
 } reader_state;
 
@@ -44,7 +44,7 @@ typedef struct {
     bool keep_alive;
     bool upgraded;      /* the rest of the connection is not HTTP */
     uint64_t remaining; /* bytes left of a sized body */
-    size_t seen;        /* bytes of the head that were parsed */
+    size_t seen;        /* bytes of the incomplete head that were already parsed */
     heddle_chunked chunked;
 } reader;
 
@@ -124,7 +124,7 @@ static void follow_head(reader *self, const heddle_response_head *head)
     }
 }
 
-/* Returns a ReceivedResponse, a Rejection, or undef if the head is incomplete. */
+/* Returns a ReceivedResponse, a Rejection, or Qundef if the head is incomplete. */
 static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method method)
 {
     heddle_response_head head = {.fields = self->fields, .field_room = (uint16_t)self->limits.header_count};
@@ -156,10 +156,11 @@ NORETURN(static void raise_failure(reader *self, heddle_outbound *connection, ss
 /*
  * call-seq: read_head(method, first_byte, between) -> ReceivedResponse, Rejection or nil
  *
- * Reads the next head, perhaps an interim one (1xx), of the response to a request of this method. +first_byte+ limits
- * the seconds until the head's first byte, and +between+ the seconds from each byte to the next; nil: no limit. Raises
- * IO::TimeoutError when a limit is exceeded, and EOFError when the connection ends within the head. Returns nil when
- * the connection has ended before the head.
+ * Reads the next head of the response to a request with this method. The head may be that of an interim response (1xx).
+ * +first_byte+ is the time limit for the head's first byte, and +between+ the time limit from each byte to the next.
+ * Both are in seconds; nil means no limit. Returns a Rejection if the head is malformed, and nil if the connection ends
+ * before the head begins. Raises IO::TimeoutError when a limit is exceeded, and EOFError when the connection ends
+ * within the head.
  */
 static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte, VALUE between)
 {
@@ -168,7 +169,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
     heddle_method method = heddle_method_find(name, (size_t)RSTRING_LEN(method_name));
     int64_t first = heddle_parse_duration(first_byte), next = heddle_parse_duration(between);
     if (self->state != AT_HEAD && self->state != COMPLETE)
-        rb_raise(rb_eIOError, "the response before this one was not read to its end");
+        rb_raise(rb_eIOError, "the previous response was not read to its end");
     if (self->state == COMPLETE)
         change_state(self, AT_HEAD);
     self->upgraded = false;
@@ -192,7 +193,8 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
         if (result != -EAGAIN)
             raise_failure(self, connection, result);
         heddle_outbound_await_input(self->connection, begun ? next : first,
-                                    begun ? "the response's head did not continue in time" : "no response in time");
+                                    begun ? "timed out in the middle of the response's head"
+                                          : "timed out waiting for a response");
         RB_GC_GUARD(object);
     }
 }
@@ -214,7 +216,7 @@ static void append_buffered(VALUE body, heddle_outbound *connection, size_t size
     heddle_outbound_use_input(connection, size);
 }
 
-/* Receives bytes of the body into the String, without the connection's buffer. */
+/* Receives bytes of the body directly into the String, without the connection's buffer. */
 static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size)
 {
     long length = RSTRING_LEN(body);
@@ -227,8 +229,9 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
 }
 
 /*
- * These functions add received bytes to `body`. They return 1 if bytes were added, 0 if the body has ended, -EAGAIN if
- * no bytes have come, or another -errno.
+ * read_sized, read_until_close and read_chunked add received bytes to `body`. They return 1 if bytes were added, 0 if
+ * the body has ended, -EAGAIN if no bytes are available, or another -errno. They raise EOFError if the connection has
+ * ended too early.
  */
 static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
@@ -265,7 +268,7 @@ static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE
     return 0;
 }
 
-/* Returns -EPROTO if the body is malformed, with the reason in `rejected`. */
+/* If the body is malformed, returns -EPROTO and sets `*rejected` to a Rejection. */
 static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *rejected)
 {
     size_t buffered = heddle_outbound_buffered(connection);
@@ -293,7 +296,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
     return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
 }
 
-/* Waits for the next bytes of the body, of any kind, and adds them to `body`. */
+/* Waits for the next bytes of a body of any kind, and adds them to `body`. Returns the same values. */
 static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *rejected)
 {
     for (;;) {
@@ -310,7 +313,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
             result = read_until_close(self, connection, body, most);
             break;
         case FAILED:
-            rb_raise(rb_eIOError, "the rest of the body can't be read: an error has ended this response");
+            rb_raise(rb_eIOError, "the rest of the body can't be read: an earlier read of this response failed");
         default:
             return 0;
         }
@@ -319,7 +322,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
         if (result != -EAGAIN)
             raise_failure(self, connection, result);
         if (!heddle_outbound_buffered(connection))
-            heddle_outbound_await_input(self->connection, timeout, "the response's body did not continue in time");
+            heddle_outbound_await_input(self->connection, timeout, "timed out in the middle of the response's body");
         RB_GC_GUARD(object);
     }
 }
@@ -327,9 +330,9 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
 /*
  * call-seq: read_body(max, timeout) -> String, Rejection or nil
  *
- * The next piece of the body, at most +max+ bytes; nil when the body is complete; a Rejection if it is malformed.
- * Raises IO::TimeoutError when no byte comes for +timeout+ seconds (nil: no limit), and EOFError when the connection
- * ends before the body is complete.
+ * Returns the next piece of the body, at most +max+ bytes. Returns nil when the body is complete, and a Rejection if it
+ * is malformed. Raises IO::TimeoutError when no byte arrives for +timeout+ seconds (nil means no limit), and EOFError
+ * when the connection ends before the body is complete.
  */
 static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 {
@@ -337,7 +340,7 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
     long most = NUM2LONG(max);
     int64_t time = heddle_parse_duration(timeout);
     if (most <= 0)
-        rb_raise(rb_eArgError, "the size to read is %ld, and must be at least 1", most);
+        rb_raise(rb_eArgError, "the size to read must be at least 1 byte, not %ld", most);
     if (self->state == COMPLETE)
         return Qnil;
     VALUE body = rb_str_buf_new(0), rejected = Qnil;
@@ -351,7 +354,7 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 /*
  * call-seq: read_all(limit, timeout) -> String, Rejection or nil
  *
- * The whole body; nil if it has more bytes than +limit+. Otherwise like read_body.
+ * Returns the whole body, or nil if it is larger than +limit+ bytes. Otherwise the same as read_body.
  */
 static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
 {
@@ -385,8 +388,8 @@ HEDDLE_DEFINE_METHOD(reader_complete_p, "complete?", reader_of(self)->state == C
 /*
  * call-seq: reusable? -> true or false
  *
- * May the connection be used for another request? Returns false if the server does not allow that, or if bytes follow
- * the response.
+ * May the connection be used for another request? Returns false if the response is not complete, if the server does not
+ * keep the connection open, or if bytes follow the response.
  */
 static VALUE reader_reusable_p(VALUE object)
 {
@@ -399,7 +402,7 @@ static VALUE reader_reusable_p(VALUE object)
 /*
  * call-seq: begun? -> true or false
  *
- * Were bytes of the current head received?
+ * Were bytes of a head received that is still incomplete?
  */
 HEDDLE_DEFINE_METHOD(reader_begun_p, "begun?", reader_of(self)->seen ? Qtrue : Qfalse)
 

@@ -16,7 +16,10 @@ void heddle_h1_await_body(heddle_connection *connection)
     int64_t deadline = h1->body_deadline;
     if (h1->stage == HEDDLE_H1_BODY && h1->exchange->spool)
         heddle_body_spool_trim(h1->exchange->spool);
-    /* A streamed body of unknown length may never end. A client that pauses may be waiting for the response. */
+    /*
+     * A client that pauses in a streamed body of unknown length may be waiting for the response. So the application is
+     * called when the pause has lasted body_pause.
+     */
     if (h1->stage == HEDDLE_H1_BODY && h1->streams_body && h1->left < 0) {
         int64_t pause = heddle_add_duration(heddle_clock_coarse(), engine->body_pause);
         deadline = pause < deadline ? pause : deadline;
@@ -26,7 +29,7 @@ void heddle_h1_await_body(heddle_connection *connection)
 
 /* -- rejections --------------------------------------------------------------------------------------------------- */
 
-/* `error`: an errno; ENOBUFS is Heddle's own limit. */
+/* Rejects a request whose body can't be written to a file. `error`: see heddle_body_reject. */
 static heddle_h1_progress reject_unwritten(heddle_connection *connection, int error)
 {
     heddle_body_reject(heddle_h1_of(connection)->exchange, error);
@@ -111,15 +114,15 @@ static void handle_written(void *owner, int error)
     if (error)
         reject_unwritten(connection, error);
     else if (h1->received) {
-        /* the body's Ruby object may keep the spool until the next garbage collection */
+        /* frees the buffer now: the body's Ruby object may keep the spool until the next garbage collection */
         heddle_body_spool_trim(h1->exchange->spool);
         heddle_h1_queue_request(connection, false);
     } else {
-        connection->protocol->begin(connection); /* parses what is buffered */
+        connection->protocol->begin(connection); /* parses the bytes that are already received */
     }
 }
 
-/* A body of unknown length has become too large for memory. */
+/* Called when a body of unknown length has become too large for memory. */
 static HEDDLE_MUST_CHECK heddle_h1_progress move_to_file(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -136,6 +139,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress move_to_file(heddle_connection *conn
     return write_buffer(connection);
 }
 
+/* Called when a part of the body is stored: decides how to continue. */
 static HEDDLE_MUST_CHECK heddle_h1_progress proceed_reading(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -152,7 +156,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress proceed_reading(heddle_connection *c
     if (!h1->received)
         return HEDDLE_H1_MORE;
     if (exchange->spool)
-        /* frees a buffer that was made for the last chunk, which had no data */
+        /* frees the buffer that was allocated for the last chunk, which has no data */
         heddle_body_spool_trim(exchange->spool);
     return HEDDLE_H1_SERVE;
 }
@@ -200,7 +204,10 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *conne
     return HEDDLE_H1_MORE;
 }
 
-/* Returns where to decode `*size` bytes of chunks to, and sets `*size` to the room there. NULL without memory. */
+/*
+ * Returns where `*size` bytes of chunks must be decoded to, and reduces `*size` to the room there. Returns NULL if
+ * memory can't be allocated.
+ */
 static char *find_chunk_room(heddle_connection *connection, char *bytes, size_t *size)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -241,7 +248,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *conne
     if (h1->stage != HEDDLE_H1_BODY) {
         if (h1->taken <= engine->body_buffer)
             return HEDDLE_H1_MORE;
-        /* reading more than body_buffer costs more than a new connection */
+        /* discarding more than body_buffer bytes costs more than a new connection */
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
         return HEDDLE_H1_ENDED;
     }

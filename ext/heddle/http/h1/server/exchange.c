@@ -1,3 +1,5 @@
+/* The Ruby methods of an exchange (a request and its response) over HTTP/1.1, and the operations of that version. */
+
 #include "binding.h"
 #include "http/h1/server/exchange.h"
 #include "http/h1/server/states.h"
@@ -94,10 +96,11 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
             return Qnil;
         }
         if (bytes != -EAGAIN)
-            heddle_exchange_raise_gone("the connection broke", (int)-bytes);
+            heddle_exchange_raise_gone("the connection failed while the request's body was read", (int)-bytes);
         if (deadline < 0 && timeout >= 0)
             deadline = heddle_deadline_after(timeout);
-        heddle_connection_wait_or_raise(connection, HEDDLE_READING, deadline, "the client sent nothing in time");
+        heddle_connection_wait_or_raise(connection, HEDDLE_READING, deadline,
+                                        "timed out waiting for the request's body");
     }
 }
 
@@ -107,8 +110,8 @@ static void finish_response(heddle_exchange_handle *handle, bool reusable, int s
 {
     heddle_connection *connection = heddle_exchange_connection(handle);
     /*
-     * Sends at once, so that a failure is raised in the caller. But the responses to pipelined requests are sent
-     * together.
+     * Sends the output now, so that a failure is raised in the caller. If further pipelined requests are buffered, the
+     * responses are sent together later instead.
      */
     if (!heddle_connection_buffered(connection))
         heddle_h1_flush(connection);
@@ -145,8 +148,8 @@ static VALUE take_input(heddle_connection *connection, size_t size)
 /*
  * call-seq: readpartial(max) -> String or nil
  *
- * After an upgrade, returns the bytes that the client has sent, at most +max+, or nil at the end of input. Waits if
- * there are none.
+ * After an upgrade, returns the bytes that the client has sent, at most +max+. Waits until there are some. Returns nil
+ * at the end of the input. Raises SystemCallError if the connection has failed.
  */
 static VALUE exchange_readpartial(VALUE self, VALUE max)
 {
@@ -192,12 +195,13 @@ static VALUE detach_connection(heddle_connection *connection)
 /*
  * call-seq: detach_socket -> TCPSocket, UNIXSocket, Socket or OpenSSL::SSL::SSLSocket
  *
- * Takes the connection over as a socket, whose first reads return the unused input.
+ * Detaches the connection from the server, and returns its socket. The socket's first reads return the input that was
+ * received but not used yet.
  */
 HEDDLE_DEFINE_METHOD(exchange_detach_socket, "detach_socket",
                      detach_connection(heddle_exchange_open_connection(heddle_exchange_handle_of(self))))
 
-/* -- as the operations of an exchange ------------------------------------------------------------------------------ */
+/* -- the operations of an exchange --------------------------------------------------------------------------------- */
 
 static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after)
 {

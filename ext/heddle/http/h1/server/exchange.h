@@ -1,15 +1,15 @@
 #pragma once
 
-/* Heddle::HTTP::H1::Exchange: an exchange over HTTP/1.1. */
+/* Heddle::HTTP::H1::Exchange: a request and its response over HTTP/1.1. */
 
 #include "http/exchange_ruby.h"
 #include "http/h1/server/server.h"
 
 /* -- h1/server/sending.c ------------------------------------------------------------------------------------------- */
 
-/* Sends as much as possible now; raises ClientGoneError. */
+/* Sends as much of the output as the kernel accepts now. Raises ClientGoneError. */
 void heddle_h1_flush(heddle_connection *connection);
-/* Waits until at most `low` bytes of the output are left; raises ClientGoneError. */
+/* Waits until at most `low` bytes of the output are left to send. Raises ClientGoneError. */
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
 /* The following two are operations of the exchange. */
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);

@@ -2,20 +2,23 @@
 #include "http/h2/frame.h"
 
 /*
- * Reads request heads and bodies of HTTP/1.1. When a connection begins with the preface of HTTP/2, replaces the
+ * Receives request heads and bodies over HTTP/1.1. If a connection begins with the preface of HTTP/2, replaces its
  * protocol with HTTP/2.
  */
 
 enum {
-    /* The longest first read. Bytes beyond it are probably a body, which is better received into its own buffer. */
+    /*
+     * bytes of a request's first read; bytes beyond them are probably a body, which is better received into its own
+     * buffer
+     */
     FIRST_READ = 8192,
 };
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Begins an exchange when its head is complete. The result says whether the request can be queued now, or needs more of
- * its body first. `more_came`: bytes after the head were received.
+ * Begins an exchange (a request and its response) when the request's head is complete. The result says whether the
+ * request can be queued now, or needs more of its body first. `more_came`: bytes after the head were received.
  */
 static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes,
                                                            bool more_came)
@@ -43,7 +46,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
     return heddle_h1_begin_body(connection, more_came);
 }
 
-/* Has ALPN chosen HTTP/2? Then the HTTP/2 session rejects everything but the preface (RFC 9113, 3.4). */
+/* Has ALPN chosen HTTP/2? Then the HTTP/2 session receives all bytes, and rejects a wrong preface (RFC 9113, 3.4). */
 static bool chose_h2(const heddle_connection *connection)
 {
     return connection->transport.tls && connection->transport.tls->chose_h2;
@@ -64,7 +67,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 
 static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
-    /* bytes that were parsed from the connection's unused input stay there */
+    /* bytes that are already in the connection's input buffer stay there; others are copied into it */
     if (heddle_connection_buffered(connection) || heddle_connection_keep_input(connection, bytes, size))
         heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
@@ -72,7 +75,10 @@ static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *conn
     return HEDDLE_H1_ENDED;
 }
 
-/* Is this the beginning of a HEAD request? No response to it has content, whatever is wrong with the rest. */
+/*
+ * Is this the beginning of a HEAD request? A response to HEAD has no content, even if the rest of the head is
+ * malformed.
+ */
 static bool begins_with_head(const char *bytes, size_t size)
 {
     static const char method[] = "HEAD ";
@@ -112,8 +118,8 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
 }
 
 /*
- * May overwrite `bytes`: chunks of a discarded body are decoded in place. Sets `*used` to the number of bytes that need
- * not be kept.
+ * Parses received bytes until a request is complete. Sets `*used` to the number of bytes that need not be kept. May
+ * overwrite `bytes`, because chunks of a discarded body are decoded in place.
  */
 static HEDDLE_MUST_CHECK heddle_h1_progress parse_bytes(heddle_connection *connection, char *bytes, size_t size,
                                                         size_t *used)
@@ -143,7 +149,6 @@ static void apply_progress(heddle_connection *connection, heddle_h1_progress res
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_IDLE);
 }
 
-/* Empty lines before a request are ignored (RFC 9112, section 2.2). */
 bool heddle_h1_has_begun(const heddle_connection *connection)
 {
     for (uint32_t i = connection->input_start; i < connection->input_end; i++) {
@@ -169,8 +174,8 @@ static void reject_truncated(heddle_connection *connection, const char *what)
 }
 
 /*
- * Called when all received bytes are parsed: sets the deadline for the next bytes and leaves the connection at rest
- * (net/owner.h), or closes it when the server drains. The caller must not use it afterwards.
+ * Called when all received bytes are parsed. Sets the deadline for the next bytes and puts the connection at rest
+ * (net/owner.h). Closes an idle connection if the server drains. The caller must not use the connection afterwards.
  */
 static void wait_for_more(heddle_connection *connection)
 {
@@ -207,8 +212,8 @@ static void handle_input_end(heddle_connection *connection)
 }
 
 /*
- * Where bytes are received, so that they need not be moved again: into the body, after an incomplete head, or into the
- * scratch buffer.
+ * Where bytes are received. The bytes of a body, or of an incomplete head, are received where they are kept, so that
+ * they need not be copied.
  */
 typedef enum {
     INTO_SCRATCH,
@@ -234,7 +239,7 @@ static char *make_room(heddle_connection *connection, destination *into, size_t 
     return connection->sockets->scratch;
 }
 
-/* See h1/server/states.h. Each pass receives some bytes and parses them. */
+/* See h1/server/states.h. Each iteration receives some bytes and parses them. */
 void heddle_h1_read_input(heddle_connection *connection)
 {
     for (;;) {
@@ -245,7 +250,7 @@ void heddle_h1_read_input(heddle_connection *connection)
             heddle_h1_close(connection);
             return;
         }
-        ssize_t received = heddle_connection_receive(connection, room, size); /* their number, or -errno */
+        ssize_t received = heddle_connection_receive(connection, room, size); /* bytes, or -errno */
         if (received == -EAGAIN) {
             wait_for_more(connection);
             return;
@@ -301,7 +306,7 @@ void heddle_h1_parse_buffered(heddle_connection *connection)
     heddle_h1_read_input(connection);
 }
 
-/* Called when a response is complete, so that the responses of one turn are sent together: see h1/server/states.h. */
+/* Called when a response is complete. See h1/server/states.h. */
 bool heddle_h1_queue_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -323,7 +328,7 @@ bool heddle_h1_queue_pipelined(heddle_connection *connection)
     if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_SPOOLS)
         return false;
     if (connection->output.size)
-        heddle_connection_flush_later(connection); /* the application may wait in the next request */
+        heddle_connection_flush_later(connection); /* earlier responses must not wait for the next request */
     heddle_h1_queue_request(connection, true);
     return true;
 }

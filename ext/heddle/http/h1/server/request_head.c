@@ -20,14 +20,14 @@ enum {
     MALFORMED = -1,
 };
 
-/* Reads "HTTP/1.1" and the line's end. Returns the size, INCOMPLETE or MALFORMED. */
+/* Reads "HTTP/1.1" and the line's end. Returns their size in bytes, INCOMPLETE or MALFORMED. */
 static int read_version(heddle_request_head *head, const char *at, const char *end)
 {
     static const char expected[] = "HTTP/1.";
     enum { DIGIT_AT = sizeof(expected) - 1, SIZE = DIGIT_AT + 3 };
     size_t size = heddle_least((size_t)(end - at), SIZE);
     if (memcmp(at, expected, heddle_least(size, DIGIT_AT)) != 0) {
-        /* The line must be complete to decide whether this is another major version or not a version at all. */
+        /* Only a complete line shows whether this is another major version or no version at all. */
         for (size_t i = 0; i < size; i++) {
             bool fits = i == 5 || i == DIGIT_AT ? heddle_is(at[i], HEDDLE_DIGIT)
                         : i < DIGIT_AT          ? at[i] == expected[i]
@@ -47,7 +47,7 @@ static int read_version(heddle_request_head *head, const char *at, const char *e
     return at[DIGIT_AT + 2] == '\n' ? SIZE : MALFORMED;
 }
 
-/* Reads up to `end`. Returns where the field lines start, INCOMPLETE or MALFORMED. */
+/* Reads the request line. Returns the offset at which the field lines start, INCOMPLETE or MALFORMED. */
 static int64_t read_request_line(heddle_request_head *head, const char *bytes, uint32_t start, uint32_t end)
 {
     const char *method = bytes + start, *stop = bytes + end;
@@ -72,8 +72,8 @@ static int64_t read_request_line(heddle_request_head *head, const char *bytes, u
 }
 
 /*
- * Rejects a line that exceeds the limit. If the method alone fills the limit, it gets 501; otherwise the target is
- * taken as too long, and gets 414 (RFC 9112, 3).
+ * Rejects a request line that exceeds the limit: with 501 if the method alone fills the limit, else with 414, because
+ * the target is too long (RFC 9112, 3).
  */
 static int reject_long_line(heddle_rejection *rejection, const char *line, size_t limit)
 {
@@ -94,11 +94,11 @@ static int judge_host(heddle_request_head *head, const char *bytes, const heddle
 {
     if (!controls->has_host)
         return head->minor == 0 ? 0 : heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has no Host header");
-    if (!head->has_host) { /* an http URI has a host (RFC 9110, 4.2.1) */
+    if (!head->has_host) { /* an http URI must have a host (RFC 9110, 4.2.1) */
         bool valid = heddle_target_authority(head, bytes, controls->host) && (head->host.size > 0 || head->minor == 0);
         return valid ? 0 : reject_host(rejection);
     }
-    /* The host of an absolute target replaces Host (RFC 9112, 3.2.2), but Host must be valid, too. */
+    /* The host of an absolute target replaces the Host header (RFC 9112, 3.2.2), which must still be valid. */
     heddle_authority unused;
     const char *host = bytes + controls->host.start;
     return heddle_authority_split(&unused, host, controls->host.size) ? 0 : reject_host(rejection);
@@ -110,7 +110,7 @@ static int judge_body(heddle_request_head *head, const char *bytes, const heddle
     head->content_length = HEDDLE_NO_BODY;
     if (controls->transfer_encoding.present) {
         if (head->minor == 0)
-            return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "HTTP/1.0 has no Transfer-Encoding");
+            return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "HTTP/1.0 does not allow Transfer-Encoding");
         if (heddle_transfer_encoding_check(&controls->transfer_encoding, HEDDLE_BAD_REQUEST, NOT_IMPLEMENTED,
                                            rejection) < 0)
             return -1;
@@ -132,7 +132,7 @@ static int judge_head(heddle_request_head *head, const char *bytes, const heddle
     if (controls->second_host)
         return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has two Host headers");
     if (controls->content_length.differs)
-        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has two different Content-Lengths");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request has two different Content-Length headers");
     if (judge_host(head, bytes, controls, rejection) < 0 ||
         judge_body(head, bytes, controls, rejection) < 0 ||
         heddle_judge_request(head->content_length, limits->body, controls->more_expected, rejection) < 0)
@@ -155,8 +155,8 @@ static heddle_field_lines start_lines(const heddle_request_head *head, const cha
 }
 
 /*
- * Reads the head from left to right. The first error decides, so the result does not depend on how the bytes were
- * split. Rules that concern several fields at once are checked at the end.
+ * Reads the head from left to right, and rejects it at the first error. So the result does not depend on the pieces in
+ * which the bytes arrive. Rules that concern several fields at once are checked at the end.
  */
 static int read_head(heddle_request_head *head, const char *bytes, uint32_t start, size_t size,
                      const heddle_http_limits *limits, heddle_rejection *rejection)

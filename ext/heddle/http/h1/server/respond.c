@@ -5,8 +5,8 @@
 #include "net/sockets.h"
 
 enum {
-    COPIED = 16384, /* content up to this size is copied after its head */
-    PIECES = 64,
+    COPIED = 16384, /* bytes; content up to this size is copied behind its head */
+    PIECES = 64,    /* the maximum number of pieces that one write sends */
 };
 
 static void copy_body(heddle_buffer *out, VALUE body)
@@ -18,7 +18,7 @@ static void copy_body(heddle_buffer *out, VALUE body)
     }
 }
 
-/* Queues what is left of the head and the content after their first `sent` bytes. */
+/* Queues the head and the content, without the first `sent` bytes that the kernel has already accepted. */
 static void queue_rest(heddle_connection *connection, const char *head, size_t head_size, VALUE body, size_t sent)
 {
     heddle_output *output = &connection->output;
@@ -30,14 +30,16 @@ static void queue_rest(heddle_connection *connection, const char *head, size_t h
         if (sent < size)
             added = heddle_output_add_string(output, rb_str_new_frozen(string), sent);
         sent = sent > size ? sent - size : 0;
-        heddle_connection_has_output(connection); /* must be called now, so that the collector marks the string */
+        heddle_connection_has_output(connection); /* now, so that the garbage collector marks the string */
     }
     if (!added)
         rb_memerror();
     heddle_connection_has_output(connection);
 }
 
-/* Makes one attempt to send head and content, at most HEDDLE_OUTPUT_PART bytes. The kernel may take less. */
+/*
+ * Tries once to send head and content, at most HEDDLE_OUTPUT_PART bytes. Returns the number of sent bytes, or -errno.
+ */
 static ssize_t send_now(heddle_connection *connection, const char *head, size_t head_size, VALUE body)
 {
     struct iovec pieces[PIECES] = {{.iov_base = (char *)head, .iov_len = head_size}};
@@ -91,13 +93,13 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
         body = Qnil;
     }
     size_t head_size = out->used - start;
-    out->used = start; /* `out` is free again: this function does not wait before it has sent or copied the head */
-    /* set first: if queuing the rest fails for lack of memory, no second response may be sent */
+    out->used = start; /* `out` may be reused: this function sends or copies the head before it waits */
+    /* set before sending: if there is no memory to queue the rest, no second response may be sent */
     handle->status = head->status;
     handle->sent = size;
     /*
-     * The spool's bytes stop counting against the limit before the client gets the response: the client may send its
-     * next request to another worker at once.
+     * The spool (the body's file) stops counting against the disk limit before the client gets the response. The client
+     * may send its next request to another worker at once.
      */
     if (!wait && handle->exchange->spool)
         heddle_body_spool_uncount(handle->exchange->spool);

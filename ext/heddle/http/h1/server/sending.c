@@ -1,4 +1,4 @@
-/* Sends the responses over HTTP/1.1 that respond.c can't send: streamed bodies, files, and chunks. */
+/* Sends the parts of responses over HTTP/1.1 that respond.c can't send: streamed content, chunks and files. */
 
 #include "http/h1/server/exchange.h"
 
@@ -14,7 +14,7 @@ void heddle_h1_flush(heddle_connection *connection)
         heddle_exchange_raise_gone("the client left before it had the response", -result);
 }
 
-/* Returns false if the client has taken nothing within `timeout`. */
+/* Waits until the kernel accepts more output. Returns false if it accepts none within `timeout` ns. */
 static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 {
     switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, heddle_deadline_after(timeout))) {
@@ -27,11 +27,11 @@ static bool wait_for_room(heddle_connection *connection, int64_t timeout)
     }
 }
 
-/* Sends a part of the output in the connection's turn, which may be now; raises ClientGoneError. */
+/* Sends a part of the output now, or in the connection's next turn (net/io_turns.h). Raises ClientGoneError. */
 static heddle_connection *send_in_turn(heddle_exchange_handle *handle)
 {
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
-    /* so that the fiber does not miss an event that comes before the turn */
+    /* so that an event that arrives before the turn is not missed */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_ROOM);
     heddle_turns_take(connection, HEDDLE_TURN_SENDS);
     return heddle_exchange_writable_connection(handle);
@@ -57,7 +57,7 @@ void heddle_h1_drain(heddle_exchange_handle *handle, size_t low)
     }
 }
 
-/* Schedules the sending of queued output. Waits while too much output is queued; raises ClientGoneError. */
+/* Schedules the sending of queued output. Waits if too much output is queued. Raises ClientGoneError. */
 static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *connection)
 {
     if (connection->output.size < HEDDLE_OUTPUT_AT_ONCE) {
@@ -70,7 +70,7 @@ static void schedule_flush(heddle_exchange_handle *handle, heddle_connection *co
 }
 
 /*
- * Raises if another fiber is writing. Callers call this before they queue anything, so that a write that raises sends
+ * Raises IOError if another fiber is writing. Must be called before output is queued, so that a write that raises sends
  * nothing.
  */
 static heddle_connection *check_single_writer(heddle_exchange_handle *handle)
@@ -91,13 +91,13 @@ static void add_string(heddle_connection *connection, VALUE string)
     RB_GC_GUARD(string);
 }
 
-/* The bytes are sent in the loop's next tick at the latest. */
+/* Queues the data. The loop sends it in its next tick, or now if much output is queued. */
 void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 {
     heddle_connection *connection = check_single_writer(handle);
     if (RB_TYPE_P(data, T_ARRAY)) {
         for (long i = 0; i < RARRAY_LEN(data); i++)
-            Check_Type(RARRAY_AREF(data, i), T_STRING); /* all are checked before the first one is written */
+            Check_Type(RARRAY_AREF(data, i), T_STRING); /* all elements are checked before the first is queued */
         for (long i = 0; i < RARRAY_LEN(data); i++)
             add_string(connection, RARRAY_AREF(data, i));
     } else {
@@ -110,8 +110,8 @@ void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 /*
  * call-seq: rewrite(old, new) -> true or false
  *
- * Replaces the last written bytes if they are equal to `old` and none of them was sent. Otherwise returns false and
- * changes nothing.
+ * Replaces the last written bytes, if they are equal to +old+ and none of them has been sent. Otherwise changes nothing
+ * and returns false.
  */
 static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 {
@@ -130,8 +130,8 @@ static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 /*
  * call-seq: withdraw(bytes) -> true or false
  *
- * Removes the last written bytes if they are equal to `bytes` and none of them was sent. Otherwise returns false and
- * changes nothing.
+ * Removes the last written bytes, if they are equal to +bytes+ and none of them has been sent. Otherwise changes
+ * nothing and returns false.
  */
 static VALUE exchange_withdraw(VALUE self, VALUE bytes)
 {
@@ -191,7 +191,7 @@ bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string)
 /*
  * call-seq: drain -> nil
  *
- * Waits until the kernel has taken all output. Raises ClientGoneError.
+ * Waits until the kernel has accepted all output. Raises ClientGoneError.
  */
 static VALUE exchange_drain(VALUE self)
 {
@@ -202,9 +202,9 @@ static VALUE exchange_drain(VALUE self)
 /*
  * call-seq: send_file_part(io, offset, length, timeout) -> Integer
  *
- * Sends +length+ bytes of a file from +offset+ on. Uses sendfile where possible. The file's position does not change.
- * +timeout+: the longest time without progress, in seconds. Raises EOFError when the file ends early, and the same
- * exceptions as #write.
+ * Sends +length+ bytes of a file, starting at +offset+, and returns +length+. Uses sendfile where possible. Does not
+ * change the file's position. +timeout+ is the maximum time without progress, in seconds. Raises EOFError if the file
+ * ends too early, and the same exceptions as #write.
  */
 static VALUE exchange_send_file_part(VALUE self, VALUE io, VALUE offset, VALUE length, VALUE timeout)
 {

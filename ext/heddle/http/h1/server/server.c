@@ -1,4 +1,4 @@
-/* The events of HTTP/1.1 connections, and the ends of their exchanges. */
+/* Handles events and time limits of HTTP/1.1 connections, and ends their exchanges (requests with their responses). */
 
 #include "http/h1/server/states.h"
 
@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* ns. A turn that only wakes a fiber, which sends a part of a file, counts for this long. */
+/* ns that are counted for a turn that only wakes a fiber: that fiber sends a part of a file. */
 static const int64_t FILE_PART = 100000;
 
 static void send_more(heddle_connection *connection)
@@ -33,7 +33,7 @@ static void reject_late_head(heddle_connection *connection)
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
 
-/* Sends earlier responses that are still queued while the next request is received. */
+/* Sends earlier responses that are still queued while the next request is received. Returns false if that fails. */
 static bool flush_earlier_output(heddle_connection *connection)
 {
     if (!connection->output.size || !heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
@@ -43,8 +43,8 @@ static bool flush_earlier_output(heddle_connection *connection)
 }
 
 /*
- * Has the client probably left? This is not certain: a client that has only ended its side of the connection looks as
- * if it had closed its socket.
+ * Has the client probably left? This is not certain: to the server, a client that has only ended its side of the
+ * connection looks like one that has closed its socket.
  */
 static bool has_client_left(const heddle_connection *connection)
 {
@@ -62,14 +62,17 @@ bool heddle_h1_watch_disconnect(heddle_exchange *exchange)
     return has_client_left(connection);
 }
 
-/* Leaves the connection at rest again: the loop owned it only for this event. */
+/*
+ * If the request still waits for a runner, puts the connection at rest (net/owner.h): the loop has acquired it only for
+ * this event.
+ */
 static void release_queued(heddle_connection *connection)
 {
     if (heddle_rounds_have_listed(connection->sockets, &heddle_h1_of(connection)->exchange->work))
         heddle_connection_release(connection);
 }
 
-/* Handles an event while a request waits for its runner, or has one. */
+/* Handles an event while a request waits for a runner, or while a runner serves it. */
 static void continue_exchange(heddle_connection *connection, uint8_t ready)
 {
     heddle_exchange *exchange = heddle_h1_of(connection)->exchange;
@@ -111,7 +114,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     case HEDDLE_H1_LINGER:
         heddle_h1_linger(connection);
         break;
-    case HEDDLE_H1_SPOOLING: /* the socket is read when the body's part is in its file */
+    case HEDDLE_H1_SPOOLING: /* the socket is read again when the body's part is in its file */
         if (!flush_earlier_output(connection))
             heddle_h1_close(connection);
         break;
@@ -121,7 +124,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     }
 }
 
-/* Called when it is the connection's turn to send. Its output may have been dropped meanwhile. */
+/* Called when it is the connection's turn to send. Its output may have been discarded since the turn was queued. */
 static void take_turn(heddle_connection *connection)
 {
     if (!heddle_connection_acquire(connection))
@@ -130,7 +133,7 @@ static void take_turn(heddle_connection *connection)
     case HEDDLE_H1_SENDING:
         send_more(connection);
         break;
-    case HEDDLE_H1_READY: /* the fiber that writes to it sees an error when it runs */
+    case HEDDLE_H1_READY: /* the fiber that writes raises if the connection has failed */
         if (!connection->output.size)
             connection->sockets->turns.queues[HEDDLE_TURN_SENDS].used += FILE_PART;
         heddle_connection_flush(connection);
@@ -169,11 +172,11 @@ static void handle_deadline(heddle_connection *connection)
     case HEDDLE_H1_SPOOLING: /* no time limit: the disk is slow, not the client */
         break;
     case HEDDLE_H1_SENDING:
-        if (heddle_link_is_listed(&connection->turn_link)) { /* it waits for its turn, not for the client */
+        if (heddle_link_is_listed(&connection->turn_link)) { /* the output waits for its turn, not for the client */
             heddle_connection_set_time_limit(connection, heddle_engine_of_connection(connection)->write_timeout);
             break;
         }
-        /* also discards the part of the response that the kernel has not sent */
+        /* a reset also discards the part of the response that the kernel has not sent yet */
         heddle_transport_will_reset(&connection->transport);
         heddle_h1_close(connection);
         break;
@@ -188,7 +191,7 @@ static void begin_next_request(heddle_connection *connection)
     if (heddle_h1_queue_pipelined(connection))
         return;
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_SPOOLING) {
-        if (connection->output.size) /* responses must not wait for the body of a pipelined request */
+        if (connection->output.size) /* earlier responses must not wait for the body of a pipelined request */
             heddle_connection_flush_later(connection);
         if (h1->stage == HEDDLE_H1_BODY)
             heddle_h1_read_input(connection);
@@ -198,8 +201,8 @@ static void begin_next_request(heddle_connection *connection)
 }
 
 /*
- * Is there input that will never be read? Its event may not have come yet, so this function tries to receive, and
- * discards the bytes.
+ * Has the client sent input that will never be parsed? The event for the input may not have arrived yet, so this
+ * function tries to receive, and discards the bytes.
  */
 static bool discard_unread_input(heddle_connection *connection)
 {
@@ -209,7 +212,7 @@ static bool discard_unread_input(heddle_connection *connection)
     return heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH) > 0;
 }
 
-/* Called when the response is complete or queued. With `reusable` the connection stays open. */
+/* Called when the whole response is sent or queued. `reusable`: the connection stays open. */
 static void finish_exchange(heddle_connection *connection, bool reusable)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
@@ -241,7 +244,7 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_connection_limited_since(connection, heddle_h1_idle_timeout(connection));
 }
 
-/* When the client last sent or read something, if the server waits for the client; otherwise INT64_MAX. */
+/* Returns when the client last sent or read something, or INT64_MAX if the server does not wait for the client. */
 static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
@@ -269,7 +272,7 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
     const heddle_exchange *exchange = h1->exchange;
     int count = 0;
     if (h1->stage == HEDDLE_H1_DISCARD || h1->stage == HEDDLE_H1_SENDING || h1->stage == HEDDLE_H1_LINGER)
-        return -1; /* the input belongs to a request that this process has answered */
+        return -1; /* the input belongs to a request to which this process has responded */
     if (exchange) {
         if (exchange->spool)
             return -1; /* the body's file belongs to this process */
@@ -314,7 +317,7 @@ static void abandon_session(heddle_connection *connection)
         h1->exchange->work.connection = NULL;
 }
 
-/* Is the unread rest of the body small enough to be read, and its end known? */
+/* Can the unread rest of the body be received and discarded? It must be small, and its end must be known. */
 static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 {
     return h1->received || (!h1->expects && !h1->chunked.failed && h1->left <= (int64_t)engine->body_buffer &&
@@ -333,10 +336,11 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_response(engine, h1->exchange, status);
-    /* The connection stays open even if the server has begun to stop, because this response has promised that. */
+    /* Stays open even if the server has begun to stop, because the response's head has promised that. */
     reusable = reusable && !connection->error && may_discard_body(engine, h1);
     /*
-     * Releases the spool's room on the disk. The next request may need it before the runner has released this exchange.
+     * The spool (the body's file) stops counting against the disk limit now. The next request may need that room before
+     * the runner has released this exchange.
      */
     if (h1->exchange->spool)
         heddle_body_spool_uncount(h1->exchange->spool);
@@ -361,7 +365,7 @@ void heddle_h1_change_protocol(heddle_connection *connection, const heddle_proto
 
 void heddle_h1_complete_rejection(heddle_connection *connection, int status)
 {
-    heddle_h1_of(connection)->received = false; /* so that the connection lingers: the client may still be sending */
+    heddle_h1_of(connection)->received = false; /* makes the connection linger: the client may still be sending */
     heddle_h1_complete_response(connection, false, status);
 }
 
@@ -380,7 +384,7 @@ const heddle_protocol heddle_h1_protocol = {
     .abandon = abandon_session,
 };
 
-/* Returns NULL without memory; then the connection is closed. */
+/* If memory can't be allocated, closes the connection and returns NULL. */
 static heddle_h1 *new_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = calloc(1, sizeof(*h1));

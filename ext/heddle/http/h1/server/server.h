@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The server's side of an HTTP/1.1 connection. While no runner serves a request, this record reads heads and bodies by
- * itself: a slow client costs no fiber.
+ * The server's side of an HTTP/1.1 connection. The loop receives heads and bodies with this record, without a fiber. A
+ * runner (a pooled fiber that calls the application) is used only while a request is served.
  */
 
 #include "http/engine.h"
@@ -17,11 +17,11 @@ typedef enum {
     HEDDLE_H1_SPOOLING, /* a part of the body is written to its file; nothing is received meanwhile */
     HEDDLE_H1_READY,   /* the request waits for a runner, or a runner serves it */
     HEDDLE_H1_DISCARD, /* receives the rest of a body that the application did not read */
-    HEDDLE_H1_SENDING, /* sends the rest of its output; heddle_h1.after_sending follows */
-    HEDDLE_H1_LINGER,  /* the last response was sent, and the client may still send */
+    HEDDLE_H1_SENDING, /* sends the rest of its output, then continues with heddle_h1.after_sending */
+    HEDDLE_H1_LINGER,  /* the last response was sent; discards what the client still sends */
 } heddle_h1_stage;
 
-/* How the session continues when all output is sent. */
+/* How the session continues when all output has been sent. */
 typedef enum {
     HEDDLE_H1_THEN_IDLE,   /* parses the next request */
     HEDDLE_H1_THEN_LINGER,
@@ -31,23 +31,23 @@ typedef enum {
 typedef struct {
     uint8_t stage;   /* a heddle_h1_stage */
     uint8_t after_sending; /* a heddle_h1_next */
-    uint8_t pipelined; /* pipelined requests before this one, at most HEDDLE_LONGEST_TURN */
+    uint8_t pipelined; /* number of pipelined requests before this one, at most HEDDLE_LONGEST_TURN */
     bool ended;      /* the client has sent FIN */
     bool answered;   /* a response was sent, so no preface of HTTP/2 can follow */
-    bool asks_for_head; /* the head that was not accepted, or is incomplete, is that of a HEAD request */
+    bool asks_for_head; /* the incomplete or rejected head is that of a HEAD request */
     bool received;   /* the body was received completely */
     bool persists;   /* the client wants to keep the connection open */
     bool expects;    /* the client waits for 100 Continue */
     bool streams_body; /* the application reads the body while it is received */
-    uint32_t seen;   /* bytes of an incomplete head that were parsed */
-    int64_t head_began; /* when the first bytes of an incomplete head came */
-    int64_t body_deadline; /* see heddle_body_next_deadline; the time that the disk takes is added */
-    int64_t body_heard;    /* when the last bytes of the body came; CLOCK_MONOTONIC, ns */
+    uint32_t seen;   /* bytes of an incomplete head that were already parsed */
+    int64_t head_began; /* when the first bytes of an incomplete head were received; all times: CLOCK_MONOTONIC, ns */
+    int64_t body_deadline; /* see heddle_body_next_deadline; the time for writing to the body's file is added */
+    int64_t body_heard;    /* when the last bytes of the body were received */
     int64_t writing_since; /* when the writing of a part of the body to its file began */
     uint64_t taken;  /* bytes of the body that were received; in the stage LINGER, discarded bytes */
-    int64_t left;    /* bytes left of a body of known length; or HEDDLE_CHUNKED_BODY, HEDDLE_NO_BODY */
+    int64_t left;    /* bytes of the body that are still to come; or HEDDLE_CHUNKED_BODY, HEDDLE_NO_BODY */
     heddle_chunked chunked;
-    heddle_exchange *exchange; /* the exchange that is received, waits or runs; or NULL */
+    heddle_exchange *exchange; /* the request that is being received, queued or served, and its response; or NULL */
 } heddle_h1;
 
 static inline heddle_h1 *heddle_h1_of(const heddle_connection *connection)
@@ -60,21 +60,24 @@ extern const heddle_exchange_operations heddle_h1_exchange_operations;
 extern const heddle_http_protocol heddle_h1_http_protocol;
 
 /*
- * Queues the response to a rejected request. Returns false if there is no memory for it. `retry_after`: the value of
- * that field, or NULL.
+ * Queues the response to a rejected request. Returns false if there is no memory for it. `content`: send content, too.
+ * `retry_after`: the value of the Retry-After field, or NULL.
  */
 bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejection *rejection, bool content,
                              const char *retry_after);
 /*
  * May the connection be kept open after the response that is sent now? Returns false while the server stops, and if the
- * unread rest of the request's body is too large to be read.
+ * unread rest of the request's body is too large to receive and discard.
  */
 bool heddle_h1_may_persist(const heddle_connection *connection);
-/* Called when the whole response is sent or queued: the runner releases the connection. */
+/*
+ * Called when the whole response is sent or queued. The runner must not use the connection afterwards. `reusable`: the
+ * response allows that the connection stays open.
+ */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*
- * Called when a response that changes the protocol was written, with this status. The runner releases the connection,
- * and `protocol` begins on it.
+ * Called when a response with this status, which changes the protocol, was written. Starts `protocol` on the
+ * connection. The runner must not use the connection afterwards.
  */
 HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, const heddle_protocol *protocol,
                                                void *session, int status);
@@ -83,5 +86,5 @@ HEDDLE_LAST_USE void heddle_h1_change_protocol(heddle_connection *connection, co
  * the response.
  */
 HEDDLE_LAST_USE void heddle_h1_complete_rejection(heddle_connection *connection, int status);
-/* `watch_disconnect` of the exchange's operations. */
+/* The operation `watch_disconnect` of an exchange: see http/exchange.h. */
 bool heddle_h1_watch_disconnect(heddle_exchange *exchange);

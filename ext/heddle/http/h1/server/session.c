@@ -1,6 +1,6 @@
 /*
- * Steps of an HTTP/1.1 session that reading.c, body.c and server.c share: queue a request, send the rest of a response,
- * reject a request, linger, close.
+ * The steps of an HTTP/1.1 session that reading.c, body.c and server.c share: they queue a request, send the rest of a
+ * response, reject a request, linger and close.
  */
 
 #include "http/h1/server/states.h"
@@ -12,7 +12,7 @@ void heddle_h1_close(heddle_connection *connection)
 
 /* -- queueing ----------------------------------------------------------------------------------------------------- */
 
-/* Estimates how many requests follow in the received bytes, as if each were as long as this one. */
+/* Estimates how many further requests the received bytes contain, assuming that each is as long as this one. */
 static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
@@ -25,8 +25,8 @@ static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 }
 
 /*
- * The queue's time limit counts from the request's arrival. If a body was received, it counts from now, which may be
- * long after the head.
+ * The time limit in the queue begins when the head is complete. For a request whose body was received separately, it
+ * begins now, because the body may have taken long.
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
 {
@@ -38,12 +38,12 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front)
     heddle_connection_set_deadline(connection, heddle_admission_deadline(sockets, &h1->exchange->work, since));
     heddle_h1_enter(h1, HEDDLE_H1_READY);
     /*
-     * Tells how long the whole pipeline is, and not how much of it is left: the connection that tells the least sets
-     * the length of all turns (work_turn_length.h).
+     * Reports the length of the whole pipeline, not what is left of it. The smallest number that any connection
+     * reports is the length of all turns (net/work_turn_length.h).
      */
     if (!at_front)
         heddle_connection_set_further(connection, h1->pipelined + estimate_buffered_requests(connection));
-    /* a pipelined request that the runner of the one before it did not take at once */
+    /* a pipelined request that could not be served in the same turn as the request before it */
     if (h1->pipelined && !at_front)
         heddle_sockets_queue_in_turn(sockets, &h1->exchange->work);
     else

@@ -4,16 +4,16 @@
  * The transitions between a session's stages. Each file calls only the files above it in this list:
  *
  *   session.c   queues a request, sends the rest of a response, rejects, lingers, closes
- *   body.c      a body, up to its end
- *   reading.c   heads, and the stages up to a request
- *   server.c    events, time limits, and the end of an exchange
+ *   body.c      stores the body of a request
+ *   reading.c   receives bytes and parses them until a request is complete
+ *   server.c    handles events and time limits, ends exchanges
  */
 
 #include "http/h1/server/server.h"
 #include "net/fate.h"
 #include "selector/assert.h"
 
-/* One row for each state, one bit for each state that may follow. A session may end in any state. */
+/* One row for each stage, one bit for each stage that may follow. A session may end in any stage. */
 static inline bool heddle_h1_may_enter(uint8_t from, uint8_t to)
 {
     enum {
@@ -50,60 +50,67 @@ static inline void heddle_h1_enter(heddle_h1 *h1, heddle_h1_stage stage)
 typedef enum {
     HEDDLE_H1_MORE,    /* more bytes are needed */
     HEDDLE_H1_SERVE,   /* the request is ready to be queued for a runner */
-    HEDDLE_H1_SPOOLS,  /* nothing can be parsed until a part of the body is written */
-    HEDDLE_H1_DISCARDED, /* an unread body has ended; its response must be sent before the next request is parsed */
+    HEDDLE_H1_SPOOLS,  /* nothing can be parsed until a part of the body is written to its file */
+    HEDDLE_H1_DISCARDED, /* a discarded body has ended; its response must be sent before the next request is parsed */
     HEDDLE_H1_ENDED,   /* the session is over: the connection is closing or gone, or has changed to HTTP/2 */
 } heddle_h1_progress;
 
 /* -- h1/server/session.c ------------------------------------------------------------------------------------------- */
 
 /*
- * Queues the request for a runner; `at_front`: before all others, so that the runner of the previous request takes it.
+ * Queues the request for a runner (a pooled fiber that calls the application). `at_front`: before all others, so that
+ * the runner of the previous request serves it.
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
 HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
 /* Sends the rest of the output. As soon as all of it is sent, the session continues with `next`. */
 HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
-/* Called when all output was sent: the session continues with h1->after_sending. */
+/* Called when all output has been sent: continues with h1->after_sending. */
 HEDDLE_LAST_USE void heddle_h1_proceed(heddle_connection *connection);
 /* Discards input after the last response, until the client leaves or has sent linger_limit bytes. */
 HEDDLE_LAST_USE void heddle_h1_linger(heddle_connection *connection);
-/* Sends a response to a request that does not reach the application, and closes. `retry_after`: a value, or NULL. */
+/*
+ * Sends the response to a request that does not reach the application, then lingers and closes. `retry_after`: the
+ * value of the Retry-After field, or NULL.
+ */
 HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rejection,
                                       const char *retry_after);
 
 /* -- h1/server/body.c ---------------------------------------------------------------------------------------------- */
 
-/* Begins the body when the head is complete. `begun`: the client has sent a part of it already. */
+/* Called when the head of a request with a body is complete. `begun`: a part of the body was received with it. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
+/* Parses bytes of a body, and sets `*used` to their number. May overwrite `bytes`. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *bytes, size_t size,
                                                           size_t *used);
 /*
- * Returns where to receive the next bytes of a body of known length, and sets `*size` to the room there. NULL without
- * memory.
+ * Returns where the next bytes of a body of known length must be received, and sets `*size` to the room there. Returns
+ * NULL if memory can't be allocated.
  */
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
-/* Called when all received bytes of the body are used: sets the deadline for the next bytes. */
+/* Called when all received bytes of the body are parsed: sets the deadline for the next bytes. */
 void heddle_h1_await_body(heddle_connection *connection);
 
 /* -- h1/server/reading.c ------------------------------------------------------------------------------------------- */
 
-/* Receives bytes and parses them until a request is complete, or until all bytes that have come are parsed. */
+/* Receives bytes and parses them until a request is complete, or until no more bytes are available. */
 HEDDLE_LAST_USE void heddle_h1_read_input(heddle_connection *connection);
 /* Parses the bytes that were received earlier, then continues like heddle_h1_read_input. */
 HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
 /*
- * Parses the next pipelined request and queues it before all other items, as long as the connection's turn lasts; the
- * responses of a turn are sent together. Returns true if the request is queued, or the connection may be gone. Returns
- * false in two cases. No request was parsed, because there is no input, the turn has ended, much output waits or
- * admission is contended: then the stage is unchanged. Or a request is incomplete: then the stage is IDLE, BODY or
- * SPOOLING, and the caller continues with a body.
+ * Parses the next pipelined request and queues it before all other work items, if the connection may serve another
+ * request in its turn. The responses of a turn are sent together. Returns true if the request was queued, or if the
+ * connection may be gone. Returns false in two cases:
+ *
+ * - No request was parsed, because there is no input, the turn has ended, much output is queued or other requests wait
+ *   for admission. The stage is unchanged.
+ * - The request is incomplete. The stage is IDLE, BODY or SPOOLING. The caller receives the rest of the body.
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
- * How long a connection may wait for a request. A connection that has never sent a byte gets only the time limit of a
- * head, because a client may open many connections just to occupy room.
+ * Returns how many ns a connection may be idle. Before its first response, that is no longer than the time limit for a
+ * head, because a client may open many connections just to occupy memory and descriptors.
  */
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
-/* Has a head begun? Empty lines before a request are ignored. */
+/* Have bytes of a head been received? Empty lines before a request are ignored (RFC 9112, section 2.2). */
 bool heddle_h1_has_begun(const heddle_connection *connection);
