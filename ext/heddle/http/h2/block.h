@@ -19,7 +19,8 @@ struct heddle_h2_block {
     const heddle_h2_limits *limits;
     heddle_bytes *bytes;   /* the bytes of the slices */
     heddle_field *fields;
-    uint32_t field_count, line_count, crumbs;
+    uint32_t field_count, line_count;
+    uint32_t crumbs;       /* number of cookie fields (RFC 9113, 8.2.3) */
     uint64_t list_size;    /* as counted by RFC 9113, 6.5.2 */
     bool response;         /* the block of a response; false: of a request */
     bool trailers;         /* the block has trailers: a request's are only checked, a response's are kept */
@@ -32,6 +33,7 @@ struct heddle_h2_block {
     bool incremental;
 };
 
+/* Checks the next field of the block, and adds it to `fields`. */
 void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field);
 
 typedef enum {

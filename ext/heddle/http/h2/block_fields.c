@@ -2,7 +2,7 @@
 #include "http/h2/block.h"
 #include "http/text.h"
 
-/* The rules for each field of a message (RFC 9113, 8.2 and 8.3). */
+/* The rules for a single field of a request or response (RFC 9113, 8.2 and 8.3). */
 
 static const char *const pseudo_names[HEDDLE_H2_PSEUDO_FIELDS] = {
     [HEDDLE_H2_METHOD] = ":method",
@@ -27,7 +27,7 @@ static bool is_lower_token(const char *name, uint32_t size)
     return size > 0;
 }
 
-/* No control characters, and no blanks at either end. */
+/* Is this a valid value? It must not contain control characters, or begin or end with white space. */
 static bool is_value(const char *value, uint32_t size)
 {
     if (size == 0)
@@ -41,7 +41,7 @@ static bool is_trailers(const heddle_hpack_field *field)
     return field->value_size == 8 && heddle_is_word(field->value, 8, "trailers");
 }
 
-/* RFC 9113, 8.2.2. */
+/* Returns false for the fields about an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2). */
 static bool is_allowed(const heddle_hpack_field *field, heddle_field_id id)
 {
     switch (id) {
@@ -100,7 +100,10 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
         heddle_control_fields_note(&block->controls, block->bytes->bytes, kept);
 }
 
-/* Each field counts, even if it is a one-byte reference to a field without a name (RFC 9113, 10.5.1). */
+/*
+ * Counts a field. Returns false if a limit is exceeded. Each field counts, even a malformed one: one-byte references to
+ * a field of HPACK's table are the cheapest way to fill memory (RFC 9113, 10.5.1).
+ */
 static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field, bool is_pseudo, bool is_crumb)
 {
     const heddle_h2_limits *limits = block->limits;

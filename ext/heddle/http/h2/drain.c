@@ -1,6 +1,6 @@
 #include "http/h2/session_state.h"
 
-/* Ends a session without an error and without losing a request: when the server shuts down, and for idle clients. */
+/* Ends a session without an error and without losing a request, when the server stops or the client is idle. */
 
 void heddle_h2_send_goaway(heddle_h2_session *session, uint32_t last_stream, const char *reason)
 {

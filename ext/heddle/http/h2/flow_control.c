@@ -10,7 +10,7 @@ static void widen_connection(heddle_h2_session *session, uint32_t increment)
     if (increment == 0) {
         heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a WINDOW_UPDATE of 0");
     } else if (session->send_window + increment > HEDDLE_H2_LARGEST_WINDOW) {
-        heddle_h2_fail(session, HEDDLE_H2_FLOW_CONTROL_ERROR, "the window is more than 2^31-1");
+        heddle_h2_fail(session, HEDDLE_H2_FLOW_CONTROL_ERROR, "WINDOW_UPDATE enlarges the window beyond 2^31-1");
     } else {
         session->send_window += increment;
     }
@@ -36,8 +36,8 @@ void heddle_h2_take_window_update(heddle_h2_session *session, uint32_t id, uint3
 }
 
 /*
- * Announces the credit only when it has reached half of the full window. A WINDOW_UPDATE for each DATA frame would cost
- * too much.
+ * Announces the credit when it has reached half of the full window, because a WINDOW_UPDATE for each DATA frame would
+ * cost too much. Returns false when out of memory.
  */
 static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *credit, int64_t *window, uint32_t full)
 {
@@ -50,7 +50,7 @@ static bool update_window(heddle_h2_session *session, uint32_t id, uint32_t *cre
     return heddle_h2_write_window_update(&session->output, id, increment);
 }
 
-/* Adds to the credit of the connection's window, and of the stream's. */
+/* Credits `shared` bytes to the connection's window, and `own` bytes to the stream's window. */
 static void add_credit(heddle_h2_session *session, uint32_t shared, heddle_h2_stream *stream, uint32_t own)
 {
     const heddle_h2_limits *limits = session->limits;

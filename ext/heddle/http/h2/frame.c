@@ -63,7 +63,7 @@ uint8_t *heddle_h2_put_header(uint8_t *to, uint32_t length, heddle_h2_type type,
     return put_32(to, stream);
 }
 
-/* Adds a frame's header and room for its payload; returns where the payload goes, or NULL. */
+/* Adds a frame's header and room for its payload. Returns the address of the payload, or NULL when out of memory. */
 static uint8_t *add_frame(heddle_bytes *to, uint32_t length, heddle_h2_type type, uint8_t flags, uint32_t stream)
 {
     size_t size = HEDDLE_H2_HEADER_SIZE + (size_t)length;

@@ -6,7 +6,7 @@
 
 enum {
     HEDDLE_H2_HEADER_SIZE = 9,
-    HEDDLE_H2_FRAME_SIZE = 16384,             /* bytes of a payload, unless SETTINGS allow more */
+    HEDDLE_H2_FRAME_SIZE = 16384,             /* bytes of the largest payload, unless SETTINGS allow more */
     HEDDLE_H2_LARGEST_FRAME_SIZE = (1 << 24) - 1,
     HEDDLE_H2_DEFAULT_WINDOW = 65535,
     HEDDLE_H2_LARGEST_WINDOW = INT32_MAX,
@@ -77,22 +77,22 @@ typedef struct {
 /* -- reading ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Reads frames from bytes that come in pieces of any size. The record is all zero before the first frame, and keeps no
- * payload.
+ * Reads frames from bytes that arrive in pieces of any size. The record must be all zero before the first frame. It
+ * does not keep payloads.
  */
 typedef struct {
     heddle_h2_frame frame;
     uint32_t left;                         /* bytes of the payload that are still to come */
     uint8_t header[HEDDLE_H2_HEADER_SIZE];
-    /* how many bytes of the frame's header have come; all of them while the payload is read */
+    /* received bytes of the frame's header; HEDDLE_H2_HEADER_SIZE while the payload is read */
     uint8_t header_size;
 } heddle_h2_reader;
 
 typedef enum {
-    HEDDLE_H2_INCOMPLETE, /* all bytes were used */
+    HEDDLE_H2_INCOMPLETE, /* all bytes were used, but the frame is incomplete */
     HEDDLE_H2_BEGIN,      /* reader->frame is a new frame's header */
-    HEDDLE_H2_PIECE,      /* the piece is part of its payload */
-    HEDDLE_H2_LAST_PIECE, /* the piece is the rest of its payload, and may be empty */
+    HEDDLE_H2_PIECE,      /* `*piece` is a part of the frame's payload */
+    HEDDLE_H2_LAST_PIECE, /* `*piece` is the rest of the frame's payload, and may be empty */
 } heddle_h2_reading;
 
 typedef struct {
@@ -100,7 +100,10 @@ typedef struct {
     uint32_t size;
 } heddle_h2_piece;
 
-/* Reads bytes from `*at` on. For each frame it returns one BEGIN, any number of PIECEs, and one LAST_PIECE. */
+/*
+ * Reads bytes from `*at` on, and advances `*at` by the bytes that it uses. For each frame it returns BEGIN once, PIECE
+ * any number of times, and LAST_PIECE once.
+ */
 heddle_h2_reading heddle_h2_read(heddle_h2_reader *reader, const uint8_t **at, const uint8_t *end,
                                  heddle_h2_piece *piece);
 
@@ -117,10 +120,10 @@ static inline uint32_t heddle_h2_get_31(const uint8_t *at)
 
 /* -- writing ------------------------------------------------------------------------------------------------------- */
 
-/* Writes a frame's header; returns its end. */
+/* Writes a frame's header. Returns the address after it. */
 uint8_t *heddle_h2_put_header(uint8_t *to, uint32_t length, heddle_h2_type type, uint8_t flags, uint32_t stream);
 
-/* These functions add a frame to `to`. Without memory they return false and add nothing. */
+/* Each of these functions adds one frame to `to`. When out of memory, it returns false and adds nothing. */
 bool heddle_h2_write_goaway(heddle_bytes *to, uint32_t last_stream, heddle_h2_error error, const char *reason);
 bool heddle_h2_write_rst_stream(heddle_bytes *to, uint32_t stream, heddle_h2_error error);
 bool heddle_h2_write_window_update(heddle_bytes *to, uint32_t stream, uint32_t increment);
@@ -133,6 +136,9 @@ typedef struct {
 
 bool heddle_h2_write_settings(heddle_bytes *to, uint8_t flags, const heddle_h2_setting_value *settings,
                               unsigned count);
-/* Adds a header block: a HEADERS frame, and CONTINUATION frames if one frame is too small for the block. */
+/*
+ * Adds a header block: a HEADERS frame, and CONTINUATION frames if the block is larger than `frame_size`, the size of
+ * the largest payload.
+ */
 bool heddle_h2_write_headers(heddle_bytes *to, uint32_t stream, bool end_stream, const char *block, size_t size,
                              uint32_t frame_size);

@@ -1,15 +1,15 @@
 #include "http/h2/block.h"
 
 /*
- * Turns header blocks into requests, responses or trailers. Each block is decoded to its end, because the next block
- * depends on it.
+ * Turns header blocks into requests, responses or trailers. Each block is decoded to its end, even if it is rejected,
+ * because it changes HPACK's table, which the next block uses.
  */
 
-enum { FIRST_ROOM = 1024 };
+enum { FIRST_ROOM = 1024 }; /* bytes for the names and values of a block */
 
 static bool prepare_fields(heddle_h2_workspace *workspace, const heddle_h2_limits *limits)
 {
-    uint32_t room = limits->header_count + limits->crumb_count + 1; /* … and Host */
+    uint32_t room = limits->header_count + limits->crumb_count + 1; /* 1: Host, which may be added */
     if (!heddle_bytes_reserve(&workspace->head, FIRST_ROOM))
         return false;
     if (workspace->field_room >= room)
@@ -32,7 +32,7 @@ static bool decode_block(heddle_h2_session *session, heddle_h2_block *block, con
         session->fed_fields++;
         heddle_h2_block_field(block, &field);
         if (block->list_size > heddle_h2_decode_limit(session->limits))
-            return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block has too many fields");
+            return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a decoded header block is too large");
     }
     if (result == HEDDLE_HPACK_MALFORMED)
         heddle_h2_fail(session, HEDDLE_H2_COMPRESSION_ERROR, "a header block can't be decoded");
@@ -54,7 +54,7 @@ static void take_trailers(heddle_h2_session *session, uint32_t id, const heddle_
         heddle_h2_complete_message(session, stream);
 }
 
-/* A PRIORITY_UPDATE that came before the request replaces its Priority field (RFC 9218, 7.1). */
+/* Sets the priority from the Priority field, or from a PRIORITY_UPDATE that came before the request (RFC 9218, 7.1). */
 static void set_priority(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_block *block)
 {
     stream->urgency = block->urgency;
@@ -137,7 +137,7 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
         heddle_h2_take_response(session, answered, &block);
     else if (!is_new)
         take_trailers(session, id, &block);
-    /* after GOAWAY the client knows that the request is not processed */
+    /* no response is needed: GOAWAY tells the client that the request is not processed */
     else if (session->drain_stage == HEDDLE_H2_DRAINING)
         heddle_h2_remember(session, id, HEDDLE_H2_RESET_BY_US);
     else

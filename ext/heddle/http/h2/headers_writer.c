@@ -1,7 +1,7 @@
 #include "http/h2/session_state.h"
 #include "http/text.h"
 
-/* Encodes heads of responses and trailers as HEADERS frames. */
+/* Encodes the heads of responses, and trailers, as HEADERS frames. Also has the checks for all fields that are sent. */
 
 enum {
     STATUS_DIGITS = 3,
@@ -11,7 +11,7 @@ enum {
 
 /* -- checks -------------------------------------------------------------------------------------------------------- */
 
-/* Fields about an HTTP/1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2). */
+/* Is this a field about an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2)? */
 static bool is_about_connection(const char *name, size_t size)
 {
     static const char *const names[] = {"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade"};
@@ -133,7 +133,9 @@ static const char *next_text(const char **at, uint32_t *size)
     return text;
 }
 
-/* HPACK's table depends on the order in which blocks are sent, so trailers are encoded only after the body was sent. */
+/*
+ * HPACK requires that blocks are encoded in the order in which they are sent. So trailers are encoded after the body.
+ */
 static bool encode_trailers(heddle_h2_session *session, const heddle_h2_stream *stream)
 {
     const char *at = stream->trailers.bytes, *end = at + stream->trailers.size;

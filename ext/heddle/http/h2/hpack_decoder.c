@@ -11,7 +11,7 @@ enum {
 };
 
 enum {
-    LARGEST_SHIFT = 28, /* the shift of an integer's last byte: 32 bits at most */
+    LARGEST_SHIFT = 28, /* bits; the shift of an integer's last byte, because integers have at most 32 bits */
 };
 
 void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit)
@@ -27,7 +27,7 @@ heddle_hpack_block heddle_hpack_block_start(heddle_hpack_decoder *decoder, heddl
     return (heddle_hpack_block){decoder, scratch, at, at + size, false};
 }
 
-/* RFC 7541, 5.1. */
+/* Reads an integer (RFC 7541, 5.1). Returns false if it is incomplete or too large. */
 static bool read_integer(heddle_hpack_block *block, unsigned prefix_bits, uint32_t *value)
 {
     uint32_t most = (1u << prefix_bits) - 1;
@@ -48,7 +48,7 @@ static bool read_integer(heddle_hpack_block *block, unsigned prefix_bits, uint32
     return false;
 }
 
-/* RFC 7541, 5.2. Text without Huffman coding is not copied. */
+/* Reads a string (RFC 7541, 5.2). Copies it only if it is in the Huffman code. */
 static heddle_hpack_result read_string(heddle_hpack_block *block, const char **text, uint32_t *size)
 {
     uint32_t length;
@@ -71,7 +71,7 @@ static heddle_hpack_result read_string(heddle_hpack_block *block, const char **t
     return HEDDLE_HPACK_FIELD;
 }
 
-/* The name and value at an index (RFC 7541, 2.3.3). */
+/* Finds the name and value at an index (RFC 7541, 2.3.3). Returns false if there is no such index. */
 static bool find_indexed(const heddle_hpack_block *block, uint32_t index, heddle_hpack_field *field)
 {
     if (index == 0)
@@ -129,7 +129,7 @@ static heddle_hpack_result read_literal(heddle_hpack_block *block, uint8_t first
     return HEDDLE_HPACK_FIELD;
 }
 
-/* RFC 7541, 4.2: updates must come before the first field. */
+/* Reads a new size of the table, which must come before the first field of a block (RFC 7541, 4.2). */
 static bool read_size_update(heddle_hpack_block *block)
 {
     uint32_t size;

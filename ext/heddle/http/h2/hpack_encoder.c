@@ -4,13 +4,14 @@
 #include "http/h2/tables.h"
 #include "http/text.h"
 
+/* The first bits of each representation (RFC 7541, 6), and of a string in the Huffman code (5.2). */
 enum {
     INDEXED = 0x80,
     INCREMENTAL = 0x40,
     SIZE_UPDATE = 0x20,
     NEVER_INDEXED = 0x10,
     HUFFMAN = 0x80,
-    LONGEST_INTEGER = 10,
+    LONGEST_INTEGER = 10, /* bytes */
     LARGEST_INDEXED = 128, /* bytes of the longest value that is indexed */
 };
 
@@ -105,7 +106,7 @@ static uint64_t hash_bytes(uint64_t hash, const char *text, size_t size)
     return mix_word(hash, heddle_eight(text + size - sizeof(uint64_t)));
 }
 
-/* The lowest index with that name, or 0. */
+/* Returns the lowest index in the static table with this name, or 0. */
 static uint32_t find_static_name(const char *name, size_t size)
 {
     if (size > HEDDLE_HPACK_LONGEST_STATIC_NAME)
@@ -119,7 +120,7 @@ static uint32_t find_static_name(const char *name, size_t size)
     return 0;
 }
 
-/* The index of name and value, or 0. `first`: the lowest index with the name. */
+/* Returns the index in the static table with this name and value, or 0. `first`: the lowest index with the name. */
 static uint32_t find_static_value(uint32_t first, const char *value, size_t size)
 {
     const heddle_hpack_static_entry *entry = &heddle_hpack_static_table[first];
@@ -146,7 +147,10 @@ static uint32_t find_dynamic(const heddle_hpack_table *table, uint32_t hash, con
     return 0;
 }
 
-/* Notes a field that is sent in full. Returns true if it was sent lately, and so deserves an entry in the table. */
+/*
+ * Remembers a field that is sent in full. Returns true if the same field was sent in full recently: then it gets an
+ * entry in the dynamic table.
+ */
 static bool note_seen(heddle_hpack_encoder *encoder, uint32_t hash)
 {
     for (unsigned i = 0; i < HEDDLE_HPACK_SEEN; i++) {

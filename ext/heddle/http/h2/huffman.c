@@ -38,14 +38,17 @@ static huffman_code codes[END_OF_STRING + 1];
  * symbol.
  */
 enum {
-    STEP_EMIT = 0x10000,   /* the symbol is complete */
+    STEP_EMIT = 0x10000,   /* the second byte is a complete symbol */
     STEP_ACCEPT = 0x20000, /* the string may end here */
     STEP_FAIL = 0x40000,   /* the end-of-string symbol, which must not occur */
 };
 
 static uint32_t steps[256 * 16];
 
-/* The inner nodes of the tree, the root first. A child is an inner node, or LEAF + symbol; 0: not made yet. */
+/*
+ * The two children of each inner node of the tree; node 0 is the root. A child is the index of an inner node, or
+ * LEAF + symbol, or 0 while it does not exist.
+ */
 enum { LEAF = 1024 };
 typedef uint16_t tree[256][2];
 

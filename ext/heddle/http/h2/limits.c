@@ -1,13 +1,13 @@
 #include "http/h2/session_state.h"
 
-/* The default limits of a session, and the checks of rates and times. */
+/* The default limits of a session, and the checks of rates and time limits. */
 
 enum {
     SECOND = 1000000000,
-    FRAMES_PER_STREAM = 10,     /* PRIORITY or WINDOW_UPDATE frames for each stream */
+    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and WINDOW_UPDATE frames, that each stream allows */
     /*
-     * WINDOW_UPDATEs for each DATA frame that we sent. Go's clients and servers update both windows for each 4 KiB that
-     * they read, so that a frame of 16 KiB gets 8.
+     * WINDOW_UPDATE frames that each sent DATA frame allows. Go's clients and servers update both windows for each 4
+     * KiB that they read, which makes 8 for a frame of 16 KiB.
      */
     UPDATES_PER_DATA_FRAME = 16,
     OVERHEAD_RATIO = 8,         /* received bytes for each byte of payload */
@@ -15,8 +15,8 @@ enum {
 };
 
 /*
- * Browsers and proxies stay within these limits, whatever the application does. So of HTTP/2's own limits only
- * max_streams is an option. A burst is a number of tokens; a third of it is refilled each second.
+ * Browsers and proxies stay within these limits, whatever the application does. So of the limits that only HTTP/2 has,
+ * only max_streams is an option. A burst is a number of tokens; a third of it is refilled each second.
  */
 heddle_h2_limits heddle_h2_default_limits(void)
 {
@@ -34,7 +34,7 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .control_answers = 100,       /* each is kept until the client reads it */
         .updates = 100,
         .settings_entries = 32,       /* RFC 9113 and its extensions define 9 */
-        .continuations = 4,           /* together with HEADERS 80 KiB, more than the default of header_limit */
+        .continuations = 4,           /* with HEADERS 80 KiB, more than the default of header_limit */
         .stream_output = 256 << 10,   /* bytes of a body that are kept for a slow client */
         .connection_output = 1 << 20, /* bytes, for all streams of a connection */
         .write_rate = 1000,           /* bytes a second: less than any mobile network carries */
@@ -147,8 +147,8 @@ int64_t heddle_h2_deadline(const heddle_h2_session *session)
 }
 
 /*
- * Measures progress over spans of write_timeout. At the end of a span, returns whether less was sent than write_rate
- * demands, and begins the next span. Returns false within a span.
+ * Measures progress in spans of write_timeout. At the end of a span, returns true if less was sent than write_rate
+ * requires, and begins the next span. Before the end of a span, returns false.
  */
 static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *progress)
 {
@@ -162,9 +162,9 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Ends the session, or single streams, if the client reads output too slowly. The number of sent bytes decides, because
- * a slow client may still read a byte now and then. A stream that waits for its turn has not stalled: only the limit of
- * the connection applies to it.
+ * Ends the session, or single streams, if the client reads output too slowly. It counts the sent bytes, because even a
+ * very slow client may read a byte now and then. A stream that waits for its turn has not stalled: only the check of
+ * the whole connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)
 {
@@ -192,9 +192,9 @@ void heddle_h2_expire(heddle_h2_session *session, int64_t now)
     heddle_h2_enter(session);
     if (session->stage != HEDDLE_H2_AT_FRAMES) {
         if (now >= session->idle_since + limits->head_timeout)
-            heddle_h2_fail(session, HEDDLE_H2_SETTINGS_TIMEOUT, "the preface did not come in time");
+            heddle_h2_fail(session, HEDDLE_H2_SETTINGS_TIMEOUT, "the preface and SETTINGS were not received in time");
     } else if (session->block_stream && now >= session->block_since + limits->head_timeout) {
-        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block did not come in time");
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a header block was not complete in time");
     } else if (session->stream_count == 0 && now >= session->idle_since + limits->idle_timeout) {
         heddle_h2_send_goaway(session, session->last_processed, "idle");
         heddle_h2_enter_stage(session, HEDDLE_H2_AT_END);

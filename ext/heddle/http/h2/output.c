@@ -3,18 +3,18 @@
 #include "selector/list.h"
 
 /*
- * The output of a session: frames in `output`, in order, and bodies that wait for the client's windows and for their
- * turn (RFC 9218). DATA frames are made only when they are pulled, so that a more urgent stream waits only for
- * bytes that the owner has already pulled.
+ * The output of a session: frames in `output`, in order, and bodies that wait for the peer's windows and for their turn
+ * (RFC 9218). DATA frames are made only when the owner pulls them. So a more urgent stream waits only for bytes that
+ * the owner has already pulled.
  */
 
 enum {
     /*
-     * ns. How long the kept bytes may exceed connection_output before each stream is limited to its share. Within this
-     * time a client that reads takes them
+     * ns. How long the copied bytes may exceed connection_output before each stream is limited to its share. A client
+     * that reads has received them by then
      */
     CROWDED = 1000000000,
-    SMALLEST_PIECE = 1024, /* bytes. If the room is smaller, a larger frame waits and is not cut to fit */
+    SMALLEST_PIECE = 1024, /* bytes. If less room is left, a larger frame waits until all of it fits */
 };
 
 void heddle_h2_note_output(heddle_h2_session *session)
@@ -35,7 +35,7 @@ static heddle_h2_list *list_of(heddle_h2_session *session, const heddle_h2_strea
 }
 
 /*
- * Incremental streams are listed in the order of their turns. The others are listed by id, because each is sent
+ * Incremental streams are listed in the order of their turns. Other streams are listed by id, because each is sent
  * completely before the next one.
  */
 static void link_stream(heddle_h2_session *session, heddle_h2_stream *stream)
@@ -75,7 +75,7 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     stream->listed = can_send;
 }
 
-/* Returns one of the most urgent streams, to be sent now. Incremental streams and other streams take turns. */
+/* Returns one of the most urgent streams, to be sent next. Incremental streams and other streams take turns. */
 static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 {
     heddle_h2_schedule *schedule = session->schedule;
@@ -94,7 +94,7 @@ static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 
 /* -- bodies -------------------------------------------------------------------------------------------------------- */
 
-/* The bytes of bodies that the session holds copies of. */
+/* Returns how many bytes of bodies the session keeps as copies. */
 static size_t count_kept(const heddle_h2_session *session)
 {
     return session->queued - session->lent;
@@ -127,8 +127,8 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
     size_t kept = count_kept(session);
     size_t shared = kept < limits->connection_output ? limits->connection_output - kept : 0;
     /*
-     * A stream without queued bytes may always queue the bytes of one frame: otherwise waiting streams could block each
-     * other.
+     * A stream without queued bytes may always queue the bytes of one frame. Otherwise streams whose windows are closed
+     * could block all others.
      */
     if (shared < HEDDLE_H2_FRAME_SIZE && stream->queued == 0)
         shared = HEDDLE_H2_FRAME_SIZE;
@@ -221,7 +221,7 @@ void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream)
     heddle_bytes_reset(&stream->trailers, 0);
 }
 
-/* Moves bytes of the body to `to`. */
+/* Moves `size` bytes of the body to `to`. */
 static void take_body(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t *to, size_t size)
 {
     while (size > 0) {
@@ -253,7 +253,7 @@ static void report_room(heddle_h2_session *session, heddle_h2_stream *stream)
         session->operations->on_window(session, stream);
 }
 
-/* Writes one DATA frame. Returns 0 if the room is too small for a frame. */
+/* Writes one DATA frame to `to`. Returns its size, or 0 if the room is too small. */
 static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, uint8_t *to, size_t room)
 {
     size_t wanted = heddle_least(heddle_least(stream->queued, HEDDLE_H2_FRAME_SIZE),
@@ -272,7 +272,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
     session->data_frames++;
     session->payload += size;
     stream->progress.bytes += size;
-    if (stream->incremental) { /* moves it to the end of the incremental streams */
+    if (stream->incremental) { /* moves the stream to the end of its list */
         unlink_stream(session, stream);
         link_stream(session, stream);
     }
@@ -288,7 +288,7 @@ static size_t pull_data(heddle_h2_session *session, heddle_h2_stream *stream, ui
 
 /* -- pulling ------------------------------------------------------------------------------------------------------- */
 
-/* Writes as many whole frames as fit. */
+/* Moves as many whole frames as fit from `output` to `to`. Returns their size. */
 static size_t pull_output(heddle_h2_session *session, uint8_t *to, size_t room)
 {
     heddle_bytes *output = &session->output;

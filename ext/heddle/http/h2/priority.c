@@ -4,8 +4,8 @@
 /* Priorities (RFC 9218): the Priority field, PRIORITY_UPDATE, and the PRIORITY frames of RFC 7540. */
 
 /*
- * A dictionary of structured fields (RFC 9651), of which two keys are known: `u`, a digit, and `i`, a boolean. Other
- * members are skipped.
+ * The text is a dictionary (RFC 9651). Two of its keys are known: `u`, a digit, and `i`, a boolean. All others are
+ * ignored.
  */
 void heddle_h2_parse_priority(const char *text, size_t size, uint8_t *urgency, bool *incremental)
 {
@@ -28,7 +28,7 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
 {
     heddle_h2_enter(session);
     bool listed = stream->listed;
-    if (listed) { /* moves it to the end of its new list */
+    if (listed) { /* removes it from its list; it is added to the end of the new list below */
         int64_t window = stream->send_window;
         stream->send_window = 0;
         heddle_h2_list_stream(session, stream);
@@ -44,8 +44,7 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
 /* -- frames -------------------------------------------------------------------------------------------------------- */
 
 /*
- * RFC 9113, 5.3.2: the priorities of RFC 7540 are ignored. Only one of their rules is checked: no stream may depend on
- * itself.
+ * The priorities of RFC 7540 are ignored (RFC 9113, 5.3.2), except for one rule: no stream may depend on itself.
  */
 void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint8_t *payload)
 {
@@ -57,7 +56,7 @@ void heddle_h2_take_priority(heddle_h2_session *session, uint32_t id, const uint
         heddle_h2_fail_stream(session, id, HEDDLE_H2_PROTOCOL_ERROR);
 }
 
-/* Keeps the priority of a stream that has not begun. */
+/* Remembers the priority of a stream that has not begun. */
 static void keep_priority(heddle_h2_session *session, uint32_t id, uint8_t urgency, bool incremental)
 {
     if (!heddle_h2_allocate_schedule(session)) {

@@ -12,7 +12,7 @@ static const char *text_of(const heddle_h2_block *block, heddle_slice slice)
     return block->bytes->bytes + slice.start;
 }
 
-/* RFC 3986, 3.1. */
+/* Is this a valid scheme (RFC 3986, 3.1)? */
 static bool is_scheme(const char *text, uint32_t size)
 {
     for (uint32_t i = 0; i < size; i++) {
@@ -24,7 +24,7 @@ static bool is_scheme(const char *text, uint32_t size)
     return size > 0;
 }
 
-/* Checks which pseudo-header fields are there and which are missing. */
+/* Does the request have all pseudo-header fields that its method requires, and no others? */
 static bool judge_pseudo(const heddle_h2_block *block, heddle_method method)
 {
     bool has_url = block->has_pseudo[HEDDLE_H2_SCHEME] && block->has_pseudo[HEDDLE_H2_PATH];
@@ -50,7 +50,7 @@ static bool same_host(const heddle_h2_block *block, heddle_slice a, heddle_slice
     return true;
 }
 
-/* If a request has both :authority and Host, they must be equal. The application always gets Host. */
+/* Checks :authority and Host, which must be equal if the request has both. Adds Host if only :authority was sent. */
 static bool judge_authority(heddle_h2_block *block, heddle_request_head *head)
 {
     const heddle_control_fields *controls = &block->controls;
@@ -82,7 +82,7 @@ static bool judge_target(const heddle_h2_block *block, heddle_request_head *head
         return false;
     head->target = target;
     heddle_method method = head->method_id;
-    if (has_path && method == HEDDLE_CONNECT) /* an extended CONNECT has a URL like any other request */
+    if (has_path && method == HEDDLE_CONNECT) /* an extended CONNECT has a path, which is checked like that of GET */
         head->method_id = HEDDLE_GET;
     heddle_rejection unused;
     bool fits = heddle_target_split(head, block->bytes->bytes, &unused) == 0;
@@ -103,7 +103,7 @@ static bool judge_length(const heddle_h2_block *block, bool ended, heddle_reques
     return true;
 }
 
-/* RFC 9113, 8.2.3: joins the cookie fields, so that the application gets one. */
+/* Joins the cookie fields (crumbs), so that the application gets a single one (RFC 9113, 8.2.3). */
 static void join_crumbs(heddle_h2_block *block)
 {
     heddle_slice joined = {(uint32_t)block->bytes->size, 0};

@@ -1,6 +1,6 @@
 #include "http/h2/session_state.h"
 
-/* Reads frames: checks which frame may come on which stream and when (RFC 9113, 4 to 6), and handles their payload. */
+/* Reads frames: checks which frames are allowed when, and on which stream (RFC 9113, 4 to 6), and handles payloads. */
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ bool heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
     session->reason = reason;
     heddle_h2_note_output(session);
     heddle_h2_write_goaway(&session->output, session->last_processed, error, reason);
-    /* Goes backwards: when a stream is removed from the array meanwhile, the streams before it keep their places. */
+    /* From last to first: if a stream is removed from the array meanwhile, the streams before it don't move. */
     for (uint32_t i = session->stream_count; i > 0; i--) {
         if (i > session->stream_count)
             continue;
@@ -110,7 +110,7 @@ static void begin_data(heddle_h2_session *session, const heddle_h2_frame *frame)
         return;
     session->receive_window -= frame->length;
     if (session->receive_window < 0) {
-        heddle_h2_fail(session, HEDDLE_H2_FLOW_CONTROL_ERROR, "more DATA than the connection's window");
+        heddle_h2_fail(session, HEDDLE_H2_FLOW_CONTROL_ERROR, "DATA exceeds the connection's window");
         return;
     }
     heddle_h2_stream *stream = verdict < HEDDLE_H2_STATES ? heddle_h2_find_stream(session, frame->stream) : NULL;
@@ -130,8 +130,8 @@ static void begin_data(heddle_h2_session *session, const heddle_h2_frame *frame)
 }
 
 /*
- * RFC 9113, 6.1: the first byte is the size of the padding at the end. The padding counts against the windows, and as
- * consumed.
+ * Reads the first byte of padded DATA, which is the size of the padding at its end (RFC 9113, 6.1). The padding counts
+ * against the windows, so it is credited to them here.
  */
 static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_piece *piece)
 {
@@ -140,7 +140,7 @@ static bool take_padding(heddle_h2_session *session, heddle_h2_stream *stream, h
     uint32_t padding = *piece->bytes++;
     piece->size--;
     if (padding >= session->data_left)
-        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "more padding than DATA");
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "the padding of DATA is longer than its frame");
     session->padding_known = true;
     session->data_left -= padding + 1;
     heddle_h2_credit(session, stream, padding + 1);
@@ -175,7 +175,7 @@ static void take_data(heddle_h2_session *session, heddle_h2_piece piece, bool la
     session->data_left -= size;
     if (stream->body_left >= 0 && (stream->body_left -= size) < 0) {
         heddle_h2_credit(session, NULL, size);
-        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "more DATA than its content-length says");
+        heddle_h2_fail_stream_because(session, id, HEDDLE_H2_PROTOCOL_ERROR, "DATA exceeds the content-length");
         return;
     }
     if (stream->rejected || !stream->held) {
@@ -193,7 +193,7 @@ static void begin_headers(heddle_h2_session *session, const heddle_h2_frame *fra
 {
     uint32_t id = frame->stream;
     if (id % 2 == 0 || (session->is_client && id > session->last_stream)) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "HEADERS on a stream that the client can't have begun");
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "HEADERS on a stream that the client can't have opened");
         return;
     }
     uint8_t verdict = judge_stream(session, id, HEDDLE_H2_GOT_HEADERS);
@@ -231,7 +231,7 @@ static void take_fragment(heddle_h2_session *session, const uint8_t *bytes, uint
     session->block_stream = 0;
 }
 
-/* RFC 9113, 6.2: padding and the priority of RFC 7540 surround the fragment. */
+/* Finds the fragment of the header block between the priority of RFC 7540 and the padding (RFC 9113, 6.2). */
 static void take_headers(heddle_h2_session *session, const uint8_t *bytes, uint32_t size)
 {
     uint8_t flags = session->reader.frame.flags;
@@ -247,7 +247,7 @@ static void take_headers(heddle_h2_session *session, const uint8_t *bytes, uint3
         return;
     }
     if (padding > size - before) {
-        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "more padding than HEADERS");
+        heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "the padding of HEADERS is longer than its frame");
         return;
     }
     if (flags & HEDDLE_H2_HAS_PRIORITY)
@@ -271,7 +271,7 @@ typedef enum {
     ANYWHERE,
 } frame_place;
 
-/* The known types of frames: their sizes, and the streams on which they may come. */
+/* For each known type of frame: where it is allowed, and the smallest and largest size of its payload. */
 static const struct {
     uint8_t place;
     bool stream_error; /* a wrong size is a stream error (RFC 9113, 6.3) */
@@ -290,23 +290,23 @@ static const struct {
     [HEDDLE_H2_PRIORITY_UPDATE] = {ON_CONNECTION, false, 4, HEDDLE_H2_FRAME_SIZE},
 };
 
-/* Returns false if the frame is an error, or its payload is ignored. */
+/* Returns false if the frame is an error, or is ignored. */
 static bool check_frame(heddle_h2_session *session, const heddle_h2_frame *frame)
 {
     if (frame->length > HEDDLE_H2_FRAME_SIZE)
-        return heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame of more than 16384 bytes");
+        return heddle_h2_fail(session, HEDDLE_H2_FRAME_SIZE_ERROR, "a frame is larger than 16384 bytes");
     if (session->stage == HEDDLE_H2_AT_FIRST_SETTINGS &&
         (frame->type != HEDDLE_H2_SETTINGS || frame->flags & HEDDLE_H2_ACK))
         return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "the first frame is not SETTINGS");
     if (session->block_stream &&
         (frame->type != HEDDLE_H2_CONTINUATION || frame->stream != session->block_stream))
-        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame within a header block");
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame interrupts a header block");
     bool known = frame->type <= HEDDLE_H2_CONTINUATION || frame->type == HEDDLE_H2_PRIORITY_UPDATE;
     if (!heddle_h2_count_frame(session, frame) || !known)
         return false;
     uint8_t place = frame_rules[frame->type].place;
     if ((place == ON_STREAM && frame->stream == 0) || (place == ON_CONNECTION && frame->stream != 0))
-        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame on a stream where its type is not allowed");
+        return heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "a frame of a type that is not allowed on its stream");
     if (frame->length >= frame_rules[frame->type].least && frame->length <= frame_rules[frame->type].most)
         return true;
     if (frame_rules[frame->type].stream_error && heddle_h2_stream_state(session, frame->stream) != HEDDLE_H2_IDLE)
@@ -424,7 +424,7 @@ static const uint8_t *take_preface(heddle_h2_session *session, const uint8_t *at
 {
     for (; at < end && session->preface_size < HEDDLE_H2_PREFACE_SIZE; at++) {
         if (*at != (uint8_t)HEDDLE_H2_PREFACE[session->preface_size++]) {
-            heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "no HTTP/2 preface");
+            heddle_h2_fail(session, HEDDLE_H2_PROTOCOL_ERROR, "the connection does not begin with the HTTP/2 preface");
             return end;
         }
     }
@@ -439,7 +439,7 @@ bool heddle_h2_fed_enough(const heddle_h2_session *session)
            session->fed_fields >= session->limits->fields_per_feed;
 }
 
-/* Returns false while much output waits for the peer, and when other connections should get their turn. */
+/* Returns false while much output is queued, and when other connections should get their turn. */
 static bool wants_more(const heddle_h2_session *session)
 {
     return heddle_bytes_left(&session->output) <= HEDDLE_H2_PAUSE_OUTPUT &&

@@ -16,35 +16,35 @@ typedef struct heddle_h2_session heddle_h2_session;
 typedef struct heddle_h2_stream heddle_h2_stream;
 
 enum {
-    /* the smallest room for heddle_h2_pull */
+    /* bytes; the smallest buffer for heddle_h2_pull */
     HEDDLE_H2_PULL_ROOM = HEDDLE_H2_PREFACE_SIZE + HEDDLE_H2_HEADER_SIZE + HEDDLE_H2_FRAME_SIZE,
 };
 
 typedef struct {
-    /* Values of our SETTINGS. */
+    /* These values are announced to the peer in SETTINGS. */
     uint32_t max_streams, stream_window;
     bool connect_protocol;        /* extended CONNECT (RFC 8441): the application serves WebSockets on streams */
 
-    uint32_t connection_window;   /* bytes of all request bodies that are kept */
-    uint32_t header_limit;        /* bytes of a request's head, plus 32 octets for each field (RFC 9113, 10.5.1) */
+    uint32_t connection_window;   /* bytes that the peer may send on all streams together before they are consumed */
+    uint32_t header_limit;        /* bytes of a head, plus 32 for each field (RFC 9113, 10.5.1) */
     uint32_t header_count;
     uint32_t crumb_count;         /* cookie fields that `header_count` does not count */
     uint64_t body_limit;
     bool keep_underscores;
 
-    uint32_t streams_per_feed;    /* requests that begin in one feed, before other connections get their turn */
-    uint32_t fields_per_feed;     /* decoded fields in one feed; the block that exceeds it is completed */
-    uint32_t refused_burst;       /* streams beyond max_streams, which are refused; refilled at reset_rate */
+    uint32_t streams_per_feed;    /* requests that may begin in one feed, before other connections get their turn */
+    uint32_t fields_per_feed;     /* fields that are decoded in one feed; the block that exceeds it is completed */
+    uint32_t refused_burst;       /* refused streams, beyond max_streams; tokens, refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
     uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed all payload, received and sent */
-    uint32_t control_answers;     /* answers to SETTINGS and PING that were not pulled yet */
-    /* WINDOW_UPDATE frames, and as many PRIORITY frames; each stream and each DATA frame sent allows some more */
+    uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
+    /* WINDOW_UPDATE frames, and as many PRIORITY frames; each stream and each sent DATA frame allows some more */
     uint32_t updates;
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
     uint32_t continuations;       /* CONTINUATION frames of one header block */
 
-    /* bytes of response bodies that are kept while the client's windows are closed */
+    /* bytes of content that are kept while the peer's windows are closed: of one stream, of all streams */
     uint32_t stream_output, connection_output;
     uint32_t write_rate;          /* bytes a second, measured over write_timeout */
     int64_t write_timeout, head_timeout, idle_timeout;
@@ -54,15 +54,18 @@ typedef struct {
 /* Returns the values that docs/http2.md lists. */
 heddle_h2_limits heddle_h2_default_limits(void);
 
-/* A request with the slices of its header block. Valid during the call that gets it. */
+/* A request. Valid only during the call that receives it. */
 typedef struct {
-    heddle_request_head head; /* slices of `bytes`; has a field `host` even if only :authority was sent */
+    heddle_request_head head; /* its slices refer to `bytes`; has a field `host` even if only :authority was sent */
     const char *bytes;
     size_t size;
     bool ended;               /* there is no body: on_end is not called */
 } heddle_h2_request;
 
-/* On the client: the head of a final or interim (1xx) response, or trailers. Valid during the call that gets it. */
+/*
+ * On the client: the head of a final or interim (1xx) response, or trailers. Valid only during the call that receives
+ * it.
+ */
 typedef struct {
     int status;         /* 0: trailers */
     const heddle_field *fields;
@@ -73,8 +76,8 @@ typedef struct {
 } heddle_h2_response;
 
 /*
- * The owner's operations. A stream is valid until the owner releases it. Each operation may release it. The first call
- * for a stream is either on_request or on_rejection.
+ * Operations of the owner, which the session calls. A stream is valid until the owner releases it. Any operation may
+ * release it. On a server, the first call for a stream is either on_request or on_rejection.
  */
 typedef struct {
     void (*on_request)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request);
@@ -84,23 +87,25 @@ typedef struct {
      */
     void (*on_rejection)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
                          heddle_method method);
-    /* Passes a part of the request's body. The owner calls heddle_h2_consume when it has used the bytes. */
+    /* Passes a part of the message's body. The owner must call heddle_h2_consume when it has used the bytes. */
     void (*on_data)(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
+    /* Called when the peer's message is complete. */
     void (*on_end)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* Called when the stream has ended early: nothing more is sent, and the owner may free the bytes that it lent. */
+    /* Called when the stream has ended early. Nothing more is sent, and the loans of the stream have ended. */
     void (*on_reset)(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
     /*
-     * Called when there is room for output again, after heddle_h2_write took less than it was given. heddle_h2_lend
-     * never causes this call. A tunnel gets this call when all of its output was pulled, including the end.
+     * Called when there is room for output again, after heddle_h2_write has accepted only a part of its bytes.
+     * heddle_h2_lend never causes this call. A tunnel gets this call when all of its output was pulled, including the
+     * end.
      */
     void (*on_window)(heddle_h2_session *session, heddle_h2_stream *stream);
-    /* Called when request and response are complete, and all of the response was pulled. */
+    /* Called when request and response are complete, and all output of the stream was pulled. */
     void (*on_complete)(heddle_h2_session *session, heddle_h2_stream *stream);
     /* Passes a head or trailers of a response. A client gets this call instead of on_request and on_rejection. */
     void (*on_response)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_response *response);
 } heddle_h2_operations;
 
-/* Buffers that all sessions of a thread share, used only within a call. */
+/* Buffers that several sessions share. A session uses them only within a call. */
 typedef struct {
     heddle_bytes scratch, head, block;
     heddle_field *fields;
@@ -112,8 +117,8 @@ void heddle_h2_workspace_free(heddle_h2_workspace *workspace);
 /* -- connection ---------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns NULL without memory. Limits, operations and workspace must outlive the session. A client's session
- * has no time limits: heddle_h2_deadline, heddle_h2_expire and heddle_h2_drain are for servers.
+ * Returns NULL when out of memory. Limits, operations and workspace must outlive the session. Only a server's session
+ * has time limits and can drain (heddle_h2_deadline, heddle_h2_expire, heddle_h2_drain).
  */
 heddle_h2_session *heddle_h2_session_new(const heddle_h2_operations *operations, const heddle_h2_limits *limits,
                                          heddle_h2_workspace *workspace, void *owner, int64_t now, bool is_client);
@@ -135,7 +140,7 @@ size_t heddle_h2_pull(heddle_h2_session *session, int64_t now, void *buffer, siz
 /* Would heddle_h2_pull return bytes? */
 bool heddle_h2_has_output(const heddle_h2_session *session);
 
-/* When heddle_h2_expire must be called next; INT64_MAX: never. */
+/* Returns the time at which heddle_h2_expire must be called, or INT64_MAX. */
 int64_t heddle_h2_deadline(const heddle_h2_session *session);
 void heddle_h2_expire(heddle_h2_session *session, int64_t now);
 
@@ -164,38 +169,38 @@ typedef enum {
     HEDDLE_H2_WRITTEN,
     HEDDLE_H2_BAD_NAME,  /* not a token, or a pseudo-header field */
     HEDDLE_H2_BAD_VALUE, /* CR, LF, NUL or another control character */
-    HEDDLE_H2_MISPLACED, /* a second head, trailers before a head … */
+    HEDDLE_H2_MISPLACED, /* not allowed now, such as a second head, or trailers before a head */
     HEDDLE_H2_GONE,      /* the stream has ended, or there is no memory: on_reset was called */
 } heddle_h2_write_result;
 
 /*
- * Writes the head of a response; any number of 1xx may precede it. Writes names in lower case, and omits blanks around
- * values and fields about the connection (RFC 9113, 8.2.2). Writes nothing if it returns an error. `end`: there is no
- * body.
+ * Writes the head of a response, after any number of interim heads (1xx). Writes names in lower case. Omits white space
+ * around values, and fields about the connection (RFC 9113, 8.2.2). Writes nothing if it returns an error. `end`: there
+ * is no body.
  */
 heddle_h2_write_result heddle_h2_write_head(heddle_h2_session *session, heddle_h2_stream *stream, int status,
                                             const heddle_h2_field *fields, size_t count, bool end);
-/* Checks the fields in the same way, and writes nothing. Returns HEDDLE_H2_WRITTEN, or what is wrong with a field. */
+/* Checks the fields in the same way, but writes nothing. Returns HEDDLE_H2_WRITTEN, or what is wrong with a field. */
 heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count);
-/* Copies a part of the body. Returns how many bytes were taken: the rest may be written after on_window. */
+/* Copies a part of the body. Returns how many bytes it has copied: the rest may be written after on_window. */
 size_t heddle_h2_write(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size);
 /*
- * Sends bytes without a copy. The session may need them longer than the stream and its owner exist. It calls `end_loan`
- * with `loan` when it no longer needs them: perhaps after heddle_h2_release, or within heddle_h2_session_free.
- * Lent bytes do not reduce the room of other streams. Returns false if the bytes can't be sent.
+ * Sends bytes without a copy. The owner lends them: they must not change or be freed until the session calls `end_loan`
+ * with `loan`. That may be after heddle_h2_release, or within heddle_h2_session_free. Lent bytes do not reduce the room
+ * of other streams. Returns false if the bytes can't be sent.
  */
 bool heddle_h2_lend(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                     void (*end_loan)(void *loan), void *loan);
 /*
- * Copies all of both pieces. The owner must bound the waiting bytes, which are counted in the stream's `queued`.
- * on_window is called when all bytes were pulled. Returns false, and writes nothing, if heddle_h2_may_write is
- * false or there is no memory.
+ * Copies both pieces completely. The owner must limit the bytes that wait to be sent, which the stream's `queued`
+ * counts. on_window is called when all bytes were pulled. Returns false and writes nothing when out of memory, or if
+ * heddle_h2_may_write returns false.
  */
 bool heddle_h2_write_whole(heddle_h2_session *session, heddle_h2_stream *stream, const char *bytes, size_t size,
                            const char *more, size_t more_size);
 /*
- * For owners that use heddle_h2_write_whole. Have bodies exceeded connection_output for a second, and does this stream
- * have more than its equal share and more than one frame?
+ * For owners that use heddle_h2_write_whole. Have the copied bytes of all streams exceeded connection_output for a
+ * second? And has this stream queued more than its equal share, and more than one frame? Returns true if both hold.
  */
 bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
@@ -203,33 +208,35 @@ bool heddle_h2_exceeds_share(const heddle_h2_session *session, const heddle_h2_s
  * if only this side has ended; otherwise RST_STREAM with CANCEL. With `abrupt`, resets the stream like heddle_h2_reset.
  */
 void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, bool abrupt);
-/* Ends the response as soon as all of the body was pulled. The trailers are checked like the fields of a head. */
+/* Ends the message as soon as all of its body was pulled. The trailers are checked like the fields of a head. */
 heddle_h2_write_result heddle_h2_finish(heddle_h2_session *session, heddle_h2_stream *stream,
                                         const heddle_h2_field *trailers, size_t count);
-/* Has the response begun and not ended? Otherwise heddle_h2_write takes nothing, and on_window is not called. */
+/*
+ * Has the head been written, and not the end? Otherwise heddle_h2_write accepts nothing, and on_window is not called.
+ */
 bool heddle_h2_may_write(const heddle_h2_stream *stream);
-/* How many bytes heddle_h2_write would take now. */
+/* Returns how many bytes heddle_h2_write would accept now. */
 size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *stream);
 /*
  * Ends the stream at once, without on_reset. On a server this counts against reset_burst, unless the error is NO_ERROR.
  * When reset_burst is exceeded, the connection fails, and on_reset is called for all streams, including this one.
  */
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* Call this when `size` bytes from on_data were used: the client may send more. */
+/* Must be called when `size` bytes from on_data were used: the peer may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * Call this when `size` bytes from on_data must wait: the client may send more on other streams, but not on this one.
+ * Called when `size` bytes from on_data must wait: the peer may send more on other streams, but not on this one.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
-/* Call this when the owner no longer uses the stream. The session still sends what was written. */
+/* Must be called when the owner no longer uses the stream. The session still sends what was written. */
 void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream);
 
 /* -- the client's side --------------------------------------------------------------------------------------------- */
 
 heddle_h2_limits heddle_h2_client_limits(void);
-/* May a request begin now? Returns false at the server's limit of requests in progress, and after its GOAWAY. */
+/* May a request begin now? Returns false if as many are in progress as the limit allows, and after a GOAWAY. */
 bool heddle_h2_may_open(const heddle_h2_session *session);
-/* How many requests may be in progress, by the server's and our limits. */
+/* Returns how many requests may be in progress: the server's limit or our own, whichever is lower. */
 uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);
 /*
  * Returns true if no request can begin any more: after GOAWAY, when no stream ids are left, or when the session has
@@ -237,9 +244,10 @@ uint32_t heddle_h2_stream_limit(const heddle_h2_session *session);
  */
 bool heddle_h2_is_leaving(const heddle_h2_session *session);
 /*
- * Begins a request. Its pseudo-header fields come first; all names are in lower case. `end`: the request has no body;
- * otherwise heddle_h2_write and heddle_h2_finish follow. `expects_body` is false for HEAD. The owner must release the
- * stream. Call this only after heddle_h2_may_open has returned true.
+ * Begins a request. Its pseudo-header fields must come first; all names must be in lower case. `end`: the request has
+ * no body; otherwise heddle_h2_write and heddle_h2_finish must follow. `expects_body`: false for HEAD. The owner must
+ * release the stream. Returns HEDDLE_H2_GONE and sets `*stream` to NULL if heddle_h2_may_open is false, or when out of
+ * memory.
  */
 heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const heddle_h2_field *fields, size_t count,
                                              bool end, bool expects_body, heddle_h2_stream **stream);

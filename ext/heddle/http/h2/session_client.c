@@ -18,8 +18,8 @@ heddle_h2_limits heddle_h2_client_limits(void)
     limits.max_streams = 128;
     limits.stream_window = 512 << 10;
     /*
-     * The connection's window is large enough for the windows of all streams: so streams that are not read never block
-     * others.
+     * The connection's window is large enough for the windows of all streams, so that streams that are not read never
+     * block others.
      */
     limits.connection_window = 128 * (512 << 10);
     limits.header_limit = 65536;
@@ -58,7 +58,7 @@ bool heddle_h2_may_open(const heddle_h2_session *session)
     return !heddle_h2_is_leaving(session) && session->stream_count < heddle_h2_stream_limit(session);
 }
 
-/* Pseudo-header fields come first. */
+/* Returns the number of pseudo-header fields, which come first. */
 static size_t count_pseudo(const heddle_h2_field *fields, size_t count)
 {
     size_t pseudo = 0;
@@ -110,7 +110,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
     }
     if (!stream || !encode_request(session, fields, pseudo, count) || !heddle_h2_write_block(session, stream, end)) {
         if (stream)
-            stream->held = false; /* the caller knows it from the result, so on_reset is not called */
+            stream->held = false; /* the result reports the failure, so on_reset is not called */
         heddle_h2_fail_without_memory(session);
         result = HEDDLE_H2_GONE;
     } else {
@@ -125,7 +125,7 @@ heddle_h2_write_result heddle_h2_open_stream(heddle_h2_session *session, const h
 
 /* -- responses ----------------------------------------------------------------------------------------------------- */
 
-/* Returns -1 if the value is not a status. */
+/* Returns the status, or -1 if it is missing or invalid. */
 static int read_status(const heddle_h2_block *block)
 {
     heddle_slice text = block->pseudo[HEDDLE_H2_STATUS];
@@ -142,8 +142,8 @@ static int read_status(const heddle_h2_block *block)
 }
 
 /*
- * Returns how many bytes of DATA must follow; -1 if that is unknown, and -2 if the fields contradict each other or the
- * end of the stream.
+ * Returns how many bytes of DATA must follow, or -1 if that is unknown. Returns -2 if content-length is invalid, or
+ * contradicts the end of the stream.
  */
 static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
@@ -156,7 +156,7 @@ static int64_t read_length(const heddle_h2_stream *stream, const heddle_h2_block
     return controls->content_length.differs || length < 0 || (ended && length > 0) ? -2 : length;
 }
 
-/* Checks a head. Returns the violation, or NULL. */
+/* Checks a head. Returns a text that says what is wrong, or NULL. */
 static const char *judge_head(heddle_h2_stream *stream, const heddle_h2_block *block, int status, bool ended)
 {
     if (status < 0)
@@ -205,11 +205,11 @@ void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *strea
         heddle_h2_complete_message(session, stream);
 }
 
-/* -- the server's end ---------------------------------------------------------------------------------------------- */
+/* -- GOAWAY -------------------------------------------------------------------------------------------------------- */
 
 /*
- * RFC 9113, 6.8: requests above the last stream were not processed, and may be sent again on another connection, or
- * over HTTP/1.1.
+ * GOAWAY names the last stream that the server has processed. Requests on later streams may be sent again on another
+ * connection, or over HTTP/1.1 (RFC 9113, 6.8).
  */
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload)
 {

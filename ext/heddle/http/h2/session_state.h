@@ -1,6 +1,6 @@
 #pragma once
 
-/* The records of a session, which the owner may read, and declarations that only the session's files use. */
+/* The records of a session, which its owner may read, and declarations for the files of the session only. */
 
 #include "http/h2/hpack.h"
 #include "http/h2/session.h"
@@ -19,7 +19,7 @@ typedef enum {
     HEDDLE_H2_HALF_CLOSED_REMOTE, /* the request is complete */
     HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
-    HEDDLE_H2_RESET_BY_PEER,      /* or the server's GOAWAY excludes it */
+    HEDDLE_H2_RESET_BY_PEER,      /* also if the server's GOAWAY excludes the stream */
     HEDDLE_H2_FORGOTTEN,          /* closed so long ago that the session does not know how, or never used */
     HEDDLE_H2_STATES,
 } heddle_h2_state;
@@ -72,14 +72,14 @@ enum {
     HEDDLE_H2_DEFAULT_URGENCY = 3,
     HEDDLE_H2_REMEMBERED = 64, /* closed streams that are remembered */
     HEDDLE_H2_FIRST_REMEMBERED = 8,
-    HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that came before their streams */
+    HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that are remembered until their streams begin */
     HEDDLE_H2_PAUSE_OUTPUT = 65536, /* when more bytes of heads and control frames are queued, nothing more is read */
 };
 
 /* A token bucket. */
 typedef struct {
-    int64_t at;
-    uint32_t used;
+    int64_t at;    /* when tokens were last refilled */
+    uint32_t used; /* tokens that are not refilled yet */
 } heddle_h2_bucket;
 
 /* How many bytes of an output were sent since a point in time. */
@@ -88,14 +88,14 @@ typedef struct {
     uint64_t bytes;
 } heddle_h2_progress;
 
-/* A waiting part of a body. */
+/* A part of a body that is queued to be sent. */
 typedef struct heddle_h2_segment {
     struct heddle_h2_segment *next;
     const char *bytes; /* `own`, or the lent bytes */
     size_t size;
     void (*end_loan)(void *loan); /* NULL: nothing to call */
     void *loan;
-    char own[];
+    char own[];        /* the copied bytes, unless they are lent */
 } heddle_h2_segment;
 
 typedef struct {
@@ -111,7 +111,7 @@ typedef enum {
 
 struct heddle_h2_stream {
     void *owner;
-    /* in the list of streams with the same urgency that can send; `next` also in the list of the dead */
+    /* in the list of streams with the same urgency that can send; `next` also in the list of streams to be freed */
     heddle_h2_stream *next, *previous;
     uint32_t id;
     uint8_t state;       /* heddle_h2_state */
@@ -122,7 +122,7 @@ struct heddle_h2_stream {
     bool listed;         /* it is in the list of streams that can send */
     bool head_written, finished; /* the owner has written the head, or the end */
     bool rejected;       /* on the server: the request exceeds a limit (on_rejection), and its body is discarded */
-    bool answered;       /* on the client: the final head has come */
+    bool answered;       /* on the client: the final head was received */
     bool expects_body;   /* on the client: false for HEAD */
     uint8_t interims;    /* on the client: the number of heads before the final one */
     bool has_trailers;
@@ -133,13 +133,13 @@ struct heddle_h2_stream {
     bool tunnel;
     int64_t send_window, receive_window;
     uint32_t credit;     /* consumed bytes that no WINDOW_UPDATE has announced yet */
-    uint32_t unconsumed; /* bytes that the owner got and has not consumed */
+    uint32_t unconsumed; /* bytes that the owner has received and not consumed */
     uint32_t kept;       /* the part of `unconsumed` that was credited to the connection's window */
     int64_t body_left;   /* bytes of the body still to come by content-length; -1: there is no content-length */
     heddle_h2_segment *first, *last;
     size_t queued;       /* bytes of the segments, which is the part of the body that was not pulled yet */
     heddle_bytes trailers; /* name, value, name … each after its size */
-    int64_t listed_at;
+    int64_t listed_at;   /* when it was added to the list of streams that can send */
     heddle_h2_progress progress;
 };
 
@@ -180,38 +180,38 @@ struct heddle_h2_session {
 
     heddle_h2_reader reader;
     uint8_t stage, drain_stage;
-    uint8_t preface_size; /* bytes of the preface that came */
+    uint8_t preface_size; /* received bytes of the preface; on the client, sent bytes */
     bool settings_acknowledged;
     bool is_client;
-    bool goaway;          /* on the client: the server takes no further request */
+    bool goaway;          /* on the client: the server accepts no further request */
     uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
     const char *reason;   /* the reason of the last failure, of the session or of a stream; NULL: none */
     uint8_t depth;        /* nested calls into the session; the outermost one frees dead streams at its end */
 
     /* The frame that is being read. */
-    heddle_bytes gathered; /* its payload, if it came in pieces */
+    heddle_bytes gathered; /* its payload, if that arrives in pieces */
     bool skipped;          /* its payload is discarded */
     bool padding_known;
-    uint32_t data_left;    /* bytes of DATA; once `padding_known` is set, without the padding */
+    uint32_t data_left;    /* bytes of DATA still to come; once `padding_known` is set, without the padding */
 
     /* The header block that is being read. */
     heddle_bytes block;
     uint32_t block_stream; /* 0: none */
     bool block_ends_stream;
-    uint8_t block_verdict; /* how the block is handled: HEDDLE_H2_OPEN …, or IGNORE, or CLOSED_STREAM */
-    bool block_self_dependent;
+    uint8_t block_verdict; /* its stream's next state, or HEDDLE_H2_IGNORE, or HEDDLE_H2_CLOSED_STREAM */
+    bool block_self_dependent; /* its priority makes the stream depend on itself */
     uint32_t block_continuations;
-    int64_t block_since;
+    int64_t block_since;   /* when the block began */
 
     heddle_hpack_decoder decoder;
     heddle_hpack_encoder encoder;
 
     heddle_h2_stream **streams; /* sorted by id */
     uint32_t stream_count, stream_room; /* the number and the room of streams in progress or not released */
-    heddle_h2_stream *dead;
+    heddle_h2_stream *dead;  /* streams that the outermost call frees at its end */
     uint32_t last_stream;    /* the highest id that the client has opened */
-    uint32_t last_processed; /* the highest id that the owner has seen */
-    uint32_t fed_streams, fed_fields; /* in the last feed */
+    uint32_t last_processed; /* the highest id of a request that was passed to the owner */
+    uint32_t fed_streams, fed_fields; /* requests that began, and fields that were decoded, in the last feed */
     heddle_h2_schedule *schedule;  /* NULL: there are no streams */
     heddle_h2_closed_stream *remembered; /* a ring; NULL: none */
     uint8_t remembered_room, remembered_next;
@@ -221,18 +221,18 @@ struct heddle_h2_session {
     uint32_t peer_window; /* SETTINGS_INITIAL_WINDOW_SIZE */
 
     heddle_bytes output; /* whole frames other than DATA, in order */
-    uint32_t answers;    /* how many of these frames answer PING and SETTINGS */
-    uint32_t listed_count;
-    size_t queued;       /* bytes of all streams' content, lent bytes included, that were not pulled yet */
+    uint32_t answers;    /* how many of these frames acknowledge PING and SETTINGS */
+    uint32_t listed_count; /* streams that can send */
+    size_t queued;       /* bytes of all streams' bodies that were not pulled yet, including lent bytes */
     int64_t crowded_since; /* since when copied bodies have exceeded connection_output */
-    size_t lent; /* the part of `queued` that was given to heddle_h2_lend, and is not in the session's memory */
+    size_t lent; /* the part of `queued` that was passed to heddle_h2_lend, and is not in the session's memory */
 
     heddle_h2_bucket resets, refused, controls;
     uint64_t opened, data_frames, window_updates, priorities;
     uint64_t received, payload; /* bytes of received frames; bytes of their payload plus bytes of sent DATA */
 
     heddle_h2_progress progress;
-    int64_t check_at, drain_at;
+    int64_t check_at, drain_at; /* when the output's progress is checked; when the second GOAWAY is sent */
     int64_t idle_since; /* when the last stream ended, or the session began */
 };
 
@@ -261,8 +261,9 @@ heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32
 /* Returns the state of any stream, even if it has no record. */
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id);
 heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id);
-/* Moves the stream to its next state; a closed stream without an owner is freed at the end of the call. */
+/* Moves the stream to its next state. A closed stream without an owner is freed at the end of the outermost call. */
 void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_event event);
+/* Remembers how a stream was closed. */
 void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state state);
 /* Sends RST_STREAM, and calls on_reset if there is such a stream. */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
@@ -272,14 +273,14 @@ void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
 /* Called when the peer has sent its whole message: the request, or on the client the response. */
 void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_stream(heddle_h2_stream *stream);
-/* Allocates the schedule before streams are added. Returns false without memory. */
+/* Allocates the schedule before streams are added. Returns false when out of memory. */
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
 /* Has the session memory that it does not need while it is idle? */
 bool heddle_h2_can_trim(const heddle_h2_session *session);
-/* Frees that memory. The session then no longer knows how streams were closed. */
+/* Frees that memory. Afterwards the session no longer knows how streams were closed. */
 void heddle_h2_trim(heddle_h2_session *session);
 
-/* Surrounds every function that the owner calls. */
+/* Every function that the owner calls and that may end a stream begins with this one, and ends with heddle_h2_leave. */
 static inline void heddle_h2_enter(heddle_h2_session *session)
 {
     session->depth++;
@@ -296,10 +297,10 @@ bool heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const cha
 
 static inline void heddle_h2_fail_without_memory(heddle_h2_session *session)
 {
-    heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "no memory");
+    heddle_h2_fail(session, HEDDLE_H2_INTERNAL_ERROR, "out of memory");
 }
 
-/* If it returns false, the session reads no more, and the connection must be closed as soon as it has no output. */
+/* If this returns false, the session reads no more, and the connection must be closed as soon as all output is sent. */
 static inline bool heddle_h2_is_open(const heddle_h2_session *session)
 {
     return session->stage != HEDDLE_H2_AT_END;
@@ -324,8 +325,8 @@ void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint
 /* -- header_blocks.c ----------------------------------------------------------------------------------------------- */
 
 /*
- * The most bytes of a header block that are decoded. This exceeds the limit of a head: a request whose head is a little
- * too large gets 431 on its stream. A larger block ends the connection.
+ * Returns how many bytes of a header block are decoded. This is more than the limit of a head, so that a request whose
+ * head is a little too large gets 431 on its stream. A larger block ends the connection.
  */
 static inline uint64_t heddle_h2_decode_limit(const heddle_h2_limits *limits)
 {
@@ -339,7 +340,7 @@ void heddle_h2_take_block(heddle_h2_session *session, const uint8_t *bytes, size
 /* Handles a response's head, or its trailers. */
 void heddle_h2_take_response(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_block *block);
 void heddle_h2_take_goaway(heddle_h2_session *session, const uint8_t *payload);
-/* Like heddle_h2_fail_stream, with a reason for the owner. */
+/* The same as heddle_h2_fail_stream, but also sets the session's `reason`. */
 void heddle_h2_fail_stream_because(heddle_h2_session *session, uint32_t id, heddle_h2_error error, const char *reason);
 
 /* -- priority.c ---------------------------------------------------------------------------------------------------- */
@@ -351,10 +352,11 @@ void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *p
 
 /* -- output.c ------------------------------------------------------------------------------------------------------ */
 
-/* Call this before anything is added to `output`. If no output waits, the measurement of progress begins now. */
+/* Must be called before anything is added to `output`. If no output is queued, begins to measure its progress. */
 void heddle_h2_note_output(heddle_h2_session *session);
-/* Lists or unlists the stream, according to its window and its queue. */
+/* Adds the stream to the list of streams that can send, or removes it, according to its window and its queue. */
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);
+/* Discards the stream's queued output, and ends its loans. */
 void heddle_h2_drop_output(heddle_h2_session *session, heddle_h2_stream *stream);
 void heddle_h2_free_segment(heddle_h2_segment *segment);
 
@@ -362,22 +364,22 @@ void heddle_h2_free_segment(heddle_h2_segment *segment);
 
 /*
  * heddle_h2_start_block begins a header block in the workspace, and heddle_h2_write_block queues its frames. Both
- * return false without memory.
+ * return false when out of memory.
  */
 bool heddle_h2_start_block(heddle_h2_session *session);
 bool heddle_h2_write_block(heddle_h2_session *session, const heddle_h2_stream *stream, bool end);
 bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *field);
 
-/* Sends the frame after the last byte of the body. */
+/* Sends the frame that ends the body: HEADERS with trailers, or empty DATA. */
 void heddle_h2_send_end(heddle_h2_session *session, heddle_h2_stream *stream);
 /* Called when END_STREAM was sent. */
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream);
 
 /* -- limits.c: limits over time ------------------------------------------------------------------------------------ */
 
-/* Takes a token. Returns false if there is none. */
+/* Takes a token from the bucket. Returns false if none is left. `burst`: tokens; `rate`: tokens a second. */
 bool heddle_h2_spend(heddle_h2_bucket *bucket, int64_t now, uint32_t burst, uint32_t rate);
-/* These functions fail the connection when they detect a flood. */
+/* These functions fail the connection and return false when they detect a flood. */
 bool heddle_h2_count_reset(heddle_h2_session *session);
 bool heddle_h2_count_control(heddle_h2_session *session);
 bool heddle_h2_count_frame(heddle_h2_session *session, const heddle_h2_frame *frame);

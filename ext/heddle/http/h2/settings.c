@@ -32,7 +32,10 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
     return more == 0 || heddle_h2_write_window_update(&session->output, 0, more);
 }
 
-/* RFC 9113, 6.9.2: the windows of open streams change by the difference, and may become negative. */
+/*
+ * Applies a new SETTINGS_INITIAL_WINDOW_SIZE. The windows of open streams change by the difference, and may become
+ * negative (RFC 9113, 6.9.2). Returns false if a window would be too large.
+ */
 static bool change_windows(heddle_h2_session *session, uint32_t window)
 {
     int64_t difference = (int64_t)window - session->peer_window;
@@ -53,7 +56,7 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
     case HEDDLE_H2_SET_HEADER_TABLE_SIZE:
         heddle_hpack_encoder_limit(&session->encoder, value);
         return HEDDLE_H2_NO_ERROR;
-    case HEDDLE_H2_SET_ENABLE_PUSH: /* a server must not set it (RFC 9113, 6.5.2) */
+    case HEDDLE_H2_SET_ENABLE_PUSH: /* a server must not set it to 1 (RFC 9113, 6.5.2) */
         return value <= (session->is_client ? 0 : 1) ? HEDDLE_H2_NO_ERROR : HEDDLE_H2_PROTOCOL_ERROR;
     case HEDDLE_H2_SET_MAX_CONCURRENT_STREAMS:
         session->peer_streams = value;
@@ -74,18 +77,18 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
     }
 }
 
-/* Counts an answer to SETTINGS or PING that the client has not received yet. */
+/* Counts an acknowledgement of SETTINGS or PING that is about to be queued. Returns false if too many are queued. */
 static bool count_answer(heddle_h2_session *session)
 {
     if (++session->answers <= session->limits->control_answers)
         return true;
-    return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many answers to control frames are waiting");
+    return heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many acknowledgements are queued");
 }
 
 void heddle_h2_take_settings(heddle_h2_session *session, const uint8_t *payload, uint32_t size)
 {
     if (size / HEDDLE_H2_SETTING_SIZE > session->limits->settings_entries) {
-        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "too many settings in a frame");
+        heddle_h2_fail(session, HEDDLE_H2_ENHANCE_YOUR_CALM, "a SETTINGS frame has too many entries");
         return;
     }
     for (const uint8_t *at = payload, *end = payload + size; at < end; at += HEDDLE_H2_SETTING_SIZE) {

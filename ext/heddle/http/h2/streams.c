@@ -14,7 +14,9 @@ enum {
     NEVER = HEDDLE_H2_IMPOSSIBLE,
 };
 
-/* RFC 9113, 5.1. HEADERS on an open stream are trailers. */
+/*
+ * The next state for each event, or how the frame is handled (RFC 9113, 5.1). HEADERS on an open stream are trailers.
+ */
 const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS] = {
     /*                   HEADERS      DATA         WINDOW       RST_STREAM  END          own END     own RST_STREAM */
     [HEDDLE_H2_IDLE] =  {OPEN,        WRONG,       WRONG,       WRONG,      NEVER,       NEVER,      BY_US},
@@ -29,7 +31,7 @@ const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS] = {
 
 /* -- lookup -------------------------------------------------------------------------------------------------------- */
 
-/* The index of the first stream whose id is at least this id. */
+/* Returns the index of the first stream whose id is at least this id. */
 static uint32_t find_index(const heddle_h2_session *session, uint32_t id)
 {
     uint32_t low = 0, high = session->stream_count;
@@ -49,7 +51,7 @@ heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32
     return index < session->stream_count && session->streams[index]->id == id ? session->streams[index] : NULL;
 }
 
-/* Without memory the ring stays smaller: the oldest stream is forgotten earlier. */
+/* When out of memory, the ring keeps its size: then the oldest stream is forgotten earlier. */
 static void grow_memory(heddle_h2_session *session)
 {
     unsigned room = session->remembered_room ? session->remembered_room * 2 : HEDDLE_H2_FIRST_REMEMBERED;
@@ -102,7 +104,7 @@ bool heddle_h2_allocate_schedule(heddle_h2_session *session)
     return session->schedule != NULL;
 }
 
-/* Keeps the schedule while it has the priority of a stream that has not begun (PRIORITY_UPDATE came first). */
+/* Keeps the schedule while it contains the priority of a stream that has not begun: PRIORITY_UPDATE may come first. */
 static void free_schedule(heddle_h2_session *session)
 {
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
@@ -118,7 +120,7 @@ bool heddle_h2_can_trim(const heddle_h2_session *session)
     return session->stream_room > 0 && session->stream_count == 0 && heddle_h2_is_open(session);
 }
 
-/* The decoder's table is kept: only the client can empty it. */
+/* Keeps the decoder's table, because only the client can empty that. */
 void heddle_h2_trim(heddle_h2_session *session)
 {
     free(session->remembered);
@@ -171,7 +173,7 @@ void heddle_h2_free_stream(heddle_h2_stream *stream)
     free(stream);
 }
 
-/* Removes a closed stream without an owner from the table. */
+/* Removes the stream from the session's array, if it is closed and its owner has released it. */
 static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     if (!heddle_h2_state_is_closed(stream->state) || stream->held)
@@ -228,7 +230,7 @@ void heddle_h2_release(heddle_h2_session *session, heddle_h2_stream *stream)
 
 /* -- early ends ---------------------------------------------------------------------------------------------------- */
 
-/* Afterwards the stream may have no owner, but it is not freed before the outermost call ends. */
+/* The owner may release the stream, which is not freed before the outermost call ends. */
 static void report_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error)
 {
     if (stream->held)
@@ -306,7 +308,7 @@ void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *st
 {
     if (stream->body_left > 0) {
         heddle_h2_fail_stream_because(session, stream->id, HEDDLE_H2_PROTOCOL_ERROR,
-                                "less DATA than its content-length says");
+                                "DATA is shorter than the content-length");
         return;
     }
     heddle_h2_move_stream(session, stream, HEDDLE_H2_GOT_END);
@@ -318,7 +320,7 @@ void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *st
 void heddle_h2_answer_sent(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_move_stream(session, stream, HEDDLE_H2_SENT_END);
-    /* This RST_STREAM lets the client stop sending its request (RFC 9113, 8.1). */
+    /* RST_STREAM with NO_ERROR tells the client to stop sending its request (RFC 9113, 8.1). */
     if (stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL && !stream->tunnel && !session->is_client) {
         reset_stream(session, stream, HEDDLE_H2_NO_ERROR);
         if (stream->held)
@@ -336,7 +338,10 @@ void heddle_h2_end_tunnel(heddle_h2_session *session, heddle_h2_stream *stream, 
 {
     if (heddle_h2_state_is_closed(stream->state))
         return;
-    /* A browser that gets RST_STREAM with an error at the end of a close handshake uses only HTTP/1.1 from then on. */
+    /*
+     * A browser that receives RST_STREAM with an error at the end of a WebSocket's closing handshake uses only HTTP/1.1
+     * from then on.
+     */
     if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_LOCAL)
         heddle_h2_reset(session, stream, HEDDLE_H2_NO_ERROR);
     else if (!abrupt && stream->state == HEDDLE_H2_HALF_CLOSED_REMOTE && stream->queued == 0 && !stream->finished)

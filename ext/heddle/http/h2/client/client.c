@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H2::ClientConnection: a session over an outbound connection. */
+/* Heddle::HTTP::H2::ClientConnection: an HTTP/2 session (h2/session.h) over an outbound connection. */
 
 #include "http/h2/client/client.h"
 
@@ -7,8 +7,8 @@
 #include "scheduler/loop.h"
 
 enum {
-    AT_ONCE = 65536,  /* bytes that are pulled from the session and not yet sent */
-    FILL = 16384,
+    AT_ONCE = 65536,  /* bytes that are pulled from the session before they are sent */
+    FILL = 16384,     /* bytes that one read requests */
     PSEUDO_FIELDS = 4,
 };
 
@@ -62,7 +62,7 @@ static client_object *object_of(VALUE object)
 /*
  * call-seq: new(connection)
  *
- * `connection`: a Net::OutboundConnection on which nothing was sent. The preface is sent with the first request.
+ * +connection+ is a Net::OutboundConnection on which nothing was sent. The preface is sent with the first request.
  */
 static VALUE client_initialize(VALUE object, VALUE connection)
 {
@@ -94,7 +94,7 @@ static heddle_h2_field field_of(const char *name, size_t name_size, VALUE value)
 }
 
 /*
- * Adds fields after the pseudo-header fields. A field Host replaces the authority. Returns the number of all fields.
+ * Adds fields after the pseudo-header fields. A Host field replaces the authority. Returns the number of all fields.
  */
 static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, heddle_h2_field *authority)
 {
@@ -114,7 +114,7 @@ static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, hedd
 
 static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t count, bool end, bool expects_body)
 {
-    VALUE created = heddle_h2_client_stream_object(object); /* first: nothing may raise once the stream is open */
+    VALUE created = heddle_h2_client_stream_object(object); /* first: once the stream is open, nothing may raise */
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(created);
     heddle_h2_client *client = object_of(object)->client;
     heddle_h2_stream *opened;
@@ -137,9 +137,9 @@ static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t co
 /*
  * call-seq: open(method, scheme, authority, path, fields, end) -> ClientStream or nil
  *
- * Begins a request. +fields+ are Strings: name, value, name, value. A field Host replaces +authority+. +end+: the
- * request has no body. Returns nil if no request can begin now, because the server's limit is reached or the connection
- * is closing.
+ * Begins a request. +fields+ are Strings: name, value, name, value. A Host field replaces +authority+. +end+ is true if
+ * the request has no body. Returns nil if no request can begin now, because the server's limit is reached or the
+ * connection is closing. Raises ArgumentError if HTTP/2 does not allow a field.
  */
 static VALUE client_open(int argc, VALUE *argv, VALUE object)
 {
@@ -170,7 +170,7 @@ static void lose_connection(heddle_h2_client *client)
     heddle_h2_abort(client->session, heddle_clock_now(), HEDDLE_H2_NO_ERROR);
 }
 
-/* Returns false without memory. */
+/* Moves frames from the session to `outgoing`, up to a limit. Returns false when out of memory. */
 static bool pull_output(heddle_h2_client *client)
 {
     heddle_bytes *outgoing = &client->outgoing;
@@ -187,8 +187,8 @@ static bool pull_output(heddle_h2_client *client)
 }
 
 /*
- * Sends what the kernel takes. Returns -EAGAIN if some output is left, or another -errno if the connection is broken.
- * Otherwise returns 0: all was sent, or another fiber is sending and sends this, too.
+ * Sends as much as the kernel accepts. Returns -EAGAIN if output is left, or another -errno if the connection has
+ * failed. Otherwise returns 0: all output was sent, or another fiber is sending, which will send all of it.
  */
 static int send_output(client_object *self)
 {
@@ -208,7 +208,7 @@ static int send_output(client_object *self)
         client->busy = false;
         if (result == -EAGAIN)
             return -EAGAIN;
-        if (result < 0) { /* the streams don't fail yet: input that came before the error must still be read */
+        if (result < 0) { /* the streams don't fail yet: input that came before the error must be read first */
             heddle_bytes_reset(&client->outgoing, 0);
             return (int)result;
         }
@@ -222,20 +222,22 @@ static int send_output(client_object *self)
 /*
  * call-seq: await_room(deadline) -> nil
  *
- * Waits until the kernel may take more. `deadline`: seconds of CLOCK_MONOTONIC; nil: none. Raises IO::TimeoutError.
+ * Waits until the kernel accepts more output. +deadline+ is in seconds of CLOCK_MONOTONIC; nil means none. Raises
+ * IO::TimeoutError.
  */
 static VALUE client_await_room(VALUE object, VALUE deadline)
 {
     VALUE connection = object_of(object)->connection;
     const heddle_tls *tls = heddle_outbound_of(connection)->transport.tls;
     int events = tls && tls->write_wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE;
-    heddle_outbound_await(connection, events, heddle_parse_duration(deadline), "the server read nothing in time");
+    heddle_outbound_await(connection, events, heddle_parse_duration(deadline),
+                          "timed out sending the request: the server reads nothing");
     return Qnil;
 }
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Feeds received bytes to the session. Returns false if the session takes no more until its output is sent. */
+/* Feeds received bytes to the session. Returns false if the session accepts no more before its output is sent. */
 static bool feed_buffered(client_object *self)
 {
     heddle_outbound *connection = heddle_outbound_of(self->connection);
@@ -249,8 +251,8 @@ static bool feed_buffered(client_object *self)
 }
 
 /*
- * Receives without waiting. Returns 1 if bytes came, -EAGAIN if none did, and 0 or another -errno if the connection has
- * ended.
+ * Receives without waiting. Returns 1 if bytes were received, -EAGAIN if none are available, and 0 or another -errno if
+ * the connection has ended.
  */
 static ssize_t receive_some(client_object *self)
 {
@@ -270,14 +272,16 @@ static ssize_t receive_some(client_object *self)
     return 1;
 }
 
-/* The waiters of streams with something new, or nil. With `take` also empties the list of these streams. */
+/*
+ * Returns the waiters of streams with new events, or nil if there are none. `take`: also empties the list of streams.
+ */
 static VALUE collect_waiters(heddle_h2_client *client, bool take)
 {
     heddle_link *link, *next;
     long count = 0;
     for (link = heddle_link_first(&client->ready); link; link = heddle_link_after(&client->ready, link))
         count += !NIL_P(HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter);
-    /* allocates before it reads the list, because a garbage collection may remove streams from it */
+    /* allocated before the list is read, because a garbage collection may remove streams from the list */
     VALUE waiters = count ? rb_ary_new_capa(count) : Qnil;
     for (link = heddle_link_first(&client->ready); link; link = next) {
         VALUE waiter = HEDDLE_CONTAINER_OF(link, heddle_h2_client_stream, ready)->waiter;
@@ -290,6 +294,7 @@ static VALUE collect_waiters(heddle_h2_client *client, bool take)
     return waiters;
 }
 
+/* Sends and receives once. Returns false if there were no events. `waits`: waits for input or room in this case. */
 static bool step_input(client_object *self, int64_t deadline, bool waits)
 {
     heddle_h2_client *client = self->client;
@@ -316,9 +321,9 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
 /*
  * call-seq: receive(deadline) -> Array or nil
  *
- * Waits until something has come for a stream or the connection. Returns the waiters, which the caller must wake. Only
- * one fiber or thread may call it at a time. The deadline is in seconds of CLOCK_MONOTONIC; nil: none. Raises
- * IO::TimeoutError.
+ * Waits until input has arrived, or the connection has ended. Returns the waiters of streams with new events, which the
+ * caller must wake, or nil if there are none. Only one fiber or thread may call this method at a time. +deadline+ is in
+ * seconds of CLOCK_MONOTONIC; nil means none. Raises IO::TimeoutError.
  */
 static VALUE client_receive(VALUE object, VALUE deadline)
 {
@@ -333,7 +338,8 @@ static VALUE client_receive(VALUE object, VALUE deadline)
 /*
  * call-seq: attend -> Array or nil
  *
- * Like #receive, but does not wait. Called for a connection that no fiber reads, to answer PINGs and handle a GOAWAY.
+ * The same as #receive, but does not wait. Called for a connection that no fiber reads, so that PING is acknowledged
+ * and GOAWAY is handled.
  */
 static VALUE client_attend(VALUE object)
 {
@@ -344,8 +350,8 @@ static VALUE client_attend(VALUE object)
 }
 
 /*
- * Reading and sending are roles, each of which one fiber or thread has at a time. Returns true if the caller has got
- * the role.
+ * Reading and sending are roles: only one fiber or thread has each role at a time. Returns true if the caller gets the
+ * role.
  */
 static VALUE take_role(bool *taken)
 {
@@ -356,25 +362,25 @@ static VALUE take_role(bool *taken)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* How many requests may run at a time, by both sides' limits. */                                                  \
+    /* The maximum number of requests in progress: the lower of both sides' limits. */                                 \
     X(client_stream_limit, "stream_limit", UINT2NUM(heddle_h2_stream_limit(object_of(self)->client->session)))         \
-    /* Sends as much as the kernel takes. false: output is left, and `await_room` should be called. If another         \
-     * fiber or thread is sending, that one sends all. */                                                              \
+    /* Sends as much as the kernel accepts. Returns false if output is left: then call #await_room. If another fiber   \
+     * or thread is sending, returns true: that one sends all output. */                                               \
     X(client_flush, "flush", send_output(object_of(self)) == -EAGAIN ? Qfalse : Qtrue)                                 \
-    /* The waiters of streams for which a flush may have made room. The list is kept for the fiber that reads. */      \
+    /* The waiters of streams for which a flush may have made room, or nil. Keeps the list of these streams. */        \
     X(client_waiters, "waiters", collect_waiters(object_of(self)->client, false))                                      \
-    /* True: only the caller may call `receive` until end_reading. */                                                  \
+    /* If this returns true, only the caller may call #receive, until it calls #end_reading. */                        \
     X(client_begin_reading, "begin_reading", take_role(&object_of(self)->client->has_reader))                          \
-    /* Does a fiber or thread read? */                                                                                 \
+    /* Has a fiber or thread called #begin_reading, and not #end_reading? */                                           \
     X(client_reading_p, "reading?", object_of(self)->client->has_reader ? Qtrue : Qfalse)                              \
-    /* True: only the caller may wait for room until end_sending. */                                                   \
+    /* If this returns true, only the caller may call #await_room, until it calls #end_sending. */                     \
     X(client_begin_sending, "begin_sending", take_role(&object_of(self)->client->has_sender))                          \
-    /* True: no further request can begin on this connection. */                                                       \
+    /* Returns true if no further request can begin on this connection. */                                             \
     X(client_leaving_p, "leaving?",                                                                                    \
       object_of(self)->client->lost || heddle_h2_is_leaving(object_of(self)->client->session) ? Qtrue : Qfalse)        \
     X(client_end_reading, "end_reading", (object_of(self)->client->has_reader = false, Qnil))                          \
     X(client_end_sending, "end_sending", (object_of(self)->client->has_sender = false, Qnil))                          \
-    /* Is the connection neither lost nor failed? */                                                                   \
+    /* Returns false if the connection has ended or failed. */                                                         \
     X(client_open_p, "open?",                                                                                          \
       object_of(self)->client->lost || !heddle_h2_is_open(object_of(self)->client->session) ? Qfalse : Qtrue)
 METHODS(HEDDLE_DEFINE_METHOD)
@@ -382,8 +388,8 @@ METHODS(HEDDLE_DEFINE_METHOD)
 /*
  * call-seq: close -> Array or nil
  *
- * Sends GOAWAY, if the kernel takes it, and closes the connection. Returns the waiters, whose streams have failed: the
- * caller must wake them.
+ * Sends GOAWAY, if the kernel accepts it, and closes the connection. Returns the waiters of the streams that have
+ * failed, or nil if there are none. The caller must wake them.
  */
 static VALUE client_close(VALUE object)
 {

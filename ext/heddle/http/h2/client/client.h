@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * A client's HTTP/2 connection for Ruby: a session over an outbound connection, and its streams. Many fibers and
- * threads use it, with the GVL; lib/heddle/http/client/shared_connection.rb decides which of them reads.
+ * A client's HTTP/2 connection for Ruby: a session (h2/session.h) over an outbound connection, and its streams. Many
+ * fibers and threads use it, all with the GVL. lib/heddle/http/client/shared_connection.rb decides which of them reads.
  */
 
 #include "http/h2/session_state.h"
@@ -16,15 +16,15 @@ typedef struct heddle_h2_client_stream heddle_h2_client_stream;
 
 /* The states of a request and its response. */
 typedef enum {
-    HEDDLE_H2_CLIENT_UNSENT,
-    HEDDLE_H2_CLIENT_SENT,      /* the request was begun; the final head has not come */
+    HEDDLE_H2_CLIENT_UNSENT,    /* the request has not begun */
+    HEDDLE_H2_CLIENT_SENT,      /* the request has begun; the final head was not received yet */
     HEDDLE_H2_CLIENT_ANSWERED,  /* the final head was received, content may follow */
-    HEDDLE_H2_CLIENT_COMPLETE,  /* the response was received completely, perhaps unread */
+    HEDDLE_H2_CLIENT_COMPLETE,  /* the response was received completely; it may be unread */
     HEDDLE_H2_CLIENT_FAILED,    /* the response ended early: `failure` says why */
     HEDDLE_H2_CLIENT_ABANDONED, /* the caller closed the stream before the response was complete */
 } heddle_h2_client_stage;
 
-/* A row for each stage, a bit for each one that may follow it. */
+/* One row for each stage, one bit for each stage that may follow. */
 HEDDLE_TRANSITIONS(heddle_h2_client_may_enter,
     [HEDDLE_H2_CLIENT_UNSENT] = 1 << HEDDLE_H2_CLIENT_SENT,
     [HEDDLE_H2_CLIENT_SENT] = 1 << HEDDLE_H2_CLIENT_ANSWERED | 1 << HEDDLE_H2_CLIENT_FAILED |
@@ -40,27 +40,27 @@ typedef enum {
     HEDDLE_H2_STREAM_REFUSED,  /* the server has not processed the request */
     HEDDLE_H2_STREAM_RESET,    /* reset by the server */
     HEDDLE_H2_ANSWER_REJECTED, /* reset by us: the response is malformed or too large */
-    HEDDLE_H2_CONNECTION_FAILED, /* ended by us: the server has violated the protocol or a limit */
-    HEDDLE_H2_CONNECTION_LOST,
+    HEDDLE_H2_CONNECTION_FAILED, /* ended by us: closed, or the server has violated the protocol or a limit */
+    HEDDLE_H2_CONNECTION_LOST,   /* the server has closed the connection, or it has failed */
 } heddle_h2_failure;
 
 struct heddle_h2_client_stream {
     heddle_h2_client *client;  /* a counted reference; NULL: the stream has not begun */
     heddle_h2_stream *stream;  /* NULL: it was released */
     VALUE connection;          /* H2::ClientConnection */
-    VALUE waiter;             /* a Queue that gets true as a wake-up; nil: only the reading fiber waits, or none */
-    heddle_link ready;         /* in the list of streams with something new */
+    VALUE waiter;              /* a Queue that Ruby code pushes true to as a wake-up; nil: no fiber waits for that */
+    heddle_link ready;         /* in the client's list of streams with new events */
     uint8_t stage;             /* heddle_h2_client_stage */
     bool has_room;             /* on_window was called: more of the body can be written */
-    heddle_h2_failure failure; /* only of a stream that has failed, like `error` and `reason` */
+    heddle_h2_failure failure; /* this, `error` and `reason` are set only if the stream has failed */
     heddle_h2_error error;
     const char *reason;
-    int status;                /* the final head's status; 0: the head has not come */
-    bool ended_with_head;
-    heddle_field *head;        /* from malloc, followed by the bytes of the fields; NULL: not come yet, or taken */
-    heddle_field *trailers;
+    int status;                /* the final head's status; 0: the head was not received yet */
+    bool ended_with_head;      /* the response has no body */
+    heddle_field *head;        /* from malloc, followed by the bytes of the fields; NULL: not received, or taken */
+    heddle_field *trailers;    /* in the same form */
     uint32_t head_count, trailer_count;
-    heddle_bytes body;         /* received and not read */
+    heddle_bytes body;         /* the bytes that were received and not read */
 };
 
 static inline void heddle_h2_client_enter(heddle_h2_client_stream *stream, heddle_h2_client_stage stage)
@@ -75,18 +75,18 @@ struct heddle_h2_client {
     heddle_h2_workspace workspace;
     heddle_h2_limits limits;
     unsigned references;       /* by the connection's object, and by its streams */
-    heddle_link ready;         /* the streams with something new */
-    bool busy;                 /* a fiber sends or receives, and sends the rest afterwards */
-    bool has_reader, has_sender; /* a fiber or thread waits for input, or for room */
+    heddle_link ready;         /* the streams with new events */
+    bool busy;                 /* a fiber or thread is sending or receiving; it also sends what others have written */
+    bool has_reader, has_sender; /* a fiber or thread has the role of reading, or of sending */
     bool lost;                 /* the connection has ended, or failed */
-    heddle_bytes outgoing;     /* pulled from the session, and not taken by the kernel yet */
+    heddle_bytes outgoing;     /* pulled from the session, and not accepted by the kernel yet */
 };
 
 extern const heddle_h2_operations heddle_h2_client_operations;
 
 void heddle_h2_client_release(heddle_h2_client *client);
 
-/* An H2::ClientStream that has not begun. */
+/* Returns a new H2::ClientStream whose request has not begun. */
 VALUE heddle_h2_client_stream_object(VALUE connection);
 heddle_h2_client_stream *heddle_h2_client_stream_of(VALUE object);
 

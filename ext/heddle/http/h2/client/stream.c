@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H2::ClientStream: a request, and the received part of its response. */
+/* Heddle::HTTP::H2::ClientStream: a request of the HTTP/2 client, and the received part of its response. */
 
 #include "http/h2/client/client.h"
 
@@ -6,8 +6,9 @@
 #include "http/head_ruby.h"
 #include "scheduler/loop.h"
 
-/* -- calls of the session ------------------------------------------------------------------------------------------ */
+/* -- called by the session ----------------------------------------------------------------------------------------- */
 
+/* Adds the stream to the list of streams with new events. */
 static void note_ready(heddle_h2_client_stream *stream)
 {
     if (!heddle_link_is_listed(&stream->ready))
@@ -37,7 +38,7 @@ static heddle_field *copy_fields(const heddle_h2_response *response)
     return copy;
 }
 
-/* Returns NULL if the stream has failed or was closed, and its response is no longer wanted. */
+/* Returns NULL if the response is not wanted any more, because the stream has failed or was closed. */
 static heddle_h2_client_stream *find_owner(const heddle_h2_stream *at)
 {
     heddle_h2_client_stream *stream = at->owner;
@@ -93,7 +94,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *at)
 static void on_reset(heddle_h2_session *session, heddle_h2_stream *at, heddle_h2_error error)
 {
     heddle_h2_client_stream *stream = find_owner(at);
-    /* When the response is complete, the server does not need the rest of the request (RFC 9113, 8.1). */
+    /* After a complete response, a reset only means that the server needs no more of the request (RFC 9113, 8.1). */
     if (!stream || stream->stage == HEDDLE_H2_CLIENT_COMPLETE)
         return;
     heddle_h2_failure failure = HEDDLE_H2_ANSWER_REJECTED;
@@ -124,7 +125,7 @@ const heddle_h2_operations heddle_h2_client_operations = {
 
 /* -- the object ---------------------------------------------------------------------------------------------------- */
 
-/* Releases the stream to the session, and resets it unless it is complete. */
+/* Resets the stream unless it is complete, and releases it. */
 static void close_stream(heddle_h2_client_stream *stream)
 {
     if (!stream->stream)
@@ -184,7 +185,8 @@ static VALUE fields_of(const heddle_field *fields, uint32_t count)
 /*
  * call-seq: take_head -> Array or nil
  *
- * The final head's fields: name, value, name, value. Only the first call returns them.
+ * Returns the fields of the final head: name, value, name, value. Returns nil until the head is received, and after the
+ * first call that has returned the fields.
  */
 static VALUE stream_take_head(VALUE self)
 {
@@ -197,7 +199,11 @@ static VALUE stream_take_head(VALUE self)
     return fields;
 }
 
-/* call-seq: trailers -> Array or nil: the fields after the body, in the form of take_head */
+/*
+ * call-seq: trailers -> Array or nil
+ *
+ * Returns the trailer fields in the same form as #take_head, or nil if none were received.
+ */
 static VALUE stream_trailers(VALUE self)
 {
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
@@ -207,8 +213,8 @@ static VALUE stream_trailers(VALUE self)
 /*
  * call-seq: read(max) -> String or nil
  *
- * The received bytes of the body, at most +max+, or nil. They count as read: the connection's next output
- * allows the server to send as many bytes again.
+ * Returns received bytes of the body, at most +max+, or nil if there are none. The connection's next output allows the
+ * server to send as many bytes again.
  */
 static VALUE stream_read(VALUE self, VALUE max)
 {
@@ -230,8 +236,8 @@ static VALUE stream_read(VALUE self, VALUE max)
 /*
  * call-seq: failure -> Array or nil
  *
- * Why the stream has ended early: one of :refused, :reset, :rejected, :failed, :lost; HTTP/2's error code; a reason, or
- * nil.
+ * Returns why the stream has ended early: one of :refused, :reset, :rejected, :failed and :lost; the error code of
+ * HTTP/2; and a text, or nil. Returns nil if the stream has not failed.
  */
 static VALUE stream_failure(VALUE self)
 {
@@ -252,8 +258,8 @@ static VALUE stream_failure(VALUE self)
 /*
  * call-seq: write(data, offset) -> Integer
  *
- * Queues bytes of the request's body, from +offset+ on, and returns how many. If some are left, the caller must wait
- * for room and call it again.
+ * Queues bytes of the request's body, from +offset+ on, and returns their number. If bytes are left, the caller must
+ * wait until #room? returns true, and call this method again.
  */
 static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
 {
@@ -270,23 +276,27 @@ static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* Did the response end with its head? */                                                                          \
+    /* Has the response ended with its head, so that there is no body? */                                              \
     X(stream_head_only_p, "head_only?", heddle_h2_client_stream_of(self)->ended_with_head ? Qtrue : Qfalse)            \
-    /* Was the response received completely, perhaps unread? */                                                        \
+    /* Was the response received completely? Some of it may be unread. */                                              \
     X(stream_ended_p, "ended?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_COMPLETE ? Qtrue : Qfalse) \
-    /* Bytes of the body that were received and not read. */                                                           \
+    /* The number of bytes of the body that were received and not read. */                                             \
     X(stream_buffered, "buffered", SIZET2NUM(heddle_bytes_left(&heddle_h2_client_stream_of(self)->body)))              \
     X(stream_failed_p, "failed?", heddle_h2_client_stream_of(self)->stage == HEDDLE_H2_CLIENT_FAILED ? Qtrue : Qfalse) \
-    /* Is there room again after a `write` that took less than it was given? */                                        \
+    /* Is there room again, after #write has queued only a part of its bytes? */                                       \
     X(stream_room_p, "room?", heddle_h2_client_stream_of(self)->has_room ? Qtrue : Qfalse)                             \
-    /* The status of the final head, once it has come. */                                                              \
+    /* The status of the final head; nil until the head is received. */                                                \
     X(stream_status, "status",                                                                                         \
       heddle_h2_client_stream_of(self)->status ? INT2FIX(heddle_h2_client_stream_of(self)->status) : Qnil)             \
     /* Resets the stream unless it is complete. */                                                                     \
     X(stream_close, "close", (close_stream(heddle_h2_client_stream_of(self)), Qnil))
 METHODS(HEDDLE_DEFINE_METHOD)
 
-/* call-seq: finish -> nil: the request's body is complete */
+/*
+ * call-seq: finish -> nil
+ *
+ * Ends the request's body.
+ */
 static VALUE stream_finish(VALUE self)
 {
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(self);
@@ -295,7 +305,11 @@ static VALUE stream_finish(VALUE self)
     return Qnil;
 }
 
-/* call-seq: waiter = queue: the Queue that gets true when something has come; nil: none */
+/*
+ * call-seq: waiter = queue
+ *
+ * Sets the Queue that #receive of the connection returns when the stream has new events; nil means none.
+ */
 static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 {
     RB_OBJ_WRITE(self, &heddle_h2_client_stream_of(self)->waiter, waiter);

@@ -1,8 +1,8 @@
 /*
  * The body of a request over HTTP/2. Unless the application streams the body, the body is complete before the
- * application is called, as over HTTP/1.1. Bytes in memory or in the spool's buffer are credited to the client's
- * windows at once. While the buffer is being written to the file, new bytes wait in memory and are not credited, so the
- * stream's window bounds them.
+ * application is called, as over HTTP/1.1. A large body goes into a spool: a file with a buffer. Bytes in memory or in
+ * the spool's buffer are credited to the client's windows at once. While the buffer is being written to the file, new
+ * bytes wait in memory and are not credited, so the stream's window limits them.
  */
 
 #include "http/body_deadline.h"
@@ -62,7 +62,7 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 
 /* -- storage ------------------------------------------------------------------------------------------------------- */
 
-/* Returns false without memory. */
+/* Copies bytes into the exchange's body. Returns false when out of memory. */
 static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
 {
     char *room = heddle_exchange_make_body_room(exchange, size);
@@ -73,7 +73,7 @@ static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t 
     return true;
 }
 
-/* Returns how many of the bytes fitted into the spool's buffer. */
+/* Copies bytes into the spool's buffer until it is full. Returns how many bytes were copied. */
 static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t size)
 {
     size_t used = 0;
@@ -91,7 +91,7 @@ static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t si
     return used;
 }
 
-/* Passes a full or last buffer to the writer. */
+/* Passes the spool's buffer to the thread that writes it, if it is full or the body is complete. */
 static HEDDLE_FATE write_buffer(heddle_h2_carrier *carrier)
 {
     heddle_body_spool *spool = carrier->exchange->spool;
@@ -104,7 +104,7 @@ static HEDDLE_FATE write_buffer(heddle_h2_carrier *carrier)
     return result == 0 ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
 
-/* Moves bytes that wait in memory into the buffer, as far as there is room. */
+/* Moves bytes that wait in memory into the spool's buffer, as far as there is room. */
 static HEDDLE_FATE move_waiting(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
@@ -127,7 +127,7 @@ static HEDDLE_FATE move_waiting(heddle_h2_carrier *carrier)
     return carrier->gone ? HEDDLE_GONE : write_buffer(carrier);
 }
 
-/* Is the whole body in its final place: in memory, or in the file? */
+/* Are all received bytes in their final place: in memory, or in the file? */
 static bool is_settled(const heddle_exchange *exchange)
 {
     return !exchange->spool || (!is_writing(exchange) && !exchange->spool->used && !exchange->body_size);
@@ -187,7 +187,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         if (!keep_in_memory(exchange, bytes, size))
             heddle_body_reject(carrier->exchange, ENOMEM);
         else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
-            /* the application is called when the body is complete: until then it reads nothing, so credit now */
+            /* credited now: the application is called when the body is complete, and reads nothing before */
             heddle_h2_consume(carrier->server->session, carrier->stream, size);
         return;
     }
@@ -201,7 +201,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     }
     heddle_h2_consume(carrier->server->session, carrier->stream, size);
     if (carrier->gone)
-        return; /* no memory for the frame */
+        return; /* the connection has failed: there was no memory for WINDOW_UPDATE */
     if (exchange->spool) {
         heddle_last_use(move_waiting(carrier));
         return;
@@ -209,7 +209,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
     carrier->body_memory += size;
     carrier->server->body_memory += size;
     heddle_h2_count_memory(carrier->server, (ssize_t)size);
-    /* This limit is needed because credited bytes are not bounded by the client's windows. */
+    /* This limit is needed because the client's windows don't limit credited bytes. */
     if (carrier->server->body_memory > engine_of(carrier)->h2->limits.connection_window ||
         heddle_h2_holds_too_much_data(carrier->server) ||
         !heddle_body_still_fits_memory(engine_of(carrier), exchange, carrier->received))

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::H2::Exchange: an exchange over a stream of HTTP/2. */
+/* Heddle::HTTP::H2::Exchange: a request and its response over a stream of HTTP/2. */
 
 #include "binding.h"
 #include "http/exchange_ruby.h"
@@ -8,7 +8,7 @@
 
 static VALUE exchange_class;
 
-/* Raises when the exchange has ended. */
+/* Returns the carrier (the record that joins an exchange to its stream). Raises IOError if the exchange has ended. */
 static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open_connection(handle);
@@ -17,7 +17,7 @@ static heddle_h2_carrier *carrier_of(heddle_exchange_handle *handle)
     return carrier;
 }
 
-/* Like carrier_of, but raises ClientGoneError if no response can be sent any more. */
+/* The same as carrier_of, but raises ClientGoneError if no response can be sent any more. */
 static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 {
     heddle_exchange_writable_connection(handle);
@@ -30,7 +30,7 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
 
 /* -- waiting ------------------------------------------------------------------------------------------------------- */
 
-/* Waits; returns false if the deadline has passed. The carrier may be freed meanwhile. */
+/* Waits until the fiber is woken. Returns false if the deadline has passed. The carrier may be freed meanwhile. */
 static bool wait_for(heddle_h2_carrier *carrier, heddle_direction direction, int64_t deadline)
 {
     bool reads = direction == HEDDLE_READING;
@@ -53,7 +53,7 @@ static bool is_buffered(heddle_exchange_handle *handle)
     return handle->exchange->body_size > 0;
 }
 
-/* Takes received bytes of the body, and credits them to the client's windows. */
+/* Returns the received bytes of the body, and credits them to the client's windows, so that the client sends more. */
 static VALUE decode_body(heddle_exchange_handle *handle)
 {
     heddle_h2_carrier *carrier = carrier_of(handle);
@@ -66,7 +66,10 @@ static VALUE decode_body(heddle_exchange_handle *handle)
     return bytes;
 }
 
-/* Takes the body. Credits its bytes to the client's windows only if the body is streamed. */
+/*
+ * Returns the body. Credits the bytes of a streamed body to the client's windows. The bytes of other bodies were
+ * credited when they were received.
+ */
 static VALUE take_body(heddle_exchange *exchange)
 {
     bool streamed = exchange->carrier && heddle_h2_carrier_of(exchange)->streams_body;
@@ -81,11 +84,11 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
         if (handle->exchange->body_size > 0)
             return SIZET2NUM(handle->exchange->body_size);
         if (carrier->gone)
-            heddle_exchange_raise_gone("the client has reset the stream within the request's body", 0);
+            heddle_exchange_raise_gone("the client has reset the stream before the request's body was complete", 0);
         if (carrier->received)
             return INT2FIX(0);
         if (!wait_for(carrier, HEDDLE_READING, deadline))
-            rb_raise(rb_eIOTimeoutError, "the client sent nothing in time");
+            rb_raise(rb_eIOTimeoutError, "timed out waiting for the request's body");
     }
 }
 
@@ -103,7 +106,8 @@ static void check_written(heddle_h2_write_result result)
 /*
  * call-seq: write_head(status, fields, ended) -> nil
  *
- * Sends a head with fields from H2::ResponseWriter; with +ended+ no content follows. Raises ClientGoneError.
+ * Sends a head with fields from H2::ResponseWriter. If +ended+ is true, no content follows. Raises ClientGoneError, and
+ * InvalidResponseError if HTTP/2 does not allow a field.
  */
 static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE ended)
 {
@@ -118,7 +122,8 @@ static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE e
 /*
  * call-seq: hold(status, fields) -> nil
  *
- * Sends a head in the loop's next tick, unless it is withdrawn before. Call #release_head before content is written.
+ * Keeps a head, which is sent in the loop's next tick unless it is withdrawn first. Call #release_head before writing
+ * content. Raises the same exceptions as #write_head.
  */
 static VALUE exchange_hold(VALUE self, VALUE status, VALUE fields)
 {
@@ -139,7 +144,11 @@ static VALUE exchange_release_head(VALUE self)
     return Qnil;
 }
 
-/* call-seq: withdraw -> true or false; false if the head was sent, or none was held. */
+/*
+ * call-seq: withdraw -> true or false
+ *
+ * Discards the held head. Returns false if it was sent already, or if no head was held.
+ */
 static VALUE exchange_withdraw(VALUE self)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(self);
@@ -156,12 +165,12 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         size_t taken = heddle_h2_write(carrier->server->session, carrier->stream, RSTRING_PTR(string) + at,
                                        (size_t)RSTRING_LEN(string) - at);
         at += taken;
-        if (taken > 0) /* sending may make room at once */
+        if (taken > 0) /* sending may make room for the next bytes */
             heddle_last_use(heddle_h2_send(carrier->server));
         else if (heddle_h2_is_stuck(carrier->server))
             heddle_h2_reset_exchange(carrier);
         else if (heddle_h2_may_write(carrier->stream))
-            /* no deadline, because the session resets a stream whose client reads nothing for too long */
+            /* without a deadline, because the session resets a stream whose client reads nothing for too long */
             wait_for(carrier, HEDDLE_WRITING, -1);
         /* Nothing will make room, so this must not wait. find_writable raises if the exchange has ended or failed. */
         else if (find_writable(handle))
@@ -188,7 +197,7 @@ static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier 
     heddle_last_use(heddle_h2_send(server));
 }
 
-/* Ignores `reusable`: the connection stays open in any case. */
+/* Ignores `reusable`, because an HTTP/2 connection stays open after a response. */
 static void finish_response(heddle_exchange_handle *handle, bool reusable, int status)
 {
     heddle_h2_carrier *carrier = find_writable(handle);
@@ -218,7 +227,7 @@ static void reset_stream(heddle_exchange *exchange)
     heddle_last_use(heddle_h2_send(server));
 }
 
-/* -- as the operations of an exchange ------------------------------------------------------------------------------ */
+/* -- the operations of an exchange --------------------------------------------------------------------------------- */
 
 static void begin_head(heddle_exchange_handle *handle, heddle_head_writer *head)
 {

@@ -1,6 +1,6 @@
 /*
- * The exchanges of an HTTP/2 connection: handles the session's calls for the streams of exchanges, and queues exchanges
- * for runners.
+ * The exchanges (requests with their responses) of an HTTP/2 connection: handles the session's calls for their streams,
+ * and queues exchanges for runners (the pooled fibers that call the application).
  */
 
 #include "http/h2/server/server.h"
@@ -32,13 +32,13 @@ static bool draws_more_than(const heddle_h2_server *server, uint64_t limit)
     return server->drawn > 0 && heddle_engine_of_connection(server->connection)->h2->drawn > limit;
 }
 
-/* Does the connection exceed its share while no shared memory is left? Then its requests are rejected. */
+/* Does the connection exceed its share while no shared memory is left? Then its new requests are refused. */
 static bool holds_too_much(const heddle_h2_server *server)
 {
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory);
 }
 
-/* Bodies leave a quarter of the memory to heads, so that large bodies alone never cause a rejected request. */
+/* Bodies leave a quarter of the memory to heads, so that large bodies alone never cause a refused request. */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
 {
     return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory / 4 * 3);
@@ -115,8 +115,8 @@ static void reject_late(heddle_due *due)
 }
 
 /*
- * Must this connection's requests wait? They do if it has strings that are sent without a copy (`lent`, see
- * response.c), and those of all connections exceed http2_memory.
+ * Must this connection's requests wait? They must if it has strings that are sent without a copy (`lent`, see
+ * response.c) while the lent strings of all connections exceed http2_memory.
  */
 static bool is_held_back(const heddle_h2_server *server)
 {
@@ -132,13 +132,16 @@ bool heddle_h2_may_queue(const heddle_h2_server *server)
 heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
 {
     heddle_link *link;
-    /* Admission may reject an exchange, and the callback of the log may close the connection: `server` must stay. */
+    /*
+     * Admission may reject an exchange, and the log's callback may close the connection. `server` must not be freed
+     * yet.
+     */
     server->depth++;
     while (server->connection && !server->queued && !is_held_back(server) &&
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         unlist_waiting(carrier);
-        server->queued = carrier; /* set first: if admission rejects the exchange, the next one takes its place */
+        server->queued = carrier; /* set first: a rejection by admission resets it, and then the next one is queued */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
     return heddle_h2_leave_session(server);
@@ -158,7 +161,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     heddle_admission_limit_probe(sockets, &carrier->exchange->work);
     heddle_due_set(sockets, &carrier->due,
                    heddle_admission_deadline(sockets, &carrier->exchange->work, carrier->exchange->queued));
-    if (carrier->exchange->work.probe) { /* a health check is queued in addition to the queued exchange */
+    if (carrier->exchange->work.probe) { /* a health check does not wait until the queued exchange has begun */
         server->depth++;
         heddle_sockets_queue(sockets, &carrier->exchange->work, false);
         heddle_last_use(heddle_h2_leave_session(server));
@@ -181,7 +184,7 @@ void heddle_h2_note_taken(heddle_exchange *exchange)
         heddle_last_use(heddle_h2_send(server));
 }
 
-/* Is the application called when the head is complete? A short streamed body is received completely first. */
+/* Is the application called as soon as the head is complete? A short body is received completely first. */
 static bool begins_at_head(const heddle_h2_carrier *carrier)
 {
     int64_t length = carrier->exchange->head.content_length;
@@ -202,7 +205,7 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     heddle_h2_server *server = server_of(session);
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    bool tunnels = request->head.protocol.size > 0; /* the body is then the tunnel's bytes */
+    bool tunnels = request->head.protocol.size > 0; /* the stream becomes a tunnel, see tunnel.h */
     if (request->head.method_id == HEDDLE_CONNECT && !tunnels) {
         heddle_rejection rejection;
         heddle_reject_connect(&rejection);
@@ -246,7 +249,7 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
     if (tunnel) {
-        /* the tunnel may overwrite the bytes: the session does not read them again */
+        /* the tunnel may overwrite the bytes, because the session does not read them again */
         tunnel->operations->take_data(tunnel, (char *)bytes, size);
         return;
     }
@@ -270,7 +273,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
 void heddle_h2_end_carrier(heddle_h2_carrier *carrier)
 {
     carrier->gone = true;
-    /* Then the carrier is freed at the end of the outermost call: heddle_h2_leave_session. */
+    /* If no runner uses the exchange, heddle_h2_leave_session frees the carrier at the end of the outermost call. */
     if (!heddle_exchange_is_running(carrier->exchange)) {
         HEDDLE_ASSERT(carrier->server->depth > 0);
         carrier->server->swept = false;
@@ -301,7 +304,7 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
-    if (tunnel) { /* only noted, because this is called while the session's output is pulled */
+    if (tunnel) { /* handled in the next tick, because this is called while the session's output is pulled */
         tunnel->flushed_due = true;
         heddle_connection_flush_later(tunnel->server->connection);
         return;
@@ -309,7 +312,7 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
     wake_fiber(stream->owner, HEDDLE_WRITING);
 }
 
-/* Nothing to do: the exchange has released the stream, or is about to. */
+/* Does nothing, because the exchange has already released the stream, or is about to release it. */
 static void on_complete(heddle_h2_session *session, heddle_h2_stream *stream)
 {
 }

@@ -3,7 +3,7 @@
 #include "http/h2/server/server.h"
 
 enum {
-    READS = 4, /* reads of HEDDLE_SCRATCH bytes before other connections get their turn */
+    READS = 4, /* the number of reads, of HEDDLE_SCRATCH bytes each, before other connections get their turn */
 };
 
 void heddle_h2_discard_input(heddle_h2_server *server)
@@ -17,7 +17,7 @@ void heddle_h2_discard_input(heddle_h2_server *server)
         heddle_sockets_close_connection(connection);
 }
 
-/* Feeds bytes to the session, and keeps the bytes that the session does not take yet. */
+/* Feeds bytes to the session, and keeps the bytes that the session does not accept yet. */
 static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
@@ -42,7 +42,7 @@ static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
     return carrier;
 }
 
-/* Called when the client has ended its output: incomplete requests will never be complete. */
+/* Called when the client has ended its output: ends the incomplete requests, which can't become complete any more. */
 static HEDDLE_FATE end_input(heddle_h2_server *server)
 {
     heddle_h2_carrier *carrier;
@@ -69,7 +69,7 @@ void heddle_h2_read_and_send(heddle_h2_server *server)
             if (!feed_session(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
                 return;
             if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
-                return; /* reading continues when there is room for output */
+                return; /* reading continues when output was sent */
             if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
                 heddle_turns_wait(connection, HEDDLE_TURN_READS);
                 return;

@@ -1,13 +1,13 @@
-/* Responses over HTTP/2: heads, rejections, and content that is complete. */
+/* Sends responses over HTTP/2: heads, rejections, and content that is complete. */
 
 #include "http/h2/server/server.h"
 
 enum {
     MOST_FIELDS = 1024,
-    COPIED = 16384, /* bytes of the longest string that is copied; a longer one is lent */
+    COPIED = 16384, /* bytes of the longest string that is copied; a longer one is sent without a copy */
 };
 
-/* Returns the number of fields, or -1 if there are too many or they are not packed as heddle_packed_field. */
+/* Unpacks fields. Returns their number, or -1 if there are too many or they are not packed as heddle_packed_field. */
 static int unpack_fields(const char *at, const char *end, heddle_h2_field *fields)
 {
     int count = 0;
@@ -109,7 +109,7 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 
 /* -- content ------------------------------------------------------------------------------------------------------- */
 
-/* A loan is a String that the session sends without a copy. */
+/* A loan: a String that the session sends without a copy, until it calls end_loan. */
 typedef struct {
     heddle_link link; /* in the engine's list of loans */
     heddle_engine *engine;

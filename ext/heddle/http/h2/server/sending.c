@@ -2,7 +2,7 @@
 
 #include "http/h2/server/server.h"
 
-/* Queues frames for the kernel, up to a limit. Returns false without memory. */
+/* Moves frames from the session to the connection's output, up to a limit. Returns false when out of memory. */
 static bool pull_frames(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
@@ -36,12 +36,12 @@ int heddle_h2_flush_queue(heddle_h2_server *server)
     return result;
 }
 
-/* Called when everything was sent. The connection lingers (net/linger.c), unless the client has ended its side, too. */
+/* Called when all output was sent. The connection lingers (net/linger.c), unless the client has ended its side, too. */
 static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
-    heddle_transport_lock_wire(&connection->transport); /* never unlocked: nothing is sent after it */
+    heddle_transport_lock_wire(&connection->transport); /* never unlocked, so that nothing is sent afterwards */
     if (server->ended || !heddle_linger_begin(connection, engine->linger_timeout)) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
@@ -69,6 +69,7 @@ static bool has_waiting_writer(const heddle_h2_server *server)
     return carrier != NULL;
 }
 
+/* Resets the streams whose fibers wait to write. */
 static HEDDLE_FATE cut_off_writers(heddle_h2_server *server)
 {
     server->depth++;
@@ -80,7 +81,7 @@ static HEDDLE_FATE cut_off_writers(heddle_h2_server *server)
     return heddle_h2_leave_session(server) ? heddle_h2_send(server) : HEDDLE_GONE;
 }
 
-/* Decides the next step when nothing more can be done now. */
+/* Called when nothing more can be sent now: ends the connection, or sets its time limit. */
 static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
@@ -92,11 +93,11 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server);
-    /* the next tick begins a request that waited for lent strings to be sent, or sends a held head */
+    /* the next tick queues a request that had to wait until lent strings were sent, or sends a held head */
     if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
     if (server->session->queued)
-        heddle_connection_has_output(connection); /* even if the windows are closed: net/slow_readers.c checks them */
+        heddle_connection_has_output(connection); /* also if the client's windows are closed: see net/slow_readers.c */
     int64_t deadline = heddle_h2_deadline(server->session);
     if (connection->output.size && server->write_deadline == INT64_MAX)
         server->write_deadline = add_time(heddle_engine_of_connection(connection)->write_timeout);
@@ -107,7 +108,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
 }
 
 /*
- * Sends what was pulled. Returns -EAGAIN if the session has more output, which is sent in the connection's next turns.
+ * Sends the connection's output. Returns -EAGAIN if the session has more, which is sent in the connection's next turns.
  */
 static int send_part(heddle_h2_server *server)
 {
@@ -119,8 +120,8 @@ static int send_part(heddle_h2_server *server)
 }
 
 /*
- * Sends at most HEDDLE_H2_AT_ONCE bytes; the connection sends the rest in its next turns. Without `now`, small output
- * is sent later in this tick, together with the output of other streams.
+ * Sends at most HEDDLE_H2_AT_ONCE bytes; the connection sends the rest in its next turns. If `now` is false, small
+ * output is sent later in this tick, together with the output of other streams.
  */
 static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
 {
@@ -134,7 +135,7 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
-    if (!connection->output.size) /* output was sent at the beginning of the tick */
+    if (!connection->output.size) /* the output was sent at the beginning of the tick */
         server->write_deadline = INT64_MAX;
     if (heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
         return decide_next_step(server);

@@ -1,4 +1,4 @@
-/* HTTP/2 as the protocol of a connection: its events, turns and time limits, and when it is idle. */
+/* HTTP/2 as the protocol of a connection: handles its events, turns and time limits, and decides when it is idle. */
 
 #include "http/h2/server/server.h"
 
@@ -8,7 +8,10 @@ static void free_server(heddle_h2_server *server)
     free(server);
 }
 
-/* Frees carriers that have ended. This is done late, because functions on the call stack may use them. */
+/*
+ * Frees carriers (records that join an exchange to its stream) that have ended. This is done only at the end of the
+ * outermost call, because functions on the call stack may use them.
+ */
 static void drop_gone_carriers(heddle_h2_server *server)
 {
     while (server->connection && !server->swept) {
@@ -64,7 +67,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     }
     bool sends = !server->lingers && (ready & HEDDLE_HAS_ROOM) && connection->output.size;
     if (sends && heddle_turns_waits(connection, HEDDLE_TURN_READS))
-        heddle_link_remove(&connection->turn_link); /* other connections with much input must not delay its output */
+        heddle_link_remove(&connection->turn_link); /* its output must not wait behind other connections' input */
     heddle_turns_take(connection, sends ? HEDDLE_TURN_SENDS : HEDDLE_TURN_READS);
 }
 
@@ -86,8 +89,8 @@ static void judge_deadline(heddle_connection *connection)
 }
 
 /*
- * A connection that waits for its turn gets the turn before its deadline is checked: bytes that the client has sent or
- * read meanwhile count.
+ * A connection that waits for its turn gets the turn before its deadline is checked, because bytes that the client has
+ * sent or read meanwhile may move the deadline.
  */
 static void handle_deadline(heddle_connection *connection)
 {
@@ -95,7 +98,7 @@ static void handle_deadline(heddle_connection *connection)
         judge_deadline(connection);
 }
 
-/* Called when a tick begins. Tunnels may have written output that is still in the session, not in the connection. */
+/* Called when a tick begins. Tunnels (see tunnel.h) may have written output that is still in the session. */
 static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -120,7 +123,7 @@ static void handle_flushed(heddle_connection *connection)
 static bool is_idle(const heddle_connection *connection)
 {
     const heddle_h2_server *server = heddle_h2_server_of(connection);
-    /* GOAWAY concerns only later requests, so running ones don't delay it. */
+    /* When the server stops, running requests don't delay GOAWAY, because it concerns only later requests. */
     if (connection->sockets->draining)
         return true;
     if (heddle_engine_of_connection(connection)->draining && heddle_h2_tunnels_have_to_retire(server))
@@ -139,7 +142,7 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_h2_server_of(connection)->session->idle_since;
 }
 
-/* GOAWAY tells the client which requests were served. So the client repeats a request that was still on its way. */
+/* GOAWAY tells the client which requests were served. So the client can repeat a request that has not arrived yet. */
 static void yield_room(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -164,7 +167,9 @@ static bool is_in_transit(const heddle_connection *connection)
     return carrier || connection->output.size;
 }
 
-/* Returns INT64_MAX if one of its requests waits for a runner. */
+/*
+ * Returns the time of the last call into the session, or INT64_MAX if a request of the connection waits for a runner.
+ */
 static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_h2_server *server = heddle_h2_server_of(connection);
@@ -220,13 +225,13 @@ static void abandon_server(heddle_connection *connection)
 }
 
 /*
- * GOAWAY with the largest stream id rejects no request, and makes the client send later requests on another connection
- * (RFC 9113, 6.8).
+ * The bytes that the watch thread sends when it wants the client to open another connection: GOAWAY with the largest
+ * stream id, which rejects no request (RFC 9113, 6.8).
  */
 static const char farewell[] = {0, 0, 8, HEDDLE_H2_GOAWAY, 0, 0, 0, 0, 0, 0x7F, -1, -1, -1, 0, 0, 0, 0};
 
 const heddle_protocol heddle_h2_protocol = {
-    .stays = true, /* HPACK's tables can't be handed off */
+    .stays = true, /* can't be handed off to another process, because of HPACK's tables */
     .farewell = farewell,
     .farewell_size = sizeof(farewell),
     .begin = begin_reading,

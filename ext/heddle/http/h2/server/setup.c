@@ -1,4 +1,4 @@
-/* Begins HTTP/2 on a connection: sets the limits, the socket's options and the session. */
+/* Begins HTTP/2 on a connection: sets limits and a socket option, and creates the session. */
 
 #include "http/h2/server/server.h"
 
@@ -25,8 +25,8 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
     limits->connect_protocol = RTEST(heddle_engine_option(configuration, "http2_websockets"));
     limits->max_streams = NUM2UINT(heddle_engine_option(configuration, "http2_streams"));
     /*
-     * These limits grow with options: a proxy may reset the streams of many users at once, and large heads have more
-     * frames.
+     * These limits grow with the options http2_streams and header_limit: a proxy may reset the streams of many users at
+     * once, and large heads need more frames.
      */
     if (limits->max_streams > limits->reset_burst) {
         limits->reset_burst = limits->refused_burst = limits->max_streams;
@@ -38,8 +38,8 @@ static void configure_shared(heddle_engine *engine, VALUE configuration)
 }
 
 /*
- * Limits the bytes that the kernel has not sent yet, because no stream of a higher priority can overtake them. Only TCP
- * sockets have such a limit.
+ * Limits the unsent bytes that the kernel queues, because streams of higher priority can't overtake them. Only TCP
+ * sockets have this limit.
  */
 static void limit_unsent(heddle_connection *connection)
 {

@@ -22,7 +22,7 @@ heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream)
     return stream->tunnel ? stream->owner : NULL;
 }
 
-/* -- calls of its owner -------------------------------------------------------------------------------------------- */
+/* -- called by the owner ------------------------------------------------------------------------------------------- */
 
 void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
 {
@@ -93,7 +93,7 @@ void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
 {
     heddle_h2_session *session = tunnel->server->session;
     session->now = heddle_clock_coarse();
-    /* a reset may exceed the limit of resets; then all streams end, and this one must not end twice */
+    /* the reset may exceed the limit of resets: then all streams end, and this one must not be closed twice */
     tunnel->closing = true;
     heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);
@@ -107,7 +107,7 @@ void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at)
     heddle_due_set(tunnel->server->connection->sockets, &tunnel->due, at);
 }
 
-/* -- calls of the server ------------------------------------------------------------------------------------------- */
+/* -- called by the server ------------------------------------------------------------------------------------------ */
 
 static heddle_h2_tunnel *find_flushed_due(const heddle_h2_server *server)
 {
@@ -135,7 +135,8 @@ static heddle_h2_tunnel *find_with_input(const heddle_h2_server *server)
 }
 
 /*
- * Closing a tunnel may exceed the limit of resets, which closes all other tunnels. So the list is read anew each time.
+ * Closing a tunnel may exceed the limit of resets, which closes all other tunnels, too. So each search begins at the
+ * start of the list.
  */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server)
 {
