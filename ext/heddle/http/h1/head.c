@@ -3,7 +3,7 @@
 #include "http/h1/malformed_lines.h"
 
 enum {
-    /* bytes: how far before the new bytes the start of their line is searched first */
+    /* the number of bytes before the new ones that are searched first for the start of their line */
     LOOK_BACK = 256,
 };
 
@@ -37,7 +37,7 @@ static bool exceeds_lines(const heddle_field_lines *lines, uint32_t start, size_
 
 /*
  * Does the first field line start with white space? A line with leading white space continues the field line before it,
- * and here is none.
+ * but the first one has none before it.
  */
 static bool folds_first_line(const heddle_field_lines *lines, uint32_t start, size_t size)
 {

@@ -36,7 +36,7 @@ typedef struct {
     uint32_t fields_per_feed;     /* fields that are decoded in one feed; the block that exceeds it is completed */
     uint32_t refused_burst;       /* refused streams, beyond max_streams; tokens, refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
-    uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams */
+    uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams; tokens */
     uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed all payload, received and sent */
     uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
     /* WINDOW_UPDATE frames, and as many PRIORITY frames; each stream and each sent DATA frame allows some more */

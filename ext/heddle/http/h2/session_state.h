@@ -43,7 +43,7 @@ enum {
     HEDDLE_H2_CLOSED_STREAM,     /* a stream error STREAM_CLOSED */
     HEDDLE_H2_CLOSED_CONNECTION, /* a connection error STREAM_CLOSED */
     HEDDLE_H2_WRONG,             /* a connection error PROTOCOL_ERROR */
-    HEDDLE_H2_IMPOSSIBLE,        /* the session never does this */
+    HEDDLE_H2_IMPOSSIBLE,        /* never happens */
 };
 
 extern const uint8_t heddle_h2_transitions[HEDDLE_H2_STATES][HEDDLE_H2_EVENTS];
@@ -72,7 +72,7 @@ enum {
     HEDDLE_H2_DEFAULT_URGENCY = 3,
     HEDDLE_H2_REMEMBERED = 64, /* closed streams that are remembered */
     HEDDLE_H2_FIRST_REMEMBERED = 8,
-    HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATEs that are remembered until their streams begin */
+    HEDDLE_H2_EARLY_PRIORITIES = 8, /* PRIORITY_UPDATE frames that are remembered until their streams begin */
     HEDDLE_H2_PAUSE_OUTPUT = 65536, /* when more bytes of heads and control frames are queued, nothing more is read */
 };
 
@@ -152,7 +152,7 @@ typedef enum {
 
 typedef enum {
     HEDDLE_H2_NOT_DRAINING,
-    HEDDLE_H2_DRAIN_ANNOUNCED, /* the first GOAWAY was sent: new streams still count */
+    HEDDLE_H2_DRAIN_ANNOUNCED, /* the first GOAWAY was sent: new streams are still served */
     HEDDLE_H2_DRAINING,        /* the second GOAWAY was sent */
 } heddle_h2_drain_stage;
 
@@ -229,7 +229,7 @@ struct heddle_h2_session {
 
     heddle_h2_bucket resets, refused, controls;
     uint64_t opened, data_frames, window_updates, priorities;
-    uint64_t received, payload; /* bytes of received frames; bytes of their payload plus bytes of sent DATA */
+    uint64_t received, payload; /* bytes of received frames; bytes of their payload and of sent DATA */
 
     heddle_h2_progress progress;
     int64_t check_at, drain_at; /* when the output's progress is checked; when the second GOAWAY is sent */
@@ -275,7 +275,7 @@ void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *st
 void heddle_h2_free_stream(heddle_h2_stream *stream);
 /* Allocates the schedule before streams are added. Returns false when out of memory. */
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
-/* Has the session memory that it does not need while it is idle? */
+/* Is there memory that the session does not need while it is idle? */
 bool heddle_h2_can_trim(const heddle_h2_session *session);
 /* Frees that memory. Afterwards the session no longer knows how streams were closed. */
 void heddle_h2_trim(heddle_h2_session *session);

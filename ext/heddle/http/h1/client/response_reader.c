@@ -12,7 +12,7 @@
 #include "selector/assert.h"
 
 enum {
-    FILL = 16384,        /* bytes that one read into the connection's buffer requests */
+    FILL = 16384,        /* bytes to request in one read into the connection's buffer */
     STRING_STEP = 65536, /* bytes by which a String grows, because a Content-Length may be wrong */
 };
 
@@ -85,6 +85,8 @@ static reader *reader_of(VALUE object)
 
 /*
  * call-seq: new(connection, configuration)
+ *
+ * +connection+ is a Net::OutboundConnection.
  */
 static VALUE reader_initialize(VALUE object, VALUE connection, VALUE configuration)
 {
@@ -221,7 +223,7 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
 {
     long length = RSTRING_LEN(body);
     if (rb_str_capacity(body) - (size_t)length < size)
-        rb_str_modify_expand(body, (long)size > length ? (long)size : length); /* doubles at least */
+        rb_str_modify_expand(body, (long)size > length ? (long)size : length); /* at least doubles the capacity */
     ssize_t result = heddle_outbound_receive(connection, RSTRING_PTR(body) + length, size);
     if (result > 0)
         rb_str_set_len(body, length + result);
@@ -296,7 +298,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
     return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
 }
 
-/* Waits for the next bytes of a body of any kind, and adds them to `body`. Returns the same values. */
+/* Waits for the next bytes of a body of any kind, and adds them to `body`. Returns 1, 0 at its end, or -EPROTO. */
 static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *rejected)
 {
     for (;;) {
@@ -354,7 +356,7 @@ static VALUE reader_read_body(VALUE object, VALUE max, VALUE timeout)
 /*
  * call-seq: read_all(limit, timeout) -> String, Rejection or nil
  *
- * Returns the whole body, or nil if it is larger than +limit+ bytes. Otherwise the same as read_body.
+ * Returns the whole body, or nil if it is larger than +limit+ bytes. Returns a Rejection and raises like #read_body.
  */
 static VALUE reader_read_all(VALUE object, VALUE limit, VALUE timeout)
 {
@@ -402,7 +404,7 @@ static VALUE reader_reusable_p(VALUE object)
 /*
  * call-seq: begun? -> true or false
  *
- * Were bytes of a head received that is still incomplete?
+ * Has a part of a head been received, and not the whole head?
  */
 HEDDLE_DEFINE_METHOD(reader_begun_p, "begun?", reader_of(self)->seen ? Qtrue : Qfalse)
 

@@ -8,8 +8,8 @@
 
 enum {
     /*
-     * bytes of a request's first read; bytes beyond them are probably a body, which is better received into its own
-     * buffer
+     * Bytes of a request's first read. Later bytes probably belong to a body, which is better received into its own
+     * buffer.
      */
     FIRST_READ = 8192,
 };
@@ -161,7 +161,7 @@ bool heddle_h1_has_begun(const heddle_connection *connection)
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
-    /* the process that handed off a shared connection may have answered requests */
+    /* a shared connection was handed off by another process, which may have responded to requests */
     bool silent = !heddle_h1_of(connection)->answered && !connection->shared;
     return silent && engine->head_timeout < engine->idle_timeout ? engine->head_timeout : engine->idle_timeout;
 }

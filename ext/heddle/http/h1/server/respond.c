@@ -1,4 +1,4 @@
-/* Sends a complete response over HTTP/1.1, in one write if the kernel takes all of it. */
+/* Sends a complete response over HTTP/1.1, in one write if the kernel accepts all of it. */
 
 #include "http/h1/server/exchange.h"
 #include "http/response_head_ruby.h"

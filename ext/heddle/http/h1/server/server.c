@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* ns that are counted for a turn that only wakes a fiber: that fiber sends a part of a file. */
+/* ns of sending time that are counted for a turn that only wakes a fiber, which then sends a part of a file. */
 static const int64_t FILE_PART = 100000;
 
 static void send_more(heddle_connection *connection)
@@ -114,7 +114,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     case HEDDLE_H1_LINGER:
         heddle_h1_linger(connection);
         break;
-    case HEDDLE_H1_SPOOLING: /* the socket is read again when the body's part is in its file */
+    case HEDDLE_H1_SPOOLING: /* the socket is read again when the part of the body is written to its file */
         if (!flush_earlier_output(connection))
             heddle_h1_close(connection);
         break;
@@ -336,7 +336,7 @@ void heddle_h1_complete_response(heddle_connection *connection, bool reusable, i
     heddle_h1 *h1 = heddle_h1_of(connection);
     h1->answered = true;
     heddle_engine_count_response(engine, h1->exchange, status);
-    /* Stays open even if the server has begun to stop, because the response's head has promised that. */
+    /* The connection stays open even if the server has begun to stop, because the response's head has promised that. */
     reusable = reusable && !connection->error && may_discard_body(engine, h1);
     /*
      * The spool (the body's file) stops counting against the disk limit now. The next request may need that room before

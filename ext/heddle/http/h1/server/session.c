@@ -59,7 +59,7 @@ void heddle_h1_linger(heddle_connection *connection)
         heddle_h1_close(connection);
 }
 
-/* See net/linger.c. */
+/* Ends the output, and discards input for a while, so that the client can receive the response: see net/linger.c. */
 static void begin_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);

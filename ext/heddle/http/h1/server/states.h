@@ -78,7 +78,7 @@ HEDDLE_LAST_USE void heddle_h1_reject(heddle_connection *connection, const heddl
 
 /* -- h1/server/body.c ---------------------------------------------------------------------------------------------- */
 
-/* Called when the head of a request with a body is complete. `begun`: a part of the body was received with it. */
+/* Called when the head of a request with a body is complete. `begun`: bytes of the body were received, too. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begun);
 /* Parses bytes of a body, and sets `*used` to their number. May overwrite `bytes`. */
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *bytes, size_t size,

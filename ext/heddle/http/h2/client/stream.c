@@ -308,7 +308,7 @@ static VALUE stream_finish(VALUE self)
 /*
  * call-seq: waiter = queue
  *
- * Sets the Queue that #receive of the connection returns when the stream has new events; nil means none.
+ * Sets the Queue that ClientConnection#receive returns when the stream has new events. nil means none.
  */
 static VALUE stream_set_waiter(VALUE self, VALUE waiter)
 {

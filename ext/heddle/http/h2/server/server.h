@@ -38,7 +38,7 @@ struct heddle_h2_carrier {
     uint64_t taken;          /* received bytes of the body */
     size_t body_memory;      /* the part of `taken` that is in memory and credited to the client's windows */
     size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
-    heddle_link turn;        /* in the server's list of carriers that wait for the ready list */
+    heddle_link turn;        /* in the server's list of carriers that wait to join the ready list */
     bool received;           /* the request was received completely */
     bool streams_body;       /* the application reads the body while it is received */
     bool at_head;            /* the application is called before the body is complete */
@@ -53,9 +53,12 @@ struct heddle_h2_server {
     heddle_h2_session *session;
     heddle_link carriers;
     heddle_link tunnels; /* streams that carry a WebSocket or an event stream, see tunnel.h */
-    /* The carrier whose exchange is in the ready list. There is only one at a time, so that connections take turns. */
+    /*
+     * The carrier whose exchange is in the ready list (the queue of requests for runners). There is only one at a time,
+     * so that connections take turns.
+     */
     heddle_h2_carrier *queued;
-    heddle_link waiting; /* carriers that wait for the ready list */
+    heddle_link waiting; /* carriers that wait to join the ready list */
     uint32_t waiting_count;
     uint32_t held_count; /* carriers with a held head */
     bool ended;     /* the client has sent FIN */
@@ -85,13 +88,13 @@ static inline heddle_h2_carrier *heddle_h2_carrier_at(heddle_link *link)
     return link ? HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, link) : NULL;
 }
 
-/* NULL if there is none. */
+/* Returns NULL if there is none. */
 static inline heddle_h2_carrier *heddle_h2_first_carrier(const heddle_h2_server *server)
 {
     return heddle_h2_carrier_at(heddle_link_first(&server->carriers));
 }
 
-/* NULL after the last one. */
+/* Returns NULL after the last one. */
 static inline heddle_h2_carrier *heddle_h2_next_carrier(const heddle_h2_carrier *carrier)
 {
     return heddle_h2_carrier_at(heddle_link_after(&carrier->server->carriers, &carrier->link));

@@ -42,7 +42,7 @@ struct heddle_h2_tunnel {
     const heddle_h2_tunnel_operations *operations;
     heddle_h2_server *server;
     heddle_h2_stream *stream;
-    heddle_link link; /* in the server's list */
+    heddle_link link; /* in the server's list of tunnels */
     heddle_due due;   /* the time limit; the owner sets `passed` */
 };
 
@@ -83,7 +83,7 @@ heddle_h2_tunnel *heddle_h2_tunnel_of(const heddle_h2_stream *stream);
 heddle_h2_tunnel *heddle_h2_first_tunnel(const heddle_h2_server *server);
 /* Calls `flushed` of each tunnel with `flushed_due`. */
 void heddle_h2_tunnels_handle_flushed(heddle_h2_server *server);
-/* Called when the client has ended the connection's output. */
+/* Called when the client has sent FIN: calls `end_input` of each tunnel. */
 void heddle_h2_tunnels_end_input(heddle_h2_server *server);
 bool heddle_h2_tunnels_have_to_retire(const heddle_h2_server *server);
 void heddle_h2_tunnels_retire(heddle_h2_server *server);
