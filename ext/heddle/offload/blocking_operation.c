@@ -1,4 +1,4 @@
-/* Ruby's own blocking operations (the hook blocking_operation_wait of Ruby >= 4.0) on the offload threads. */
+/* Runs Ruby's own blocking operations on the offload threads, for the hook blocking_operation_wait of Ruby >= 4.0. */
 
 #include "offload/blocking_operation.h"
 
@@ -13,7 +13,7 @@
 typedef struct {
     rb_fiber_scheduler_blocking_operation_t *operation;
     bool interrupted; /* the operation's unblocking function was called */
-    bool cancelled;   /* the operation was interrupted, or not even begun */
+    bool cancelled;   /* the operation was interrupted, or was not begun */
 } operation_call;
 
 static void *execute_operation(void *data)
@@ -21,8 +21,8 @@ static void *execute_operation(void *data)
     operation_call *call = data;
     call->cancelled = rb_fiber_scheduler_blocking_operation_execute(call->operation) != 0;
     /*
-     * Ruby's own unblocking function repeats its signal until the thread leaves its region without the GVL. That must
-     * not interrupt the next job of this thread.
+     * Ruby's own unblocking function repeats its signal until the thread acquires the GVL. These signals must not
+     * interrupt the next job, so the thread leaves after this one.
      */
     if (call->cancelled)
         heddle_threads_current()->last = true;
@@ -35,7 +35,7 @@ static void cancel_operation(void *data)
     call->interrupted = rb_fiber_scheduler_blocking_operation_cancel(call->operation) == 1;
 }
 
-/* Ruby's class has no name. */
+/* Ruby's class of these objects has no name, so the type's name is compared. */
 static bool is_operation(VALUE object)
 {
     return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) &&
@@ -48,13 +48,14 @@ static VALUE offload_operation_p(VALUE self, VALUE object)
 }
 
 /*
- * Runs the operation on an offload thread. Returns false if it was not begun: then it must run in place. Returns nil if
- * the calling fiber can't use the offload threads.
+ * Runs the operation on an offload thread, and returns true. Returns false if it could not be begun, so that the caller
+ * must run it in place. Returns nil if the calling fiber can't use the offload threads.
  */
 static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
 {
     /*
-     * Ruby does not show the function of an operation, so each of these records stands for all functions of its kind.
+     * Ruby does not reveal the function of an operation. So one record stands for all operations on files, and one for
+     * all others.
      */
     static heddle_function files, others;
     heddle_loop *loop = heddle_offload_find_loop();
@@ -71,7 +72,7 @@ static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
     };
     if (!heddle_offload_run(loop, &job, RTEST(file) ? &files : &others, HEDDLE_CALL_ENDS_EARLY))
         return Qfalse;
-    /* The thread had to end before the operation began. Ruby must not take that for a success. */
+    /* The thread had to end before the operation began. Ruby must not treat that as a success. */
     if (call.cancelled && !call.interrupted)
         rb_syserr_fail(EINTR, "blocking operation");
     RB_GC_GUARD(object);
@@ -86,7 +87,7 @@ void heddle_define_operations(VALUE switch_class)
 
 #else
 
-/* Always false: this version of Ruby passes a Proc, which Ruby code calls. */
+/* This version of Ruby passes a Proc instead, which Ruby code calls. */
 static VALUE offload_operation_p(VALUE self, VALUE object)
 {
     return Qfalse;

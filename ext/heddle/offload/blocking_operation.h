@@ -1,6 +1,9 @@
 #pragma once
 
-/* Ruby's own blocking operations on the offload threads; lib/heddle/scheduler/blocking_operations.rb decides which. */
+/*
+ * Runs Ruby's own blocking operations on the offload threads. lib/heddle/scheduler/blocking_operations.rb decides
+ * which.
+ */
 
 #include <ruby.h>
 

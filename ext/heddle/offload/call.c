@@ -10,23 +10,24 @@
 #include "selector/list.h"
 
 /*
- * The interval at which a call is interrupted (ns): a signal may come just before the system call that it should
- * interrupt.
+ * The interval at which a call is interrupted again (ns): a signal has no effect if it arrives just before the system
+ * call that it should interrupt.
  */
 static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
 
-/* ns. While the number of threads is at its limit, a queued call checks at this interval whether a thread has ended. */
+/*
+ * While the number of threads is at its limit, a queued call checks at this interval whether a thread has ended (ns).
+ */
 static const int64_t FULL_INTERVAL = 1000 * 1000 * 1000;
 
 /*
- * Why no thread uses the stack of a fiber that has left its call:
- * - The record of the call lies on the fiber's stack. The offload thread uses it until it posts the completion message,
- *   under heddle_threads_lock.
- * - Only the loop's thread opens that message, and knows then that no other thread uses the record. The fiber leaves
- *   the call only afterwards, also when an exception is raised in it meanwhile. Before that, the fiber has acquired
- *   heddle_threads_lock once, so the offload thread has released it.
- * - A fiber that is woken in another way leaves its park. That makes the park's token invalid, so a later wake-up does
- *   nothing.
+ * A call. The record lies on the stack of its fiber. No other thread uses that stack after the fiber has left the call:
+ * - The offload thread uses the record until it posts the completion message, with heddle_threads_lock held.
+ * - Only the loop's thread opens that message. From then on, no other thread uses the record. The fiber leaves the call
+ *   only afterwards, also when an exception is raised in it meanwhile. Before it leaves, the fiber acquires
+ *   heddle_threads_lock once, so the offload thread must have released it.
+ * - If the fiber is woken in another way, it leaves its park. That makes the park's token invalid, so a later wake-up
+ *   has no effect.
  */
 typedef struct call call;
 struct call {
@@ -37,10 +38,10 @@ struct call {
     bool parked;
     bool notified;  /* the completion message was opened: the job has called back, or has ended */
     bool ended;
-    bool uninterruptible;  /* exceptions are raised after the call, and don't interrupt it */
-    unsigned interrupts;   /* how often it was interrupted */
+    bool uninterruptible;  /* exceptions don't interrupt the call; they are raised after it */
+    unsigned interrupts;   /* how often the call was interrupted */
     heddle_descriptor_call descriptor; /* set if the job uses a descriptor */
-    heddle_loop_message closing;             /* posted when that descriptor is closed */
+    heddle_loop_message closing;             /* the message that is posted when Ruby closes that descriptor */
     bool closing_opened;                     /* the loop has opened `closing` */
     int64_t limit;
     VALUE fiber, scheduler;
@@ -49,8 +50,8 @@ struct call {
 };
 
 /*
- * All running calls. A loop that was abandoned (by a second Ctrl-C) leaves fibers that are never resumed. Their stacks
- * and the loop must exist as long as an offload thread may write to them.
+ * All running calls, for the garbage collector. A loop that was abandoned (by a second Ctrl-C) leaves fibers that are
+ * never resumed. Their stacks and the loop must exist as long as an offload thread may write to them.
  */
 static call *calls;
 
@@ -61,8 +62,8 @@ static void remove_call(call *self)
 }
 
 /*
- * Called when the loop closes. From now on the jobs' threads post no messages to the loop, and no fiber waits for the
- * jobs.
+ * Called for each call when its loop closes. From now on the job's thread posts no message to the loop, and no fiber
+ * waits for the job.
  */
 static void abandon_calls(heddle_attachment *attachment)
 {
@@ -79,7 +80,7 @@ static void add_call(call *self)
     HEDDLE_LIST_ADD(calls, self);
 }
 
-/* Marks the results of callbacks, which only the frames of the native function hold. */
+/* Marks the results of callbacks, to which only the frames of the native function refer. */
 static void mark_frames(const heddle_job *job)
 {
     heddle_native_frames frames = heddle_threads_frames(job);
@@ -116,7 +117,7 @@ uint64_t heddle_offload_return_wait(void)
     return return_wait;
 }
 
-/* Called in a forked child, where the parent's calls never end: their stacks are no longer kept. */
+/* Called in a forked child, where the parent's calls never end. Their stacks are no longer kept. */
 static void forget_calls(void)
 {
     for (call *each = calls; each; each = each->next)
@@ -135,7 +136,7 @@ static void receive_completion(heddle_loop_message *message)
     if (!self->parked)
         return;
     if (self->ended)
-        /* when the function ended, not when the loop found the message */
+        /* the time when the function ended, not the time when the loop found the message */
         self->park.ready_at = self->job.began + self->job.wall;
     heddle_park_wake(&self->park);
 }
@@ -157,7 +158,7 @@ static void receive_closing(heddle_loop_message *message)
         heddle_park_wake(&self->park);
 }
 
-/* Called on the thread that closes the descriptor, maybe without the GVL, under the descriptors' lock. */
+/* Called on the thread that closes the descriptor, perhaps without the GVL, with the lock of descriptors.c held. */
 static void post_closing(heddle_descriptor_call *descriptor)
 {
     call *self = (call *)((char *)descriptor - offsetof(call, descriptor));
@@ -172,7 +173,8 @@ static VALUE wait_once(VALUE data)
     heddle_park_enter(self->loop, &self->park);
     heddle_park_waits_for(&self->park, self->job.core ? HEDDLE_SPENT_FILE : HEDDLE_SPENT_OFFLOADED);
     self->parked = true;
-    self->park.ready_at = INT64_MAX; /* the account counts the fiber as ready only when the call has ended */
+    /* so that the time account counts the fiber as ready only after the call has ended */
+    self->park.ready_at = INT64_MAX;
     if (self->limit)
         heddle_park_set_deadline(&self->park, heddle_deadline_after(self->limit));
     if (self->uninterruptible)
@@ -190,8 +192,8 @@ static void leave_park(call *self)
 }
 
 /*
- * Returns true if the descriptor was closed meanwhile. In that case first waits until the message about the close,
- * which lies on this stack, was opened.
+ * Returns true if Ruby has closed the descriptor meanwhile. In that case first waits until the loop has opened the
+ * message `closing`, which lies on this fiber's stack.
  */
 static bool leave_descriptor(call *self)
 {
@@ -213,7 +215,10 @@ static VALUE run_callback(VALUE data)
     return Qnil;
 }
 
-/* Runs the callback in the calling fiber, with its stack and fiber-locals. The callback may wait. */
+/*
+ * Runs a callback in the fiber that made the call, with its stack and fiber-locals. The callback may wait. Returns the
+ * state of an exception that it has raised, or 0.
+ */
 static int answer_callback(call *self, bool skip)
 {
     int state = 0;
@@ -227,7 +232,7 @@ static int answer_callback(call *self, bool skip)
     return state;
 }
 
-/* Starts a thread. Returns true if a thread will run the queued job. */
+/* Starts an offload thread. Returns false if that is not possible. */
 static bool start_needed_thread(void)
 {
     int state = 0;
@@ -242,7 +247,7 @@ static bool start_needed_thread(void)
     return false;
 }
 
-/* Logs, once for each process, that calls are queued until other calls end. */
+/* Logs, once in each process, that the limit of threads is reached, so calls are queued until others end. */
 static void note_full(heddle_loop *loop)
 {
     static bool reported;
@@ -262,16 +267,17 @@ static bool is_queued(const call *self)
 }
 
 typedef struct {
-    int state;      /* the state, from rb_protect, of an exception to raise after the call */
+    int state;      /* the state (from rb_protect) of an exception to raise after the call, or 0 */
     bool cancelled; /* that exception has interrupted the call */
     bool withdrawn;
 } outcome;
 
 /*
- * IO.copy_stream of Ruby 3.4 waits without the GVL. A signal makes it look for a scheduler of the current fiber of the
- * loop's thread. The loop's own fiber has none: while that one runs, copy_stream continues to wait. So after an
- * interrupt this function keeps the calling fiber running for a moment; meanwhile the loop is blocked. Other calls may
- * ignore interrupts for long, so this is done only after the first, second, fourth … interrupt.
+ * Called after an interrupt. IO.copy_stream of Ruby 3.4 waits without the GVL. When a signal interrupts it, it asks for
+ * the scheduler of the fiber that runs on the loop's thread at that moment. The loop's own fiber has no scheduler: if
+ * that fiber runs, copy_stream continues to wait. So this function keeps the calling fiber running for up to 500 µs, in
+ * which the loop is blocked. Other calls may ignore interrupts for long. So the function waits only after the first,
+ * second, fourth … interrupt.
  */
 static void await_callback(call *self)
 {
@@ -283,7 +289,7 @@ static void await_callback(call *self)
         nanosleep(&pause, NULL);
 }
 
-/* Returns when the offload thread no longer uses the job. */
+/* Waits until the call has ended, and runs its callbacks. Returns when the offload thread no longer uses the job. */
 static outcome wait_for_end(call *self, heddle_call_kind kind)
 {
     outcome out = {0};
@@ -292,22 +298,22 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     while (!self->ended) {
         if (self->notified) {
             /*
-             * Callbacks of Ruby's own functions are waits. If the call was cancelled, such a callback counts as having
-             * raised the exception.
+             * Ruby's own functions call back only to wait. If the call was cancelled, such a callback is not run, and
+             * counts as having raised an exception.
              */
             int state = answer_callback(self, failed_callback || (out.cancelled && self->job.core));
             failed_callback |= state != 0;
             out.state = state ? state : out.state;
         }
         if (self->job.abandoned) {
-            /* The loop is closed, but the program has kept this fiber and resumed it. */
+            /* The loop is closed, but the program has kept this fiber and has resumed it. */
             while (atomic_load(&self->job.state) != HEDDLE_JOB_ENDED)
                 rb_thread_schedule();
             break;
         }
         if (forks != heddle_threads_count_forks())
             rb_raise(rb_eThreadError,
-                     "this process was forked in a native call: its result is available in the parent process only");
+                     "this process was forked during a native call: only the parent process gets the call's result");
         if (self->closing_opened)
             self->uninterruptible = out.cancelled = true;
         if (out.cancelled && heddle_threads_withdraw(&self->job)) {
@@ -323,7 +329,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         bool full = is_queued(self) && !self->job.prompt && heddle_threads_are_full();
         if (full)
             note_full(self->loop);
-        /* At the limit of threads a job starts only when a thread has ended, which is rare. */
+        /* At the limit of threads, a job starts only when another one has ended, so it checks less often. */
         self->limit = out.cancelled     ? INTERRUPT_INTERVAL
                       : full            ? FULL_INTERVAL
                       : is_queued(self) ? HEDDLE_OVERDUE_NS
@@ -343,15 +349,15 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
     return out;
 }
 
-/* Raises with Ruby's message for a thread whose IO was closed. */
+/* Raises IOError with the message that Ruby has for a thread whose IO was closed. */
 static void raise_closed(void)
 {
     rb_raise(rb_eIOError, "stream closed in another thread");
 }
 
 /*
- * Called when a callback that is not intercepted, which Ruby ran on the job's thread, has left the function by an
- * exception.
+ * Called when a callback that is not intercepted, and that Ruby has therefore run on the job's thread, has left the
+ * function by an exception.
  */
 static void raise_left(const heddle_job *job)
 {
@@ -368,7 +374,7 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
     VALUE fiber = rb_fiber_current();
     if (kind == HEDDLE_CALL_IS_SKIPPED && heddle_offload_postpone_errors(loop)) {
         /*
-         * As in Ruby, the function is not run and nothing is raised. The caller takes interrupts next, by
+         * As in Ruby, the function is not run and nothing is raised. The caller handles interrupts next, by
          * rb_thread_check_ints.
          */
         job->result = NULL;
@@ -392,8 +398,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
         raise_closed();
 
     /*
-     * If no thread can be started, the call waits for a running thread. It must not run in place, because it could
-     * block the fiber that a running call waits for.
+     * If no thread can be started, the call waits until one of the running threads is free. It must not run in place
+     * then, because it could block a fiber that a running call waits for.
      */
     bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() &&
                      heddle_threads_read_statistics().threads == 0;

@@ -1,33 +1,34 @@
 #pragma once
 
-/* Runs a native call of a fiber on an offload thread, while the loop runs other fibers. */
+/* Runs a native call of a fiber on an offload thread. The fiber waits; the loop runs other fibers meanwhile. */
 
 #include "offload/job.h"
 #include "offload/policy.h"
 #include "scheduler/loop.h"
 
 typedef enum {
-    HEDDLE_CALL_ENDS_EARLY, /* an exception ends the call early, and is raised when the call has ended */
+    HEDDLE_CALL_ENDS_EARLY, /* an exception ends the call early, and is raised after the call */
     /*
-     * an exception ends the call early, and is raised at the caller's next check for interrupts or at the fiber's next
-     * wait, because the caller expects its call to return
+     * an exception ends the call early, or skips it, but the call returns normally, as its caller expects; the
+     * exception is raised at the caller's next check for interrupts, or at the fiber's next wait
      */
     HEDDLE_CALL_IS_SKIPPED,
-    HEDDLE_CALL_CONTINUES,    /* an exception does not end the call, and is raised at the next wait after it */
+    HEDDLE_CALL_CONTINUES,    /* an exception does not end the call, and is raised at the fiber's next wait after it */
 } heddle_call_kind;
 
 /*
  * Runs the job's function on an offload thread. Returns true if job->result and errno are set. Returns false if the
- * function was not run: it must run in place, or there is no thread for it. Raises an exception that was pending before
- * the call. With HEDDLE_CALL_IS_SKIPPED it does not raise: it skips the function, and the result is NULL.
+ * function was not run, because it must run in place or no thread is available. If an exception is pending before the
+ * call: raises it with HEDDLE_CALL_ENDS_EARLY; with HEDDLE_CALL_IS_SKIPPED does not run the function, and sets the
+ * result to NULL.
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
 /*
- * The sum of the times, in ns, that ended calls have waited for their loops to continue their fibers. Called with the
- * GVL.
+ * Returns the total time between the end of a call and the moment when the loop has continued its fiber, in ns. Called
+ * with the GVL.
  */
 uint64_t heddle_offload_return_wait(void);
 
-/* Once. */
+/* Called once. */
 void heddle_calls_setup(void);

@@ -5,12 +5,13 @@
 #include <ruby/fiber/scheduler.h>
 
 static VALUE probe;      /* a Mutex, see in_trap */
-static bool postponed_any; /* true after the first postponed exception; while false, no call has to check */
+/* true from the first postponed exception on; while it is false, no check for interrupts needs to look for one */
+static bool postponed_any;
 
 heddle_loop *heddle_offload_find_loop(void)
 {
     heddle_loop *loop = heddle_loop_current();
-    /* The table of functions and the list of calls belong to the main Ractor. */
+    /* Only the main Ractor may use the table of functions and the list of calls. */
     if (!loop || !loop->in_main_ractor)
         return NULL;
     return heddle_fiber_current(loop)->calls_inline ? NULL : loop;
@@ -23,7 +24,7 @@ bool heddle_offload_is_refused(void)
     return loop && heddle_fiber_current(loop)->calls_inline;
 }
 
-/* Are we in a signal handler? Ruby has no function for that, but a mutex can't be locked there. */
+/* Is this a signal handler? Ruby has no function to find that out, but in a signal handler a mutex can't be locked. */
 static bool in_trap(void)
 {
     int state = 0;
@@ -50,7 +51,7 @@ static bool is_interrupted(heddle_loop *loop, VALUE fiber)
     heddle_fiber *owner = heddle_fiber_current(loop);
     if (owner->interrupt == Qundef && !heddle_fiber_timeout_due(owner, fiber))
         return false;
-    owner->must_raise = true; /* heddle_fiber_timeout_due has cleared it */
+    owner->must_raise = true; /* heddle_fiber_timeout_due may have cleared it */
     return true;
 }
 

@@ -1,15 +1,15 @@
 #pragma once
 
 /*
- * Decides whether the calls of a fiber may be offloaded, and whether an exception may be raised in it now. Keeps the
- * exceptions that wait until its call has ended.
+ * Decides whether the native calls of a fiber may be offloaded, and whether an exception may be raised in the fiber
+ * now. Keeps exceptions that can be raised only after the fiber's call.
  */
 
 #include "scheduler/loop.h"
 
 /*
- * The loop of the calling fiber if its native calls may be offloaded (only in the main Ractor). NULL if they run as
- * without Heddle.
+ * Returns the loop of the calling fiber if the fiber's native calls may be offloaded, which is possible only in the
+ * main Ractor. Otherwise returns NULL: the calls run as without Heddle.
  */
 heddle_loop *heddle_offload_find_loop(void);
 
@@ -17,25 +17,25 @@ heddle_loop *heddle_offload_find_loop(void);
 bool heddle_offload_is_refused(void);
 
 /*
- * May an exception be raised in the calling fiber here? Not in a signal handler, nor during a garbage collection, nor
- * in the fiber that runs the loop.
+ * May an exception be raised in the calling fiber here? No in a signal handler, during a garbage collection, and in the
+ * fiber that runs the loop.
  */
 bool heddle_offload_may_interrupt(heddle_loop *loop);
 
 /*
- * Is an exception pending in the calling fiber? If so, keeps it for heddle_offload_raise_postponed or the fiber's next
- * wait.
+ * Is an exception pending for the calling fiber? If so, postpones it: heddle_offload_raise_postponed or the fiber's
+ * next wait raises it.
  */
 bool heddle_offload_postpone_errors(heddle_loop *loop);
 
-/* Called where an extension checks for interrupts: raises the exceptions that were postponed. */
+/* Called when an extension checks for interrupts: raises a postponed exception. */
 void heddle_offload_raise_postponed(void);
 
 /*
  * Postpones the exception of `state` (from rb_protect) to a later wait, because the native code that made the call
- * expects it to return. A kill can't be postponed: then this function does not return.
+ * expects the call to return. A kill can't be postponed: this function then raises it and does not return.
  */
 void heddle_offload_postpone_cancellation(heddle_loop *loop, int state);
 
-/* Once. */
+/* Called once. */
 void heddle_offload_caller_setup(void);

@@ -4,7 +4,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static heddle_descriptor_call *calls;
-static _Atomic unsigned call_count; /* while 0, closing a descriptor needs no search */
+static _Atomic unsigned call_count; /* while this is 0, closing a descriptor needs no search */
 static pid_t process;
 
 static heddle_descriptor_call *find_call(int fd)
@@ -44,7 +44,7 @@ bool heddle_descriptor_leave(heddle_descriptor_call *call)
     unlink_call(call);
     bool last = call->closed && !find_call(call->fd);
     pthread_mutex_unlock(&lock);
-    /* close has already returned success: an error can't be reported */
+    /* heddle_descriptor_close has already returned 0, so an error can't be reported */
     if (last)
         close(call->fd);
     return call->closed;
@@ -62,7 +62,10 @@ bool heddle_descriptor_in_use(int fd)
 
 int heddle_descriptor_close(int fd)
 {
-    /* A child after vfork has its own descriptors, but uses its parent's memory. */
+    /*
+     * A child process after vfork has its own descriptors, but uses its parent's memory, and so the parent's list of
+     * calls.
+     */
     if (atomic_load(&call_count) == 0 || getpid() != process)
         return close(fd);
     pthread_mutex_lock(&lock);
@@ -84,8 +87,8 @@ int heddle_descriptor_close(int fd)
 }
 
 /*
- * Called in a forked child, where no call continues: closes the descriptors that calls of the parent kept open after a
- * close.
+ * Called in a forked child, where no call continues. Closes the descriptors that Ruby has closed, but that calls of the
+ * parent have kept open.
  */
 static void forget_calls(void)
 {

@@ -3,10 +3,14 @@
 #include "offload/library_judge.h"
 #include "scheduler/take_errinfo.h"
 
-enum { WORDS = 4 }; /* words of the argument; every version has at least these: cif, function, values, result */
+/*
+ * how many words of the record are searched; in every version of Fiddle it has at least these: cif, function, values,
+ * result
+ */
+enum { WORDS = 4 };
 
 static enum { UNKNOWN, PROBING, KNOWN, NOT_FOUND } place = UNKNOWN;
-static void *fiddle_caller; /* the function of Fiddle that gets the argument */
+static void *fiddle_caller; /* Fiddle's own function, which gets the record as its argument */
 static int word;
 
 static void probe_layout(void)

@@ -34,7 +34,7 @@ static size_t library_count;
 static const char NOT_TRIED[] = "not tried yet";
 static const char *core = NOT_TRIED;
 
-/* Forgets all intercepted objects when one was unloaded, because another one may have been loaded at its address. */
+/* If any library was unloaded, forgets all libraries, because another one may have been loaded at its address. */
 static void forget_unloaded(void)
 {
     static uint64_t unloaded;
@@ -65,14 +65,14 @@ static void remember_library(const heddle_object *object, bool intercepted)
     if (more && path)
         libraries[library_count++] = (library){.base = object->base, .path = path, .intercepted = intercepted};
     else
-        free(path); /* the object will be visited again */
+        free(path); /* out of memory: the object is examined again at the next call */
 }
 
 /* -- Ruby's own library -------------------------------------------------------------------------- */
 
 /*
- * A function that Ruby's own library calls, the use that is lost if it can't be intercepted, and the reason why it
- * can't.
+ * A function that Ruby's own library calls. `use` is what can't be offloaded if the function is not intercepted;
+ * `missing` is the reason why it is not, or NULL.
  */
 typedef struct {
     heddle_import import;
@@ -88,14 +88,14 @@ static core_function core_functions[] = {
 };
 enum { CORE_FUNCTIONS = sizeof(core_functions) / sizeof(core_functions[0]) };
 static const char IO_CALLS[] = "rb_thread_io_blocking_call";
-static const char *io_calls_missing; /* why calls on a descriptor are not intercepted, or NULL */
+static const char *io_calls_missing; /* the reason why calls on a descriptor are not intercepted, or NULL */
 
 static const char OFF[] = "switched off by HEDDLE_OFFLOAD_IMPORTS=off";
 static const char LEFT_ALONE[] = "excluded by HEDDLE_OFFLOAD_IMPORTS";
 static const char NOT_FOUND[] = "Ruby's import table has no entry for it";
-static const char REFUSED[] = "the system refuses to change Ruby's import table";
+static const char REFUSED[] = "the system does not allow Heddle to change Ruby's import table";
 
-/* HEDDLE_OFFLOAD_IMPORTS=-name,-name: the functions that must not be intercepted. */
+/* Has the user excluded this function from interception? HEDDLE_OFFLOAD_IMPORTS=-name,-name does so. */
 static bool is_left_alone(const char *name)
 {
     const char *list = getenv("HEDDLE_OFFLOAD_IMPORTS");
@@ -107,7 +107,10 @@ static bool is_left_alone(const char *name)
     return false;
 }
 
-/* Intercepts the functions that are not left alone. Returns how many entries lead to replacements, or -1. */
+/*
+ * Intercepts those of the functions that the user has not excluded. Returns the number of import-table entries that now
+ * point to replacements, or -1 if the system does not allow the change.
+ */
 static int intercept_each(const heddle_object *object, const heddle_import *imports, size_t count)
 {
     heddle_import wanted[8];
@@ -120,8 +123,8 @@ static int intercept_each(const heddle_object *object, const heddle_import *impo
 }
 
 /*
- * Returns how many entries for the function lead to its replacement, or -1. Sets `*why` to the reason why there is
- * none, or to NULL.
+ * Intercepts one function, and returns the same number as intercept_each. Sets `*why` to NULL, or to the reason if
+ * there is no such entry.
  */
 static int intercept_core_function(const heddle_object *object, const heddle_import *import, const char **why)
 {
@@ -136,7 +139,10 @@ static int intercept_core_function(const heddle_object *object, const heddle_imp
 static void intercept_ruby(const heddle_object *object)
 {
     bool refused = false;
-    /* entries for Ruby's own functions; a statically linked Ruby has none, and imports only functions of libc */
+    /*
+     * counts intercepted functions of Ruby itself; a statically linked Ruby has no entries for them, and imports only
+     * functions of libc
+     */
     int own = 0;
     for (int i = 0; i < CORE_FUNCTIONS; i++) {
         core_function *each = &core_functions[i];
@@ -154,14 +160,14 @@ static void intercept_ruby(const heddle_object *object)
     }
     core = own       ? NULL
            : refused ? REFUSED
-                     : "Ruby calls its own functions in a way that can't be changed (a static Ruby?)";
+                     : "Ruby's calls of its own functions can't be intercepted (is Ruby linked statically?)";
 }
 
 const char *heddle_offload_missing(size_t index, const char **use, const char **why)
 {
     size_t found = 0;
     if (core)
-        return NULL; /* all functions are missing, for that reason */
+        return NULL; /* no function is intercepted: heddle_offload_core returns the reason */
     for (int i = 0; i < CORE_FUNCTIONS; i++) {
         const core_function *each = &core_functions[i];
         if (each->missing && found++ == index) {
@@ -206,11 +212,11 @@ static bool intercept_object(heddle_object *object, void *data)
     const heddle_import interrupts[] = {
         {"rb_thread_check_ints", (void *)rb_thread_check_ints, (void *)heddle_replaced_check_ints},
     };
-    /* The dlopen calls of fiddle and ffi (Ruby's own: core_functions); other libraries' calls are left alone. */
+    /* dlopen is intercepted only in fiddle, ffi and Ruby's own library (core_functions). */
     const heddle_import loader[] = {{"dlopen", NULL, (void *)hooked_dlopen}};
     const char *const loaders[] = {"fiddle.", "ffi_c."};
     /*
-     * Never intercepts Heddle's own library, because code that the loop runs without the GVL must not wait for the
+     * Heddle's own library is never intercepted, because code that the loop runs without the GVL must not wait for the
      * loop.
      */
     if (heddle_object_contains(object, (void *)intercept_object) || is_known_library(object))

@@ -9,14 +9,17 @@
 #include <signal.h>
 
 /*
- * The interval at which a call is interrupted (ns): the signal may come just before the system call that it should
- * interrupt.
+ * The interval at which a call is interrupted again (ns): a signal has no effect if it arrives just before the system
+ * call that it should interrupt.
  */
 static const int64_t INTERRUPT_INTERVAL = 10 * 1000 * 1000;
 
 static const int64_t NEVER = INT64_MAX;
 
-/* A call with a deadline, on the stack of its fiber. While it is in the list, its function runs on `thread`. */
+/*
+ * A native call with a deadline. The record lies on the stack of its fiber. While it is in the list, its function runs
+ * on `thread`.
+ */
 typedef struct timed_call timed_call;
 struct timed_call {
     void *(*function)(void *data);
@@ -27,32 +30,35 @@ struct timed_call {
     void *result;
     int64_t deadline;
     pthread_t thread;
-    /* its unblocking function runs: the fiber must not leave the call before that function has returned */
+    /* its unblocking function runs; the fiber must not leave the call before that function has returned */
     bool unblocking;
     timed_call *next, *previous;
 };
 
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t earlier;   /* signalled when a call has an earlier deadline than `next_wake` */
+    pthread_cond_t earlier;   /* signalled when a new call has an earlier deadline than `next_wake` */
     pthread_cond_t unblocked; /* signalled when an unblocking function has returned */
     timed_call *calls;
-    /* when the thread wakes up next; kept when a call ends, so that most calls need no signal */
+    /* when the thread wakes up next; not changed when a call ends, so that most new calls need not signal `earlier` */
     int64_t next_wake;
     bool running;
     bool ready;
 } deadlines = {.mutex = PTHREAD_MUTEX_INITIALIZER, .unblocked = PTHREAD_COND_INITIALIZER, .next_wake = INT64_MAX};
 
-/* The call whose function runs on this thread now; NULL during its callbacks. */
+/* The call whose function runs on this thread now. NULL if there is none, and during the function's callbacks. */
 static _Thread_local timed_call *current;
 
 /* -- the thread ---------------------------------------------------------------------------------------------------- */
 
-/* With the mutex held; releases it while a library's unblocking function runs. */
+/*
+ * Ends a call whose deadline has passed. Called with the mutex held; releases it while a library's unblocking function
+ * runs.
+ */
 static void end_call(timed_call *call)
 {
     if (call->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
-        /* Ruby's own handler of this signal does nothing: system calls return EINTR */
+        /* Ruby's handler of this signal does nothing, but the system call returns EINTR */
         pthread_kill(call->thread, SIGVTALRM);
         call->deadline = heddle_clock_now() + INTERRUPT_INTERVAL;
         return;
@@ -99,7 +105,7 @@ static void *run_deadlines(void *unused)
 
 HEDDLE_HOLD_DURING_FORK(&deadlines.mutex)
 
-/* Clears the list: its calls belong to the parent. */
+/* Clears the list, because its calls belong to the parent. */
 static void after_fork_in_child(void)
 {
     for (timed_call *call; (call = deadlines.calls);) {
@@ -113,7 +119,7 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&deadlines.mutex);
 }
 
-/* With the mutex held. Without a thread the calls run to their own ends. */
+/* Starts the thread. Called with the mutex held. If that fails, calls are not ended at their deadlines. */
 static void start_thread(void)
 {
     pthread_t thread;
@@ -141,7 +147,7 @@ static void link_call(timed_call *self)
     current = self;
 }
 
-/* Removes the call from the list. Idempotent. Afterwards no other thread uses the call's record. */
+/* Removes the call from the list, if it is in there. Afterwards no other thread uses the call's record. */
 static void unlink_call(timed_call *self)
 {
     current = NULL;
@@ -170,7 +176,10 @@ static VALUE call_without_gvl(VALUE data)
     return Qnil;
 }
 
-/* Also runs when a callback raises, which leaves the native function by longjmp. */
+/*
+ * Needed if a callback raises: Ruby then leaves the native function by longjmp, and run_linked does not remove the
+ * call.
+ */
 static VALUE leave_call(VALUE data)
 {
     int saved = errno;
@@ -186,7 +195,10 @@ static bool has_time_limits(heddle_loop *loop)
     return heddle_fiber_current(loop)->timeouts && heddle_offload_may_interrupt(loop);
 }
 
-/* The earliest deadline of the fiber's time limits that have not passed and that no interrupt mask delays. */
+/*
+ * Returns the earliest deadline of the fiber's time limits that have not passed and that no interrupt mask (a
+ * Thread.handle_interrupt block) delays.
+ */
 static int64_t find_deadline(heddle_loop *loop)
 {
     heddle_fiber *owner = heddle_fiber_current(loop);

@@ -1,9 +1,10 @@
 #pragma once
 
 /*
- * Native calls that run on the loop's own thread, and how Timeout.timeout ends them. The loop's timers don't run during
- * such a call. So a native thread ends the call when a time limit of its fiber has passed: it calls the unblocking
- * function that the library has given to Ruby. Without Heddle, Timeout's thread makes Ruby do the same.
+ * Native calls in place, that is, on the loop's own thread, and the time limits of Timeout.timeout that end them. The
+ * loop's timers don't run during such a call. So a native thread ends the call when a time limit of its fiber has
+ * passed: it calls the unblocking function that the library has passed to Ruby. Without Heddle, Ruby does the same when
+ * Timeout's thread raises the exception.
  */
 
 #include "scheduler/loop.h"
@@ -11,8 +12,9 @@
 #include <ruby/thread.h>
 
 /*
- * Called before the call: raises the pending exceptions of its fiber. With RB_NOGVL_INTR_FAIL it raises nothing, but
- * returns false if one is pending. Then the call must not run, as in Ruby: its caller checks for interrupts next.
+ * Called before the native call: raises a pending exception of the fiber. With RB_NOGVL_INTR_FAIL, raises nothing, but
+ * returns false if an exception is pending. Then the call must not run, as in Ruby: its caller checks for interrupts
+ * next.
  */
 bool heddle_in_place_begin(heddle_loop *loop, int flags);
 
@@ -20,7 +22,10 @@ bool heddle_in_place_begin(heddle_loop *loop, int flags);
 void *heddle_in_place_run(heddle_loop *loop, void *(*function)(void *data), void *data, rb_unblock_function_t *unblock,
                           void *unblock_data, int flags);
 
-/* Called after the call: raises exceptions that are pending now, or keeps them for the caller's check. */
+/*
+ * Called after the native call: raises an exception that is pending now. With RB_NOGVL_INTR_FAIL, postpones it to the
+ * caller's check for interrupts.
+ */
 void heddle_in_place_end(heddle_loop *loop, int flags);
 
 /* Like rb_thread_call_with_gvl. No time limit ends the native function while its callback runs. */

@@ -10,12 +10,15 @@
 #include <ruby/version.h>
 #include <sys/file.h>
 
-/* Since 4.0 Ruby's functions take the IO, and IO#close waits for the calls that are registered with it. */
+/*
+ * Since Ruby 4.0, the functions have the IO as a parameter, and IO#close waits for the calls that are registered with
+ * the IO.
+ */
 #define BY_IO (RUBY_API_VERSION_MAJOR >= 4)
 
 #if defined(HAVE_RB_THREAD_IO_BLOCKING_CALL) && (!BY_IO || defined(HAVE_RB_THREAD_IO_BLOCKING_OPERATION))
 
-/* Ruby exports it, but no header declares it. */
+/* Ruby exports these functions, but no header declares them. */
 #if BY_IO
 typedef struct rb_io *file_reference;
 VALUE rb_thread_io_blocking_call(struct rb_io *io, rb_blocking_function_t *function, void *data, int events);
@@ -45,7 +48,7 @@ static VALUE call_ruby(const io_call *call, rb_blocking_function_t *function, vo
 
 #if BY_IO
 
-/* The IO object: the first field of Ruby's record, whose definition is private. */
+/* Returns the IO object, which is the first field of Ruby's private record, or nil if the record is different. */
 static VALUE read_io(file_reference file)
 {
     VALUE io = *(const VALUE *)file;
@@ -96,13 +99,13 @@ const char *heddle_io_calls_check(VALUE file, VALUE expected)
     trial.file = file;
     trial.arrived = trial.known = false;
     VALUE operation = INT2FIX(LOCK_UN);
-    /* it does not matter whether the file was locked */
+    /* unlocking succeeds even if the file is not locked */
     heddle_call_protected(file, rb_intern("flock"), 1, &operation, &state);
     rb_set_errinfo(before);
     trial.file = Qfalse;
     missing = trial.known     ? NULL
-              : trial.arrived ? "its arguments in this Ruby are unknown"
-                              : "this Ruby does not lock files by it";
+              : trial.arrived ? "this Ruby passes it unknown arguments"
+                              : "this Ruby does not use it to lock files";
     return missing;
 }
 
@@ -120,8 +123,8 @@ static VALUE run_timed(void *data)
 }
 
 /*
- * Does this call of File#flock unlock, or only try to lock? Then it never waits, and must not queue behind calls that
- * wait for the lock.
+ * Is this a call of File#flock that unlocks, or only tries to lock? Such a call never waits, and must not be queued
+ * behind calls that wait for the lock.
  */
 static bool is_lock_without_waiting(const heddle_function *known, const void *data, int fd)
 {
@@ -147,7 +150,10 @@ static VALUE offload(VALUE data)
     return Qnil;
 }
 
-/* Replaces Ruby's function. If `events` is not 0, Ruby first waits for them, by the scheduler's hooks. */
+/*
+ * Called instead of Ruby's function. Offloads the call only if `events` is 0: otherwise Ruby first waits for these
+ * events, by the scheduler's hooks.
+ */
 static VALUE run_call(io_call *call)
 {
     if (trial.file)
@@ -165,7 +171,7 @@ static VALUE run_call(io_call *call)
 #endif
     heddle_function *known = heddle_function_of_call((void *)call->function);
     bool ruby = heddle_function_is_ruby(known);
-    /* The socket library first tries a call without blocking. Such a call needs no thread. */
+    /* The socket library first makes a non-blocking call. Such a call needs no offload thread. */
     bool quick = ruby ? heddle_function_is_inline_in_ruby(known, call->data)
                       : known->in_place || (fcntl(fd, F_GETFL) & O_NONBLOCK);
     if (!quick && !is_lock_without_waiting(known, call->data, fd)) {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * One native call that an offload thread runs for a fiber. The record lies on that fiber's own stack, so the fiber
- * does not return from the call while another thread uses the record: see call.c. Uses no Ruby.
+ * A job: one native call that an offload thread runs for a fiber. The record lies on the fiber's own stack, so the
+ * fiber must not return from the call while another thread uses the record (see call.c). Uses no Ruby.
  */
 
 #include "system.h"
@@ -18,8 +18,8 @@ typedef enum {
 } heddle_job_state;
 
 /*
- * Like rb_unblock_function_t. The value -1 stands for Ruby's two predefined functions, which send a signal that makes
- * system calls return.
+ * Like rb_unblock_function_t, Ruby's type for a function that ends a native call early. The value -1 stands for Ruby's
+ * two predefined functions (RUBY_UBF_IO, RUBY_UBF_PROCESS), which send a signal that makes system calls return.
  */
 typedef void heddle_unblock(void *data);
 #define HEDDLE_UNBLOCK_BY_SIGNAL ((heddle_unblock *)-1)
@@ -32,13 +32,20 @@ struct heddle_job {
     bool core;     /* the function is one of Ruby's own, a "core function" */
     bool on_descriptor; /* the function uses fd */
     int fd;
-    /* a core function that rarely waits, such as opening a file: a few such jobs run beyond the limit of threads */
+    /*
+     * a core function that rarely waits, such as opening a file; a few such jobs may run in addition to the limit of
+     * threads
+     */
     bool prompt;
-    bool computes; /* it is expected to compute; at most as many such jobs run at once as there are cores */
-    bool brief;    /* it is expected to take a few microseconds, which is too short to measure its CPU time */
-    bool worth_spinning; /* it is brief, and a processor is free for it: the loop spins for its end, see spin.h */
+    bool computes; /* the function is expected to compute; at most one such job runs for each core */
+    bool brief;    /* the function is expected to take a few microseconds, so its CPU time is not measured */
+    /* the job is brief, and a processor is free for it; so the loop spins until it ends (scheduler/spin.h) */
+    bool worth_spinning;
 
-    /* Takes the errors that the function left in the thread's queue of OpenSSL; or NULL. Called on the job's thread. */
+    /*
+     * Removes and returns the errors that the function left in OpenSSL's queue for this thread (openssl_errors.h).
+     * Called on the job's thread. May be NULL.
+     */
     struct heddle_openssl_errors *(*take_errors)(void);
     struct heddle_openssl_errors *errors;
 
@@ -47,8 +54,8 @@ struct heddle_job {
     int64_t queued_at, began;    /* CLOCK_MONOTONIC, ns */
     int64_t wall;                /* how long the function ran, ns */
     /*
-     * How long the function computed, ns. If it never blocked (heddle_thread_computed) this is `wall`, even if other
-     * threads had the core for part of that time. < 0: unknown, because the job was brief or the machine busy
+     * How long the function computed, ns. If it never blocked (heddle_thread_computed), this is `wall`, even if other
+     * threads had the core for part of that time. < 0: unknown, because the job was brief or the machine was busy
      */
     int64_t cpu;
 
@@ -60,11 +67,12 @@ struct heddle_job {
 
     void *(*callback)(void *data);
     void *callback_data, *callback_result;
-    uintptr_t exception; /* the exception that has left the function, a VALUE that is also on the fiber's stack; or 0 */
+    /* the exception by which Ruby has left the function (a VALUE, kept alive by the fiber's stack); or 0 */
+    uintptr_t exception;
     bool answered;  /* the last callback has returned or raised */
     bool raised;    /* the last callback has raised */
     bool unblocked; /* the unblocking function was called */
-    bool abandoned; /* no fiber waits for it any more */
+    bool abandoned; /* no fiber waits for the job any more */
     bool left;      /* Ruby has left the function by longjmp (heddle_threads_end_left_job); `result` is not set */
-    bool last;      /* its thread returns from heddle_threads_serve afterwards */
+    bool last;      /* its thread must return from heddle_threads_serve after the job */
 };

@@ -11,14 +11,14 @@
 #include <sys/socket.h>
 
 #ifdef HAVE_RUBY_THREAD_HAS_GVL_P
-int ruby_thread_has_gvl_p(void); /* exported by Ruby for its own closures, but in no header */
+int ruby_thread_has_gvl_p(void); /* Ruby exports it, but no header declares it */
 #endif
 
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
 /*
- * The loop of the calling thread. NULL without the GVL, and on threads that Ruby doesn't know: there the library waits
- * as without Heddle.
+ * Returns the loop of the calling thread. Returns NULL without the GVL, and on threads that Ruby has not created: there
+ * the library waits as without Heddle.
  */
 static heddle_loop *current_loop(void)
 {
@@ -34,7 +34,10 @@ typedef struct {
     intptr_t result;
 } libc_call;
 
-/* The call is never ended early, because the library does not expect an exception from its call of libc. */
+/*
+ * Makes the call on an offload thread, or else in place. The call never ends early, because the library does not expect
+ * an exception from a function of libc.
+ */
 static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_call *call)
 {
     int saved = errno;
@@ -51,7 +54,7 @@ static intptr_t offload_call(heddle_loop *loop, void *(*function)(void *), libc_
 
 #define ARGUMENTS(...) {.arguments = {__VA_ARGS__}}
 
-/* Defines run_<name>, which makes the call with its arguments `at`. */
+/* Defines run_<name>, which an offload thread calls: it calls the function with the arguments `at`. */
 #define DEFINE_CALL(name, ...)                                                                                         \
     static void *run_##name(void *data)                                                                                \
     {                                                                                                                  \
@@ -74,7 +77,7 @@ static int hooked_poll(struct pollfd *descriptors, nfds_t count, int timeout)
     return (int)offload_call(loop, run_poll, &call);
 }
 
-/* gcc's fortified headers replace poll by this. */
+/* glibc's fortified headers call this function instead of poll. */
 static int hooked_poll_chk(struct pollfd *descriptors, nfds_t count, int timeout, size_t size)
 {
     if (size / sizeof(*descriptors) < count)
@@ -120,7 +123,7 @@ static unsigned hooked_sleep(unsigned seconds)
 
 DEFINE_CALL(connect, (int)at[0], (const struct sockaddr *)at[1], (socklen_t)at[2])
 
-/* Also offloads connect of a non-blocking socket, which costs one offload for each connection. */
+/* Offloads connect also for a non-blocking socket, which costs one unnecessary offload for each connection. */
 static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     heddle_loop *loop = current_loop();
@@ -132,7 +135,7 @@ static int hooked_connect(int fd, const struct sockaddr *address, socklen_t leng
 
 DEFINE_CALL(recv, (int)at[0], (void *)at[1], (size_t)at[2], (int)at[3])
 
-/* Tries without a wait first: only a call that would wait needs a thread. */
+/* First tries without waiting, because only a call that would wait needs an offload thread. */
 static ssize_t hooked_recv(int fd, void *buffer, size_t length, int flags)
 {
     heddle_loop *loop = flags & MSG_DONTWAIT ? NULL : current_loop();
@@ -178,7 +181,7 @@ static bool intercept_object(heddle_object *object, void *data)
     if (!heddle_policy_is_listed(HEDDLE_LIST_LIBC, path) || heddle_policy_is_listed(HEDDLE_LIST_DENIED, path) ||
         heddle_object_contains(object, (void *)intercept_object))
         return false;
-    /* Intercepts again at each call: the library may have been unloaded and loaded again. */
+    /* Done at each call, because the library may have been unloaded and loaded again. */
     if (heddle_object_intercept(object, hooks, sizeof(hooks) / sizeof(hooks[0])) <= 0)
         return false;
     for (size_t i = 0; i < intercepted_count; i++) {

@@ -1,16 +1,16 @@
 #pragma once
 
 /*
- * Intercepts waits that a library makes with the GVL held: libc's poll, select, sleep and the like are redirected to
- * functions that offload them. This applies only to libraries that the user has named: while such a wait is offloaded,
- * other fibers run, although the library believes that it holds the GVL. So the library must hold no lock during the
- * wait, and share no state between calls.
+ * Intercepts waits that a library makes while it holds the GVL: calls of libc's poll, select, sleep and similar
+ * functions go to functions that offload them. This applies only to libraries that the user has listed: while such a
+ * wait is offloaded, other fibers run, although the library relies on holding the GVL. So the library must hold no lock
+ * during the wait, and share no state between calls.
  */
 
 #include "system.h"
 
-/* Intercepts the loaded libraries that are on HEDDLE_LIST_LIBC. */
+/* Intercepts calls of the loaded libraries that are on HEDDLE_LIST_LIBC. */
 void heddle_libc_intercept(void);
-/* The number of intercepted libraries, and the file of each. */
+/* The number of intercepted libraries, and the path of each. */
 size_t heddle_libc_count(void);
 const char *heddle_libc_library(size_t index);

@@ -13,7 +13,7 @@ bool heddle_library_is_libc(const char *path)
 
 #include <dlfcn.h>
 
-enum { MOST_OBJECTS = 48 }; /* a library with more dependencies is not judged */
+enum { MOST_OBJECTS = 48 }; /* a library that needs more libraries than this is not judged */
 
 typedef struct {
     heddle_object objects[MOST_OBJECTS];
@@ -33,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(judging *self, const ch
 
 /* -- loaded objects ------------------------------------------------------------------------------------------------ */
 
-/* Looks for an object by an address in it, or by the name with which another library refers to it. */
+/* A search for a loaded object, by an address in it or by the name that another library uses for it. */
 typedef struct {
     const void *address;
     const char *name;
@@ -53,7 +53,10 @@ static bool compare_object(heddle_object *object, void *data)
     return true;
 }
 
-/* The names and tables remain readable: the library is in use, and keeps its dependencies loaded. */
+/*
+ * Copies the object's record into `found`. Its names and tables remain readable, because the library is in use and
+ * keeps its dependencies loaded.
+ */
 static bool find_object(const void *address, const char *name, heddle_object *found)
 {
     search wanted = {.address = address, .name = name, .found = found};
@@ -65,7 +68,7 @@ static bool is_system(const heddle_object *object, const void *ruby)
     return heddle_library_is_libc(object->path) || (ruby && heddle_object_contains(object, ruby));
 }
 
-/* Adds the library's dependencies, direct and indirect. */
+/* Adds the library's direct and indirect dependencies to `objects`. */
 static bool collect_needed(judging *self)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -98,7 +101,7 @@ static bool is_provided_by_judged(judging *self, const char *name, const void *a
         return false;
     if (self->ruby && heddle_object_contains(&provider, self->ruby))
         return heddle_ruby_function_neutral(name);
-    /* libm depends on the thread only through the rounding mode and the floating-point flags. */
+    /* In libm, only the functions for the rounding mode and the floating-point flags (fe...) depend on the thread. */
     const char *file = heddle_library_file(provider.path);
     if (strncmp(file, "libm.so", 7) == 0 || strncmp(file, "libm-", 5) == 0)
         return strncmp(name, "fe", 2) != 0;
@@ -150,18 +153,21 @@ static bool judge_relocations(judging *self, const heddle_object *object, const 
 
 /* -- the code of a library ----------------------------------------------------------------------------------------- */
 
-/* Finds instructions that make a system call or read the thread pointer: these need no import. */
+/*
+ * Finds instructions that depend on the thread without an import: system calls, and reads of the thread pointer.
+ * Returns a description, or NULL.
+ */
 static const char *instruction_in(const unsigned char *code, size_t size)
 {
 #if defined(__x86_64__)
     for (size_t i = 0; i + 1 < size; i++) {
         if ((code[i] == 0x0f && code[i + 1] == 0x05) || (code[i] == 0xcd && code[i + 1] == 0x80))
             return "a system call instruction";
-        /* mov %fs:0, register: the address of the thread's own block */
+        /* mov %fs:0, register: reads the address of the thread's own block */
         if (code[i] == 0x64 && i + 8 < size && (code[i + 1] & 0xf8) == 0x48 && code[i + 2] == 0x8b &&
             (code[i + 3] & 0xc7) == 0x04 && code[i + 4] == 0x25 && memcmp(code + i + 5, "\0\0\0\0", 4) == 0)
             return "an instruction that reads the thread pointer";
-        /* mov $3, %edi or push $3, pop %rdi, before a call of clock_gettime: CLOCK_THREAD_CPUTIME_ID */
+        /* mov $3, %edi or push $3, pop %rdi: perhaps the argument CLOCK_THREAD_CPUTIME_ID for clock_gettime */
         if ((code[i] == 0xbf && i + 4 < size && memcmp(code + i + 1, "\3\0\0\0", 4) == 0) ||
             (code[i] == 0x6a && code[i + 1] == 3 && i + 2 < size && code[i + 2] == 0x5f))
             return "a possible read of a thread's CPU clock";
@@ -212,7 +218,7 @@ static bool judge_storage(judging *self, const heddle_object *object)
 
 static bool judge_library(judging *self)
 {
-    /* Cheap tests first: most libraries fail one of them. */
+    /* The cheap tests come first, because most libraries fail one of them. */
     for (size_t i = 0; i < self->count; i++) {
         if (!judge_storage(self, &self->objects[i]))
             return false;
@@ -243,7 +249,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     if (!find_object(address, NULL, &self->objects[0]))
         refuse(self, "the function does not belong to a library");
     else if (is_system(&self->objects[0], ruby))
-        refuse(self, "libc and Ruby are judged for each function");
+        refuse(self, "the functions of libc and of Ruby are judged one by one");
     else {
         self->count = 1;
         verdict.safe = collect_needed(self) && judge_library(self);
@@ -281,7 +287,7 @@ heddle_judgement heddle_library_judge(const void *address, const void *ruby)
     return verdict;
 }
 
-/* Judges only the names of libraries: a known-good library may use any function of the named ones. */
+/* On other systems, the libraries that a library needs are not known. So a known good library is always accepted. */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON])
 {

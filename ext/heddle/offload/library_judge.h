@@ -1,15 +1,15 @@
 #pragma once
 
 /*
- * Judges a loaded library by its mapped ELF file: may each call run on any thread, or must a function run on the thread
- * on which an earlier function ran? Thread-local storage, locks with an owner, system calls about the calling thread
- * and callbacks into Ruby are examples of such dependences.
+ * Judges a loaded library by its mapped ELF file: may each of its functions run on any thread, or do they depend on the
+ * thread? Thread-local storage, locks with an owner, system calls about the calling thread, and callbacks into Ruby are
+ * such dependences.
  *
- * Only the imports of a library are known, not how it uses them. So a library is safe only if every import of it, and
- * of each library that it needs, is known to be independent of the thread. In doubt it counts as unsafe: a wrong
- * "unsafe" costs only time.
+ * Only the imports of a library are known, not how it uses them. So a library is safe only if all its imports, and
+ * those of each library that it needs, are known to be independent of the thread. In doubt a library counts as unsafe,
+ * because a wrong "unsafe" costs only time.
  *
- * Uses no Ruby. Linux on x86-64 and ARM64; elsewhere no library is safe.
+ * Uses no Ruby. Works on Linux on x86-64 and ARM64; elsewhere no library counts as safe.
  */
 
 #include "native_code/elf_object.h"
@@ -23,13 +23,13 @@ typedef struct {
 
 /*
  * Judges the library that contains the address. `ruby` is an address in Ruby's own library, whose functions are judged
- * by their names; NULL: none. Takes the dynamic linker's lock, but loads and unloads nothing.
+ * by their names, or NULL. Acquires the dynamic linker's lock, but loads and unloads nothing.
  */
 heddle_judgement heddle_library_judge(const void *address, const void *ruby);
 
 /*
- * Does the library that contains the address need only the system's libraries, Ruby's, and those whose file names begin
- * with one of `names`? If not, `reason` names the first other library.
+ * Does the library that contains the address need only libc, Ruby's library, and libraries whose file names begin with
+ * one of `names`? If not, `reason` names the first other library.
  */
 bool heddle_library_needs_only(const void *address, const void *ruby, const char *const *names, size_t count,
                                char reason[HEDDLE_JUDGEMENT_REASON]);
@@ -40,8 +40,8 @@ bool heddle_library_is_libc(const char *path);
 /* Is this function of libc independent of the thread that calls it? */
 bool heddle_libc_function_neutral(const char *name);
 /*
- * Can this function of libc wait, and does it do the same on any thread, whatever its arguments? (Programs call libc
- * directly with Fiddle.)
+ * Can this function of libc wait, and is it independent of the thread that calls it, whatever its arguments are?
+ * (Programs call libc directly with Fiddle.)
  */
 bool heddle_libc_function_waits(const char *name);
 /* Is this function of Ruby's C API independent of the thread that calls it? */

@@ -1,13 +1,14 @@
 #include "offload/library_judge.h"
 
 /*
- * Functions that do the same on every thread. A library that imports a function which is not listed runs in place. So a
- * function may be listed only if it neither reads nor writes any state of the calling thread but errno (which is
- * carried back from an offloaded call), takes no lock that outlives the call, and returns no pointer to a buffer of the
- * thread's.
+ * Functions of libc that do the same on every thread. A library that imports any other function of libc runs in place.
+ * So a function may be listed only if it neither reads nor writes state of the calling thread, except errno, which
+ * Heddle copies from the offload thread. It must keep no lock after the call, and return no pointer to a buffer that
+ * belongs to the thread.
  *
- * Deliberately missing: pthread_*, sem_*, dlopen, dlsym, syscall, prctl, sched_*, set*id, signals, setjmp, locales,
- * strerror, strtok, inet_ntoa, localtime and the like, ioctl, getaddrinfo (the resolver's state), random, setenv.
+ * Not listed on purpose: pthread_*, sem_*, dlopen, dlsym, syscall, prctl, sched_*, set*id, signals, setjmp, locales,
+ * strerror, strtok, inet_ntoa, localtime and similar functions, ioctl, getaddrinfo (the resolver has state for each
+ * thread), random, setenv.
  */
 static const char *const libc_functions[] = {
     /* memory and strings */
@@ -31,7 +32,7 @@ static const char *const libc_functions[] = {
     "fwrite", "fopen", "fopen64", "fdopen", "freopen", "fclose", "fflush", "fseek", "fseeko", "fseeko64", "ftell",
     "ftello", "ftello64", "rewind", "feof", "ferror", "clearerr", "fileno", "setvbuf", "setbuf", "getline", "getdelim",
     "sscanf", "vsscanf", "fscanf", "stdin", "stdout", "stderr", "perror",
-    /* time; library_judge.c searches the code for the clocks of threads */
+    /* time; library_judge.c finds reads of a thread's own clock in the library's code */
     "clock_gettime", "clock_getres", "clock_nanosleep", "gettimeofday", "time", "difftime", "nanosleep", "usleep",
     "sleep", "gmtime_r", "timegm",
     /* descriptors, files and sockets, which belong to the process */
@@ -59,8 +60,8 @@ static const char *const libc_functions[] = {
 };
 
 /*
- * Ruby's C API is used with the GVL, and so on the calling fiber's own thread. Ruby code that it runs belongs to the
- * caller. These are the beginnings of names; the functions below are exceptions.
+ * Functions of Ruby's C API, by the beginnings of their names; ruby_exceptions has the exceptions. A library calls them
+ * with the GVL, and so on the calling fiber's own thread.
  */
 static const char *const ruby_functions[] = {
     "rb_ary_", "rb_str_", "rb_hash_", "rb_obj_", "rb_class", "rb_module_", "rb_mod_", "rb_define_", "rb_undef",
@@ -83,7 +84,7 @@ static const char *const ruby_functions[] = {
     "rb_thread_fd_", "rb_io_", "rb_eof_error", "rb_cloexec_", "rb_update_max_fd", "rb_pipe", "rb_file_", "rb_get_path",
     "rb_memory_", "rb_random_", "rb_genrand_", "rb_hash", "rb_memhash", "rb_copy_generic_ivar", "rb_lastline_",
     "rb_reg_", "rb_backref_", "rb_current_receiver", "rb_frame_", "rb_eval_string", "rb_env_", "rb_tracepoint_",
-    /* classes, modules, exceptions and the rest of its data */
+    /* classes, modules, exceptions and other data */
     "rb_c", "rb_m", "rb_e", "rb_stdout", "rb_stderr", "rb_stdin", "rb_fs", "rb_output_",
     "ruby_xmalloc", "ruby_xcalloc", "ruby_xrealloc", "ruby_xfree", "ruby_strdup", "ruby_snprintf", "ruby_vsnprintf",
     "ruby_strtod", "ruby_strtoul", "ruby_scan_", "ruby_verbose_ptr", "ruby_debug_ptr", "ruby_abi_version",
@@ -92,14 +93,14 @@ static const char *const ruby_functions[] = {
 };
 
 static const char *const ruby_exceptions[] = {
-    "rb_thread_call_with_gvl",      /* a callback: the native frames below it are on another thread */
-    "rb_thread_lock_native_thread", /* ties the Ruby thread to its native thread */
+    "rb_thread_call_with_gvl",      /* makes a callback, while the native frames that called it are on another thread */
+    "rb_thread_lock_native_thread", /* binds the Ruby thread to its native thread */
 };
 
 /*
- * Functions that can wait, and do the same on any thread with any arguments. They are offloaded when a program calls
- * libc directly, as with Fiddle. (clock_gettime is missing because it may read the thread's own clock; all other
- * functions are quick.)
+ * Functions of libc that can wait, and do the same on any thread, whatever their arguments are. They are offloaded when
+ * a program calls libc directly, as with Fiddle. All other functions of libc run in place then: they are quick, or may
+ * depend on the thread.
  */
 static const char *const waiting_functions[] = {
     "sleep", "usleep", "nanosleep", "poll", "ppoll", "select", "pselect", "epoll_wait", "read", "pread", "pread64",
@@ -108,7 +109,10 @@ static const char *const waiting_functions[] = {
     "sendfile", "sendfile64", "copy_file_range",
 };
 
-/* Strips leading underscores, the prefixes of ISO C's scanf and the like, and the suffixes of fortified headers. */
+/*
+ * Skips leading underscores, the prefixes that glibc gives to ISO C's scanf and strtol, and the suffix of functions
+ * from fortified headers. Returns the length of the rest.
+ */
 static size_t plain_name(const char **name)
 {
     static const char *const prefixes[] = {"isoc99_", "isoc23_"};

@@ -45,7 +45,7 @@ static VALUE serve_calls(VALUE data)
     return Qnil;
 }
 
-/* The calling thread runs jobs until it has been idle for a while. */
+/* Makes the calling thread an offload thread: runs jobs until there was none for a while. */
 static VALUE offload_serve(VALUE self)
 {
     serving thread = {.thread = heddle_threads_attach()};
@@ -68,10 +68,12 @@ static VALUE offload_serve(VALUE self)
 
 #ifdef HAVE_RB_BUG_REPORTER_ADD
 
-/* Exported by Ruby, but in no header. */
+/* Ruby exports this function, but no header declares it. */
 int rb_bug_reporter_add(void (*report)(FILE *to, void *data), void *data);
 
-/* Adds two facts to Ruby's crash report: which functions are intercepted, and whether an offloaded call has crashed. */
+/*
+ * Adds to Ruby's crash report which functions are intercepted, and whether the crashed thread runs an offloaded call.
+ */
 static void report_crash(FILE *to, void *data)
 {
     const char *core = heddle_offload_core(), *name;
@@ -152,7 +154,10 @@ static VALUE set_list(heddle_policy_list which, VALUE list)
     return Qnil;
 }
 
-/* The lists of libraries in offload/policy.h: X(verb, list). Switch.deny_libraries and so on set them. */
+/*
+ * The methods that set the lists of libraries in offload/policy.h, as X(verb, list). The first one is
+ * Switch.deny_libraries.
+ */
 #define LISTS(X) X(deny, DENIED) X(quick, QUICK) X(allow, ALLOWED) X(know_good, KNOWN_GOOD)
 #define DEFINE_LIST(verb, list) HEDDLE_DEFINE_METHOD_1(offload_##verb, , names, set_list(HEDDLE_LIST_##list, names))
 #define REGISTER_LIST(verb, list) rb_define_private_method(class, #verb "_libraries", offload_##verb, 1);
@@ -166,7 +171,7 @@ static VALUE offload_hook_libc(VALUE self, VALUE list)
     return Qnil;
 }
 
-/* Sets the maximum of offload threads. */
+/* Sets the maximum number of jobs that run at once, and so of offload threads. */
 static VALUE offload_limit_threads(VALUE self, VALUE limit)
 {
     heddle_threads_set_limit(NUM2UINT(limit));
@@ -209,7 +214,10 @@ static VALUE string_of(const char *value)
 
 HEDDLE_DEFINE_METHOD(offload_core, "core", string_of(heddle_offload_core()))
 
-/* [[the function, its use, why it is not intercepted]] */
+/*
+ * Returns the functions that can't be intercepted in Ruby's own library: [[name, what can't be offloaded without it,
+ * reason]].
+ */
 static VALUE offload_missing(VALUE self)
 {
     VALUE list = rb_ary_new();
@@ -227,8 +235,8 @@ static VALUE symbol_of(const char *name)
 /*
  * call-seq: libraries -> [{path:, class:, reason:}]
  *
- * The libraries whose calls are intercepted, with their class and its reason. Libraries without calls so far are judged
- * now, which takes some milliseconds each.
+ * Returns the libraries whose calls are intercepted, each with its class and the reason for the class. Libraries that
+ * have made no call yet are judged now, which takes some milliseconds for each library.
  */
 static VALUE offload_libraries(VALUE self)
 {
@@ -252,7 +260,7 @@ HEDDLE_DEFINE_METHOD(offload_library_count, "library_count", SIZET2NUM(heddle_of
 /*
  * call-seq: libc_libraries -> [String]
  *
- * The files of the libraries whose waits in libc are intercepted.
+ * Returns the paths of the libraries whose waits in libc are intercepted.
  */
 static VALUE offload_libc_libraries(VALUE self)
 {
@@ -265,8 +273,8 @@ static VALUE offload_libc_libraries(VALUE self)
 /*
  * call-seq: threads -> {threads:, idle:, queued:, running:, computing:, calls:, grown:, limit:, full:, return_wait:}
  *
- * The numbers of offload threads and calls; `calls`, `grown` and `full` count from the start, and `return_wait` adds up
- * the seconds for which ended calls have waited for their loops.
+ * Returns numbers of offload threads and calls. +calls+, +grown+ and +full+ are counted since the process started.
+ * +return_wait+ is the total time from the ends of calls until their loops have continued their fibers, in seconds.
  */
 static VALUE offload_threads(VALUE self)
 {
@@ -307,7 +315,10 @@ static VALUE describe_function(const heddle_function *function)
     return hash;
 }
 
-/* Functions that ran in place, have stalled a loop and were not reported yet, each with its seconds. */
+/*
+ * Returns the functions that have blocked a loop in place and were not reported yet, each with the longest time in
+ * seconds.
+ */
 static VALUE offload_take_blocking(VALUE self)
 {
     VALUE list = rb_ary_new();
@@ -317,10 +328,7 @@ static VALUE offload_take_blocking(VALUE self)
     return list;
 }
 
-/*
- * The address of a function that does nothing. One call by Fiddle shows where its argument has the address of the
- * function.
- */
+/* Returns the address of a function that does nothing. Ruby code calls it by Fiddle: see fiddle_targets.h. */
 HEDDLE_DEFINE_METHOD(offload_probe, "probe", ULL2NUM((uintptr_t)heddle_target_probe()))
 
 static VALUE offload_functions(VALUE self)
@@ -332,7 +340,7 @@ static VALUE offload_functions(VALUE self)
 }
 
 #ifdef HEDDLE_DEBUG
-/* Heddle::Offload::Switch.delay_threads(seconds, seed), for trials: see offload/thread_delay.h. */
+/* Heddle::Offload::Switch.delay_threads(seconds, seed), for tests: see offload/thread_delay.h. */
 static VALUE offload_delay_threads(VALUE self, VALUE seconds, VALUE seed)
 {
     heddle_threads_set_delay((int64_t)(NUM2DBL(seconds) * 1e9), (unsigned)NUM2ULL(seed));

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Ruby's record of an open(2), whose definition is private. */
+/* The argument of Ruby's function that calls open(2). Ruby's own definition is private. */
 typedef struct {
     VALUE path;
     int flags;
@@ -15,13 +15,13 @@ typedef struct {
 } open_record;
 
 /*
- * The paths are as long as the record. So even if a version of Ruby passes the path itself, reading it as a record does
- * not exceed it.
+ * The paths of the trial calls are as long as the record. So if a version of Ruby passes the path itself, it can be
+ * read as a record without reading beyond its end.
  */
 static const char FILE_NAME[] = "/././././././dev/null", FOLDER_NAME[] = "/././././././.";
 
 static const void *open_function, *folder_function;
-static VALUE tried_file, tried_folder; /* the paths during a trial, else 0 */
+static VALUE tried_file, tried_folder; /* the path of the trial call that runs now; otherwise 0 */
 static VALUE trying_thread;
 
 /* -- the trial ----------------------------------------------------------------------------------------------------- */
@@ -72,8 +72,8 @@ void heddle_open_calls_learn(void)
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Is the path a regular file or a folder, or missing? A missing file can't be opened, or is created. Devices may wait,
- * such as a modem.
+ * Is the path a regular file or a folder, or does it not exist? Opening a missing file fails or creates it, and does
+ * not wait. Opening a device, such as a modem, may wait.
  */
 static bool is_file_or_folder(const char *path)
 {

@@ -1,20 +1,20 @@
 #pragma once
 
 /*
- * Recognizes how Ruby itself opens files and folders. A call that can't wait for another program or fiber needs no
- * offload thread. But opening a FIFO, which waits for its other end, is a call of the same function. So the path
- * decides. Ruby passes the path in a record that no header declares. So trial calls of File.open and Dir.new must first
- * arrive with the expected arguments.
+ * Recognizes the calls by which Ruby itself opens files and folders. Opening a regular file needs no offload thread,
+ * because it can't wait for another program or fiber. But Ruby opens a FIFO, which waits for its other end, by the same
+ * function. So the path decides. Ruby passes the path in a record that no header declares. So trial calls of IO.sysopen
+ * and Dir.new first show which functions Ruby uses, and that their arguments are as expected.
  */
 
 #include <ruby.h>
 
-/*
- * Calls IO.sysopen and Dir.new, and notes which functions they use to open. Without a result, every open call counts
- * as one that may wait.
- */
+/* Makes the trial calls. If their functions are not found, every call that opens a file counts as one that may wait. */
 void heddle_open_calls_learn(void);
-/* Called for each call of Ruby's own: notes it if it belongs to the trial of heddle_open_calls_learn. */
+/*
+ * Called for each native call that Ruby itself makes: records its function if it is a trial call of
+ * heddle_open_calls_learn.
+ */
 void heddle_open_calls_note(void *(*function)(void *), const void *data);
-/* Does the call open a file or folder without a wait, except perhaps for the disk? False for all other calls. */
+/* Does the call open a file or folder, and wait for nothing but perhaps the disk? False for all other calls. */
 bool heddle_open_call_never_waits(const void *function, const void *data);

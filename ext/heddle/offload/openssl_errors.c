@@ -4,7 +4,7 @@
 
 #include "system.h"
 
-/* As in openssl/err.h since 3.0, which is not needed to compile this. */
+/* Constants of openssl/err.h since 3.0. They are defined here so that OpenSSL's headers are not needed. */
 enum { TEXT_STRING = 0x02, LIBRARY_SYSTEM = 2 };
 
 typedef struct {
@@ -31,7 +31,7 @@ static bool load_functions(void)
     static bool loaded;
     if (loaded)
         return true;
-    void *library = dlopen("libcrypto.so.3", RTLD_LAZY | RTLD_NOLOAD); /* never closed, because Ruby never unloads it */
+    void *library = dlopen("libcrypto.so.3", RTLD_LAZY | RTLD_NOLOAD); /* not closed, because Ruby never unloads it */
     if (!library)
         return false;
     const struct {
@@ -80,7 +80,7 @@ heddle_openssl_errors *(*heddle_openssl_errors_taker(void))(void)
     return load_functions() ? take_errors : NULL;
 }
 
-/* ERR_GET_LIB and ERR_GET_REASON: in an error of the system, errno takes all bits. */
+/* Splits the code like ERR_GET_LIB and ERR_GET_REASON: in a system error, all bits but the highest are errno. */
 static void put_error(const error *one)
 {
     bool of_system = one->code & ((unsigned long)1 << 31);

@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-/* Bounds the table: a program may make any number of closures at run time. */
+/* Limits the table, because a program may create any number of functions (closures) at run time. */
 enum { MOST = 4096, SLOTS = MOST * 2 };
 
 typedef struct {
@@ -12,14 +12,14 @@ typedef struct {
     size_t count;
 } name_list;
 
-static heddle_function *slots[SLOTS]; /* open addressing by address; nothing is ever removed */
+static heddle_function *slots[SLOTS]; /* a hash table with open addressing, by address; entries are never removed */
 static heddle_function *all[MOST];
 static size_t count;
 static heddle_function others = {.path = "", .library = "(others)", .in_place = true, .class = HEDDLE_LIBRARY_IN_PLACE,
                                 .reason = "too many functions were called to record each of them"};
 static name_list lists[HEDDLE_LISTS];
 static const void *ruby, *ruby_base;
-static heddle_function *unreported; /* the function whose stall is reported next */
+static heddle_function *unreported; /* the function whose stall is reported next, or NULL */
 
 /* -- libraries ----------------------------------------------------------------------------------------------------- */
 
@@ -52,7 +52,11 @@ bool heddle_policy_is_listed(heddle_policy_list list, const char *path)
     return heddle_library_listed(path, (const char *const *)lists[list].names, lists[list].count);
 }
 
-/* An entry is "name other another": the beginning of the library's file name, and the libraries that it may need. */
+/*
+ * Is the library on the list of known good libraries, and does it need only the libraries of its entry? An entry is
+ * "name other another": the beginning of the library's file name, then the libraries that it may need. Sets `reason` if
+ * it needs another one.
+ */
 static bool is_known_good(const char *path, const void *address, char *reason, size_t size)
 {
     const char *file = heddle_library_file(path);
@@ -106,7 +110,7 @@ heddle_library_class heddle_policy_class(const char *path, const void *address, 
     return judgement.safe ? HEDDLE_LIBRARY_JUDGED_SAFE : HEDDLE_LIBRARY_IN_PLACE;
 }
 
-/* Some functions of libc depend on the calling thread, and others only wait. */
+/* Some functions of libc depend on the calling thread, so only functions that are known to wait are offloaded. */
 static heddle_library_class class_in_libc(const heddle_function *function, char *reason, size_t size)
 {
     if (heddle_policy_is_listed(HEDDLE_LIST_DENIED, function->path))
@@ -151,7 +155,7 @@ static bool locate_function(heddle_function *function)
     function->base = info.dli_fbase;
     function->path = path;
     function->library = heddle_library_file(path);
-    /* otherwise dladdr has found an exported function before this one */
+    /* if the addresses differ, the symbol belongs to an exported function before this one */
     function->symbol = info.dli_saddr == function->address && info.dli_sname ? strdup(info.dli_sname) : NULL;
     classify_function(function);
     return true;
@@ -189,10 +193,11 @@ void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall
     bool first = function->calls++ == 0;
     int64_t most = 4 * (heddle_function_is_ruby(function) ? HEDDLE_QUICK_IN_RUBY_NS : HEDDLE_QUICK_NS);
     int64_t counted = wall < most ? wall : most;
-    /* The average starts at 0: the first call, with cold caches, is not typical. */
+    /* The average starts at 0, so that the first call counts little: with cold caches it is not typical. */
     function->pace += (counted - function->pace) / 8;
     /*
-     * The average rises by half of the difference, and falls by a sixteenth, so that one slow call counts for a while.
+     * This average rises by half of the difference, but falls only by a sixteenth, so that a slow call has an effect
+     * for a while.
      */
     if (first)
         function->wall = wall;

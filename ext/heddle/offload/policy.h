@@ -1,9 +1,10 @@
 #pragma once
 
 /*
- * The facts about each native function, which decide where it runs. The function's library decides whether an offload
- * thread may call it at all. A function that was measured to be fast runs in place only if it is also on the list of
- * quick functions, which never wait for another fiber.
+ * Records for each native function what is known about it, and decides where it runs: on an offload thread, or in place
+ * (on the calling thread). The function's library decides whether an offload thread may call it at all. A function that
+ * was measured to be quick runs in place only if its library is also on the list of quick libraries, whose functions
+ * never wait for another fiber.
  *
  * All functions are called with the GVL. Uses no Ruby.
  */
@@ -12,12 +13,12 @@
 
 /* The class of a library: where its functions run, and why. */
 typedef enum {
-    /* in place: on the shipped or the user's list of libraries that need their own thread */
+    /* in place: on Heddle's or the user's list of libraries that must not be offloaded */
     HEDDLE_LIBRARY_DENIED,
-    HEDDLE_LIBRARY_IN_PLACE,    /* in place: no evidence that another thread may call them */
+    HEDDLE_LIBRARY_IN_PLACE,    /* in place: nothing shows that other threads may call its functions */
     HEDDLE_LIBRARY_RUBYS,       /* Ruby's own library: each call is decided separately */
-    HEDDLE_LIBRARY_KNOWN_GOOD,  /* offloaded: on the shipped list of libraries that were tried */
-    HEDDLE_LIBRARY_ALLOWED,     /* offloaded: on the user's list */
+    HEDDLE_LIBRARY_KNOWN_GOOD,  /* offloaded: on Heddle's list of libraries that were tested */
+    HEDDLE_LIBRARY_ALLOWED,     /* offloaded: on the user's list of allowed libraries */
     HEDDLE_LIBRARY_JUDGED_SAFE, /* offloaded: it imports nothing that depends on the thread */
 } heddle_library_class;
 
@@ -35,28 +36,33 @@ typedef struct {
     int cpu;      /* CPU time per mille of the wall time, an average */
     bool measured; /* `cpu` is known */
     heddle_library_class class;
-    const char *reason; /* the reason of the class; NULL if there is none to add */
+    const char *reason; /* the reason for the class, or NULL */
     /*
-     * runs in place: its class is DENIED or IN_PLACE; with IN_PLACE, calls that the library marks as safe are offloaded
+     * its class is DENIED or IN_PLACE, so it runs in place; but with IN_PLACE, calls that the library marks as safe are
+     * offloaded
      */
     bool in_place;
-    bool carries_errors; /* its library leaves errors in OpenSSL's queue, which belongs to the thread */
-    int64_t blocked_for;     /* the longest time for which it has blocked the loop in place, if not reported yet; ns */
+    /* its library may leave errors in OpenSSL's queue, which belongs to the thread (openssl_errors.h) */
+    bool carries_errors;
+    int64_t blocked_for;     /* the longest time for which it has blocked the loop, if that was not reported yet; ns */
     bool reported;           /* a stall of this function was reported once */
-    bool quick;   /* its library's functions only compute, so they run in place while they are quick */
+    bool quick;   /* its library is on the list of quick libraries: its functions run in place while they are quick */
 } heddle_function;
 
-/* A function on the list of quick functions is offloaded if its average (ns) is longer than this. */
+/*
+ * A function of a library on the list of quick libraries is offloaded if its average duration is longer than this (ns).
+ */
 #define HEDDLE_QUICK_NS ((int64_t)50 * 1000)
 /*
- * The same limit for Ruby's own calls, which compute only in the kernel. It is higher for two reasons: an offloaded
- * call wakes two threads, each of which may wait for a core, and a slice of Ruby code delays the loop's other fibers
- * longer than this anyway.
+ * The same limit for Ruby's own calls, which compute only in the kernel (ns). It is higher for two reasons: an
+ * offloaded call wakes two threads, each of which may wait for a core; and a time slice of Ruby code delays the loop's
+ * other fibers longer than this anyway.
  */
 #define HEDDLE_QUICK_IN_RUBY_NS ((int64_t)200 * 1000)
 
 /*
- * Finds or makes the record of the function. Never returns NULL: functions beyond the first thousands share one record.
+ * Returns the record of the function, and creates it at first use. Never returns NULL: when the table is full, all
+ * further functions share one record.
  */
 heddle_function *heddle_function_record(void *address);
 
@@ -71,34 +77,46 @@ typedef enum {
     HEDDLE_LIST_QUICK,
     HEDDLE_LIST_ALLOWED,
     /*
-     * Each name may be followed by spaces and the names of the libraries with which it was tried: it is known good only
-     * if it needs no others.
+     * Each name may be followed by spaces and the names of the libraries with which the library was tested. It is known
+     * good only if it needs no other library.
      */
     HEDDLE_LIST_KNOWN_GOOD,
-    HEDDLE_LIST_LIBC, /* their waits in libc are offloaded: libc_hooks.h */
+    HEDDLE_LIST_LIBC, /* libraries whose waits in libc are offloaded (libc_hooks.h) */
     HEDDLE_LISTS,
 } heddle_policy_list;
 
 /*
- * Sets a list to beginnings of file names, which are copied. Also applies to functions that were called before. Returns
- * 0 or -ENOMEM.
+ * Sets a list to these names, which are beginnings of libraries' file names, and copies them. Applies also to functions
+ * that were called before. Returns 0 or -ENOMEM.
  */
 int heddle_policy_set_list(heddle_policy_list list, const char *const *names, size_t count);
 /* Is the library with this path on the list? */
 bool heddle_policy_is_listed(heddle_policy_list list, const char *path);
 
-/* Sets an address in Ruby's own library, or the program that contains it, before the first function is looked up. */
+/*
+ * Sets an address in Ruby's own library, or in the program that contains it. Must be called before the first function
+ * is looked up.
+ */
 void heddle_policy_set_ruby(const void *address);
-/* Called when libraries were unloaded: others may be loaded at their addresses. */
+/*
+ * Called after libraries were unloaded, because other libraries may be loaded at their addresses: looks up all
+ * functions again.
+ */
 void heddle_policy_relocate(void);
 
-/* The class of the library that contains `address` and was loaded from `path`. */
+/*
+ * Returns the class of the library that contains `address` and was loaded from `path`. Sets `reason`, which has `size`
+ * bytes, to the reason or "".
+ */
 heddle_library_class heddle_policy_class(const char *path, const void *address, char *reason, size_t size);
 const char *heddle_policy_class_name(heddle_library_class class);
 
-/* Records, for the report, that the function has blocked the loop in place for `wall` ns. */
+/* Records, for the report, that the function has blocked the loop for `wall` ns. */
 void heddle_function_report_stall(heddle_function *function, int64_t wall);
-/* A function that has blocked the loop in place, and was not reported yet; or NULL. */
+/*
+ * Returns a function that has blocked the loop and was not reported yet, or NULL. Sets `blocked_for` (ns), and marks
+ * the function as reported.
+ */
 const heddle_function *heddle_policy_take_unreported(int64_t *blocked_for);
 
 size_t heddle_function_count(void);

@@ -9,7 +9,7 @@
 #include "offload/threads.h"
 
 #ifndef RB_NOGVL_OFFLOAD_SAFE
-#define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4 no library can mark its calls as safe */
+#define RB_NOGVL_OFFLOAD_SAFE 0 /* before Ruby 3.4, libraries can't mark their calls as safe */
 #endif
 
 static bool on;
@@ -46,7 +46,7 @@ void *heddle_timed_call_run(void *data)
     return result;
 }
 
-/* ns. If a call in place takes longer than this, the report of the stall names it. */
+/* If a call in place takes longer than this (ns), the report of the stall names its function. */
 static const int64_t BLOCKING_NS = 20 * 1000 * 1000;
 
 void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call)
@@ -80,16 +80,18 @@ bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void 
 }
 
 /*
- * Does the call close a descriptor on which other calls wait? Then it must not queue behind them. The first argument of
- * Ruby's function points to the descriptor. For another function of IO#close this reads some other value; at worst the
- * call then runs in place.
+ * Does the call close a descriptor that other calls use? Then it must run in place: it must not be queued behind those
+ * calls. `data` of Ruby's closing function points to the descriptor. For any other function that IO#close calls, this
+ * reads another value, and at worst that call runs in place, too.
  */
 static bool is_close_with_waiters(const void *data)
 {
     return data && rb_frame_this_func() == rb_intern("close") && heddle_descriptor_in_use(*(const int *)data);
 }
 
-/* A library may mark a call as one that any thread can make. */
+/*
+ * Must the call of an extension run in place? A library may mark a call as safe for any thread (RB_NOGVL_OFFLOAD_SAFE).
+ */
 static bool is_inline_in_extension(const heddle_function *known, int flags)
 {
     if (known->in_place && (known->class == HEDDLE_LIBRARY_DENIED || !(flags & RB_NOGVL_OFFLOAD_SAFE)))
@@ -98,14 +100,14 @@ static bool is_inline_in_extension(const heddle_function *known, int flags)
 }
 
 /*
- * Runs the call on this thread. Time limits end it only if `loop` is not NULL. Ruby's own calls need none, because they
- * are quick.
+ * Runs the call on this thread. If `loop` is not NULL, the fiber's time limits end the call. Ruby's own calls don't
+ * need that, because they are quick.
  */
 static void *call_in_place(heddle_loop *loop, heddle_function *known, heddle_timed_call *call,
                            rb_unblock_function_t *unblock, void *unblock_data, int flags)
 {
     if (loop && !heddle_in_place_begin(loop, flags)) {
-        errno = 0; /* Ruby does the same */
+        errno = 0; /* as Ruby does */
         return NULL;
     }
     void *result = loop ? heddle_in_place_run(loop, heddle_timed_call_run, call, unblock, unblock_data, flags)
@@ -121,7 +123,7 @@ static void *call_without_gvl(void *(*function)(void *), void *data, rb_unblock_
 {
     heddle_loop *loop = on ? heddle_offload_find_loop() : NULL;
     if (!loop || (by_ruby && !(flags & RB_NOGVL_OFFLOAD_SAFE))) {
-        /* In a block of without_offload, Ruby must not call the scheduler's hook either. */
+        /* in a block of without_offload, Ruby must not call the scheduler's hook blocking_operation_wait either */
         if (on && (flags & RB_NOGVL_OFFLOAD_SAFE) && heddle_offload_is_refused())
             flags &= ~RB_NOGVL_OFFLOAD_SAFE;
         return rb_nogvl(function, data, unblock, unblock_data, flags);
@@ -186,14 +188,19 @@ void *heddle_replaced_ruby_nogvl(void *(*function)(void *), void *data, rb_unblo
     return call_without_gvl(function, data, unblock, unblock_data, flags, true);
 }
 
-/* A garbage collection that an allocation of the extension starts runs on this thread. */
+/*
+ * Callbacks of jobs that are not core functions run here, on the job's thread: for example a garbage collection that an
+ * allocation of the extension has started.
+ */
 void *heddle_replaced_ruby_with_gvl(void *(*function)(void *), void *data)
 {
     heddle_job *job = heddle_threads_current();
     return job && job->core ? heddle_threads_call_back(job, function, data) : heddle_in_place_call_back(function, data);
 }
 
-/* Raises the fiber's own exceptions, too: a caller that repeats an interrupted call relies on that. */
+/*
+ * Also raises exceptions that were postponed for the fiber: a caller that repeats an interrupted call relies on that.
+ */
 void heddle_replaced_check_ints(void)
 {
     heddle_offload_raise_postponed();

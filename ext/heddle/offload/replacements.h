@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * The functions that take the place of Ruby's in import tables (imports.c). Each of them decides at every call: it lets
- * an offload thread make the call, or makes it in place, by Ruby's own function.
+ * The functions that replace Ruby's functions in import tables (imports.c). At every call, a replacement decides
+ * whether an offload thread makes the call, or whether it calls Ruby's own function in place, that is, on the calling
+ * thread.
  */
 
 #include "offload/policy.h"
@@ -13,16 +14,13 @@
 void heddle_offload_switch(bool on);
 bool heddle_offload_on(void);
 
-/*
- * The kinds of Ruby methods, by how the native calls inside them are run. Methods are added to the lists, and never
- * removed.
- */
+/* The kind of a Ruby method decides how Ruby's native calls within the method are run. A method keeps its kind. */
 typedef enum {
     HEDDLE_METHOD_ORDINARY,
-    HEDDLE_METHOD_QUICK,   /* one quick system call, which waits for no other fiber */
+    HEDDLE_METHOD_QUICK,   /* makes one quick system call, which never waits for another fiber */
     /*
-     * `require` and others, never offloaded: Ruby's lock of a file belongs to the thread, so another fiber that loads
-     * the same file meanwhile would get "circular require"
+     * loads a file, such as `require`: its calls are never offloaded, because Ruby's lock for the file belongs to the
+     * thread, and another fiber that loads the same file meanwhile would get the warning "circular require"
      */
     HEDDLE_METHOD_LOADING,
 } heddle_method_kind;
@@ -52,14 +50,14 @@ typedef struct {
     int64_t began, ended;
 } heddle_timed_call;
 
-/* Measures only the function (heddle_timed_call): waiting for the GVL afterwards does not count. */
+/* Calls the function of a heddle_timed_call and measures it, without the time that Ruby then waits for the GVL. */
 void *heddle_timed_call_run(void *data);
-/* Records a call in place; keeps errno. */
+/* Records a call that was made in place. Preserves errno. */
 void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *call);
 
 heddle_function *heddle_function_of_call(void *function);
 /*
- * Does this call of Ruby itself run in place? Yes where Ruby loads a file. As long as such calls are quick, also where
- * it opens a file without waiting (open_calls.h), and for methods on the list of quick ones.
+ * Does this call, which Ruby itself makes, run in place? Yes while Ruby loads a file. If its function has been quick so
+ * far, also for methods of the kind QUICK, and for calls that open a file without waiting (open_calls.h).
  */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

@@ -1,4 +1,4 @@
-/* The calls that a job makes: of its function, of its callbacks, and of its unblocking function. */
+/* The calls that belong to a job: its function, its callbacks, and its unblocking function. */
 
 #include "offload/thread_calls.h"
 
@@ -6,7 +6,7 @@
 
 pthread_mutex_t heddle_threads_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A separate function, because a function to which longjmp returns must not keep its variables in registers. */
+/* A separate function, because longjmp may change the local variables of the function to which it returns. */
 __attribute__((noinline)) void *heddle_thread_run_function(heddle_offload_thread *thread, heddle_job *job)
 {
     /* A callback that raises leaves the native function by longjmp, as in plain Ruby. */
@@ -21,7 +21,7 @@ void heddle_threads_interrupt_locked(heddle_job *job)
         return;
     heddle_offload_thread *thread = job->thread;
     if (job->unblock == HEDDLE_UNBLOCK_BY_SIGNAL) {
-        /* Ruby's own handler of this signal does nothing: system calls return EINTR */
+        /* Ruby's handler of this signal does nothing, but the system call returns EINTR */
         pthread_kill(thread->native, SIGVTALRM);
         return;
     }
@@ -60,14 +60,14 @@ void *heddle_threads_call_back(heddle_job *job, void *(*function)(void *data), v
     pthread_mutex_lock(&heddle_threads_lock);
     heddle_offload_thread *thread = job->thread;
     /*
-     * From here to the end of the call the garbage collector scans the stack between this frame and the frame that made
-     * the call, and the registers, as it does below rb_thread_call_with_gvl in plain Ruby. This frame holds the
-     * callee-saved registers, also where a libc mangles some of them in a jmp_buf.
+     * From here to the end of the call, the garbage collector scans the registers, and the stack from this frame to the
+     * frame that has called the native function, as Ruby does for rb_thread_call_with_gvl. __builtin_unwind_init stores
+     * the callee-saved registers in this frame, because some libcs encode registers in a jmp_buf.
      */
     __builtin_unwind_init();
     volatile uintptr_t lowest = (uintptr_t)&saved;
     thread->frames.start = (const void *)(lowest & ~(uintptr_t)(sizeof(void *) - 1));
-    (void)_setjmp(thread->frames.registers); /* only scanned, never jumped to */
+    (void)_setjmp(thread->frames.registers); /* the garbage collector scans it; no longjmp uses it */
     job->callback = function;
     job->callback_data = data;
     job->callback_result = NULL;

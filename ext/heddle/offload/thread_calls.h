@@ -1,6 +1,9 @@
 #pragma once
 
-/* The calls between a job's fiber and the offload thread that runs it. For threads.c and thread_calls.c only. */
+/*
+ * Calls between a job's fiber and the offload thread that runs the job: callbacks and interruptions. Used only by
+ * threads.c and thread_calls.c.
+ */
 
 #include "offload/threads.h"
 
@@ -9,10 +12,11 @@
 struct heddle_offload_thread {
     pthread_t native;
     long id; /* the kernel's thread id */
-    pthread_cond_t answered; /* a callback was answered, the job was abandoned, or an interruption has ended */
+    /* signalled when a callback has returned or raised, the job was abandoned, or an interruption has ended */
+    pthread_cond_t answered;
     heddle_job *job;
-    bool leave; /* heddle_threads_serve has to return */
-    /* how many threads call its job's unblocking function now; the job must not end meanwhile */
+    bool leave; /* heddle_threads_serve must return */
+    /* how many threads are calling the unblocking function of its job; the job must not end meanwhile */
     unsigned interrupting;
     jmp_buf left;          /* where longjmp goes when a callback has raised */
     heddle_native_frames frames;
@@ -23,8 +27,8 @@ extern pthread_mutex_t heddle_threads_lock; /* Protects jobs, their queues and t
 
 /*
  * Like heddle_threads_interrupt, for a caller that holds the lock. Releases the lock while the library's unblocking
- * function runs, because that may wait for a lock of the library. As in Ruby, that function is called once, and the
- * signal is sent repeatedly.
+ * function runs, because that function may wait for a lock of the library. As in Ruby, the unblocking function is
+ * called only once, but the signal is sent at each call.
  */
 void heddle_threads_interrupt_locked(heddle_job *job);
 

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Random pauses of offload threads before and after each call, which trials switch on to find races. Only debug and
- * sanitizer builds have them: elsewhere the function is empty.
+ * Random pauses of offload threads before and after each call, which tests switch on to find race conditions. Only
+ * debug and sanitizer builds have them; in other builds heddle_debug_delay does nothing.
  */
 
 #ifdef HEDDLE_DEBUG

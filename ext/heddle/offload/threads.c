@@ -14,21 +14,24 @@
 #endif
 
 /*
- * Beyond this number of threads, plus one for each core, another one is started only for a call that was queued for a
- * while.
+ * If there are more threads than this, plus one for each core, another thread is started only for a job that was queued
+ * for HEDDLE_OVERDUE_NS.
  */
 enum { SOFT_LIMIT = 64 };
 
 /*
- * Threads above the limit, only for `prompt` jobs, which rarely wait, such as opening a file. Otherwise no file could
- * be opened while all threads wait for a lock.
+ * The number of threads that may be started beyond the limit, for `prompt` jobs, such as opening a file, which rarely
+ * wait. Without them, no file could be opened while all threads wait for a lock.
  */
 enum { RESERVED = 8 };
 
-/* A thread that was idle for this time ends. */
+/* A thread ends after it was idle for this time. */
 static const time_t IDLE_SECONDS = 5;
 
-/* How long a job that is expected to compute has run before Heddle checks whether its thread sleeps instead, ns. */
+/*
+ * A job that is expected to compute must have run for this time before Heddle checks whether its thread sleeps instead,
+ * ns.
+ */
 static const int64_t RECHECK_AFTER = 20 * 1000 * 1000;
 
 static pthread_cond_t job_available;
@@ -37,19 +40,22 @@ typedef struct {
     unsigned count;
 } job_queue;
 
-/* The queued jobs, by kind: may wait long; compute; or `prompt`. */
+/*
+ * The queued jobs, by kind: `computing` has jobs that are expected to compute, `prompt` has prompt jobs, `waiting` has
+ * all others.
+ */
 static struct {
     job_queue waiting, computing, prompt;
 } queues;
 static _Atomic unsigned queued_count; /* the number of jobs in all three queues; read without the lock */
-static unsigned running_limited; /* running jobs that are not prompt: the limit of threads is for these */
-static bool spinning;    /* one thread spins (never more): it takes the next job without being woken */
+static unsigned running_limited; /* the number of running jobs that are not prompt; the limit applies to these */
+static bool spinning;    /* one thread (never more) spins, so it takes the next job without being woken */
 static heddle_spin spins;
 static heddle_offload_thread *threads;
 static heddle_threads_statistics statistics;
-static unsigned starting; /* threads that were asked for and have not begun */
-static int64_t grown_at;  /* when a thread was last asked for because a job was overdue */
-static _Atomic unsigned forks; /* forks between the first process and this one */
+static unsigned starting; /* threads that were requested and have not begun */
+static int64_t grown_at;  /* when a thread was last requested because a job was overdue */
+static _Atomic unsigned forks; /* the number of forks between the first process and this one */
 
 static _Thread_local heddle_job *current;
 
@@ -71,7 +77,9 @@ static void reset_state(void)
 
 HEDDLE_HOLD_DURING_FORK(&heddle_threads_lock)
 
-/* In a child only the forking thread exists: not the offload threads or their jobs. */
+/*
+ * In a forked child only the thread that called fork exists, so there are no offload threads, and the jobs don't run.
+ */
 static void after_fork_in_child(void)
 {
     pthread_mutex_init(&heddle_threads_lock, NULL);
@@ -132,7 +140,7 @@ static unsigned count_free_cores(void)
     return statistics.computing < statistics.cores ? statistics.cores - statistics.computing : 0;
 }
 
-/* How many of the queued jobs could start now. */
+/* Returns how many of the queued jobs could start now. */
 static unsigned count_runnable(void)
 {
     unsigned cores = count_free_cores();
@@ -146,13 +154,13 @@ static unsigned count_queued(void)
     return queues.waiting.count + queues.computing.count + queues.prompt.count;
 }
 
-/* Are there cores for the running jobs, for `more` other threads, and for the one that would spin? */
+/* Are there enough cores for the running jobs, for `more` other threads, and for the thread that would spin? */
 static bool may_spin(unsigned more)
 {
     return statistics.running + more < statistics.cores;
 }
 
-/* The oldest job that may run. */
+/* Removes and returns the oldest job that may run, or returns NULL. */
 static heddle_job *take_job(void)
 {
     bool room = running_limited < statistics.limit;
@@ -169,17 +177,20 @@ static heddle_job *take_job(void)
 
 /*
  * Must a sleeping thread be woken? The spinning thread, if there is one, takes one job without a wake-up. The caller
- * signals after it has released the lock, because the woken thread needs the lock first.
+ * signals `job_available` after it has released the lock, because the woken thread needs the lock at once.
  */
 static bool must_wake_thread(void)
 {
     return count_runnable() > spinning;
 }
 
-/* Returns true if the queued jobs need one more thread. The caller must start it; `starting` counts it from here on. */
+/*
+ * Returns true if the queued jobs need one more thread, which is counted in `starting` from here on. The caller must
+ * start it.
+ */
 static bool claim_thread(bool obey_soft_limit)
 {
-    /* Counted for the metrics: a job stays queued because the limit is reached. */
+    /* For the metrics: a job remains queued because the limit is reached. */
     if (running_limited >= statistics.limit && count_queued() > queues.prompt.count)
         statistics.full++;
     if (count_runnable() <= statistics.idle + starting || statistics.threads + starting >= statistics.limit + RESERVED)
@@ -196,7 +207,7 @@ bool heddle_threads_submit(heddle_job *job)
     atomic_store(&job->state, HEDDLE_JOB_QUEUED);
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
-    /* spinning needs a core for the loop, besides the cores for the queued jobs */
+    /* if the loop spins, it needs a core in addition to those for the queued jobs */
     job->worth_spinning = job->brief && may_spin(count_queued());
     bool wake = must_wake_thread(), needs_thread = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
@@ -213,7 +224,7 @@ void heddle_threads_report_unstarted(void)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
-/* Jobs that were expected to compute, but sleep, are no longer counted as computing. */
+/* Looks for jobs that were expected to compute, but sleep. They are no longer counted as computing. */
 static void recheck_computing(void)
 {
     int64_t now = heddle_clock_now();
@@ -227,9 +238,9 @@ static void recheck_computing(void)
 }
 
 /*
- * Has the first job of this queue waited for longer than 3 * HEDDLE_OVERDUE_NS, and was no thread asked for because of
- * an overdue job in the last 3 * HEDDLE_OVERDUE_NS? Then the job's loop is stuck and asks for no thread, so a later job
- * of the queue asks.
+ * Has the first job of this queue waited for longer than 3 * HEDDLE_OVERDUE_NS, and was no thread requested for an
+ * overdue job in the last 3 * HEDDLE_OVERDUE_NS? Then the loop of that job is blocked and requests no thread, so a
+ * later job of the queue does.
  */
 static bool is_overdue(const job_queue *queue)
 {
@@ -281,7 +292,7 @@ void heddle_threads_abandon(heddle_job *job)
     pthread_mutex_unlock(&heddle_threads_lock);
 }
 
-/* A thread that has ended a job may still hold the lock for `notify`. */
+/* A thread that has ended a job may still hold the lock, while it calls `notify`. */
 void heddle_threads_settle(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
@@ -294,7 +305,7 @@ heddle_offload_thread *heddle_threads_attach(void)
 {
     heddle_offload_thread *thread = calloc(1, sizeof(*thread));
     if (!thread) {
-        heddle_threads_report_unstarted(); /* when the job is overdue, another thread is started for it */
+        heddle_threads_report_unstarted(); /* another thread is started when the job is overdue */
         return NULL;
     }
     thread->native = pthread_self();
@@ -318,10 +329,10 @@ void heddle_threads_detach(heddle_offload_thread *thread)
     free(thread);
 }
 
-/* Called with the lock held, when the job's result is set. */
+/* Called with the lock held, after the job's result was set. */
 static void end_job(heddle_offload_thread *thread, heddle_job *job)
 {
-    while (thread->interrupting) /* the end of the interruption is signalled on `answered`, too */
+    while (thread->interrupting) /* `answered` is also signalled when an interruption has ended */
         pthread_cond_wait(&thread->answered, &heddle_threads_lock);
     thread->job = NULL;
     thread->leave |= job->last;
@@ -333,7 +344,7 @@ static void end_job(heddle_offload_thread *thread, heddle_job *job)
     bool abandoned = job->abandoned;
     atomic_store(&job->state, HEDDLE_JOB_ENDED);
     /*
-     * Unless it was abandoned, the job exists until its fiber has taken the lock, which this thread still holds. So
+     * A job that was not abandoned exists until its fiber has acquired the lock, which this thread still holds. So
      * `notify` may use the job, but later code must not. An abandoned job may no longer exist when its state is ENDED.
      */
     if (!abandoned)
@@ -369,7 +380,7 @@ static void run_job(heddle_offload_thread *thread, heddle_job *job)
     if (job->take_errors)
         job->errors = job->take_errors();
     int64_t wall = heddle_clock_now() - job->began;
-    int64_t cpu = -1; /* unknown; otherwise the time it has computed, see heddle_thread_computed */
+    int64_t cpu = -1; /* unknown */
     if (!job->brief)
         cpu = heddle_thread_computed(heddle_clock_read(CLOCK_THREAD_CPUTIME_ID) - cpu_before, wall, before);
     heddle_debug_delay();
@@ -396,7 +407,10 @@ bool heddle_threads_end_left_job(heddle_offload_thread *thread, uintptr_t except
     return job != NULL;
 }
 
-/* Called with the lock held; releases it meanwhile. Returns true if there is a job to run. */
+/*
+ * Polls for a job for a short time (scheduler/spin.h). Called with the lock held; releases it meanwhile. Returns true
+ * if there is a job to run.
+ */
 static bool spin_for_job(void)
 {
     int64_t until = heddle_clock_now() + HEDDLE_SPIN_NS;
@@ -411,7 +425,8 @@ static bool spin_for_job(void)
 }
 
 /*
- * Waits for a job. Returns false if there was none for IDLE_SECONDS. Called with the lock held; releases it meanwhile.
+ * Waits for a job, or until the thread must leave. Returns false after IDLE_SECONDS. Called with the lock held;
+ * releases it meanwhile.
  */
 static bool wait_for_job(heddle_offload_thread *thread)
 {
@@ -443,7 +458,7 @@ bool heddle_threads_serve(heddle_offload_thread *thread)
     }
     thread->leave = false;
     if (!spare)
-        /* if this thread was woken for a job, another thread must take that job now */
+        /* if this thread was woken for a job, another thread must take the job now */
         pthread_cond_signal(&job_available);
     pthread_mutex_unlock(&heddle_threads_lock);
     return spare;
