@@ -9,10 +9,7 @@ typedef struct {
     uint32_t library;
 } code_range;
 
-/*
- * Compared with the beginning of the file's name. The libraries named here call back only functions that their callers
- * have passed to them.
- */
+/* Beginnings of the file names of system libraries. They call only functions that their callers have passed to them. */
 static const char *const system_libraries[] = {
     "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
     "librt",    "libgmp.",   "libcrypt.", "libgcc_s", "libasan", "libubsan",   "libtsan",
@@ -34,7 +31,7 @@ static size_t range_count, range_capacity;
 
 static heddle_object_counts counts; /* the counts at the last refresh */
 static bool current;
-/* The bounds of the ranges of each kind; the index is the number of the kind's bit. */
+/* The lowest and the highest code address of each kind; the index is the number of the kind's bit. */
 enum { KINDS = 6 };
 static struct {
     uintptr_t lowest, highest;
@@ -123,7 +120,7 @@ static bool add_ranges(const heddle_object *object, uint32_t library)
     return true;
 }
 
-/* Returns true if there is no memory, which ends the visits. */
+/* Returns true if out of memory, which ends the visits. */
 static bool add_library(heddle_object *object, void *unused)
 {
     char *path = strdup(object->path);

@@ -1,11 +1,11 @@
 #pragma once
 
 /*
- * Finds the library that contains the machine code at an address: the executable ranges of all loaded libraries,
- * sorted, each with its kind.
+ * Maps addresses of machine code to libraries. The map has the executable ranges of all loaded libraries, sorted, and
+ * the kind of each library.
  *
- * Linux on x86-64 and ARM64, with glibc or musl. All functions are called with the GVL, in the main Ractor. A result is
- * valid until the next heddle_code_map_refresh.
+ * Works on Linux on x86-64 and ARM64, with glibc or musl. All functions must be called with the GVL, in the main
+ * Ractor. A heddle_library is valid until the next heddle_code_map_refresh.
  */
 
 #include "system.h"
@@ -13,10 +13,11 @@
 typedef enum {
     HEDDLE_CODE_RUBY = 1,            /* libruby, or the program that contains it */
     HEDDLE_CODE_HEDDLE = 2,          /* this extension */
-    HEDDLE_CODE_SYSTEM = 4,          /* libc and others, which call back only functions that were passed to them */
+    HEDDLE_CODE_SYSTEM = 4, /* libc and others, which call only functions that their callers have passed to them */
     HEDDLE_CODE_REENTRANT = 8,       /* an extension that is listed as re-entrant */
     HEDDLE_CODE_FOREIGN = 16,        /* any other library, and the program itself */
-    HEDDLE_CODE_NOT_REENTRANT = 32,  /* listed as a library that no other fiber may enter during its callbacks */
+    /* an extension that is listed as not re-entrant: no other fiber may run during its callbacks */
+    HEDDLE_CODE_NOT_REENTRANT = 32,
 } heddle_code_kind;
 
 typedef struct {
@@ -26,8 +27,9 @@ typedef struct {
 } heddle_library;
 
 /*
- * `ruby` is any address in Ruby's code. A library is listed by the end of its path without the extension: "monitor",
- * "io/console". `kind` is REENTRANT or NOT_REENTRANT; the names are copied. Returns false if out of memory.
+ * heddle_code_map_set_ruby gets any address in Ruby's code. heddle_code_map_list replaces the list of one kind,
+ * REENTRANT or NOT_REENTRANT. A name is the end of a library's path without the file's suffix: "monitor", "io/console".
+ * The names are copied. Returns false if out of memory.
  */
 void heddle_code_map_set_ruby(const void *ruby);
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
@@ -37,11 +39,14 @@ bool heddle_code_map_refresh(void);
 /* Changes each time a library is loaded or unloaded. */
 uint64_t heddle_code_map_version(void);
 /*
- * The library whose code is at this address. NULL if the code belongs to no library, but to a just-in-time compiler or
- * a trampoline.
+ * Returns the library whose code is at this address. Returns NULL if the code belongs to no library: a just-in-time
+ * compiler or a trampoline has created it.
  */
 const heddle_library *heddle_code_map_find(uintptr_t address);
 /* Is a library of one of these kinds (a mask) loaded? */
 bool heddle_code_map_has(unsigned kinds);
-/* Sets the lowest and the highest address of all libraries of these kinds (a mask). They are equal if there is none. */
+/*
+ * Sets the lowest and the highest code address of all libraries of these kinds (a mask). Both are 0 if there is no such
+ * library.
+ */
 void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest);

@@ -18,7 +18,10 @@ bool heddle_library_listed(const char *path, const char *const *names, size_t co
 
 #ifdef HEDDLE_ELF_OBJECTS
 
-/* glibc relocates these addresses when it loads an object; musl leaves them relative, as does the vDSO. */
+/*
+ * glibc relocates these addresses when it loads an object. In musl and in the vDSO they remain relative to the object's
+ * base.
+ */
 static const void *dynamic_address(const heddle_object *object, const ElfW(Dyn) *entry)
 {
     uintptr_t value = entry->d_un.d_ptr;
@@ -41,7 +44,7 @@ static void read_entry(heddle_object *object, const ElfW(Dyn) *entry)
     }
 }
 
-/* Reads the entries that refer to the table of names. Called when that table was found. */
+/* Reads the entries that refer to the table of names. read_entry must have found that table before. */
 static void read_named_entry(heddle_object *object, const ElfW(Dyn) *entry)
 {
     if (entry->d_tag == DT_SONAME)
@@ -93,7 +96,7 @@ bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void 
 static int read_counts(struct dl_phdr_info *info, size_t size, void *data)
 {
     *(heddle_object_counts *)data = (heddle_object_counts){.loaded = info->dlpi_adds, .unloaded = info->dlpi_subs};
-    return 1; /* each object reports the same counters, so the first one suffices */
+    return 1; /* each object has the same counters, so the first one suffices */
 }
 
 heddle_object_counts heddle_objects_count(void)

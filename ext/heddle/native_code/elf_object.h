@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Reads loaded ELF objects: programs and libraries in memory, and the tables that the dynamic linker uses.
- * import_table.c changes their import tables, library_judge.c judges their contents.
+ * Reads loaded ELF objects (programs and libraries in memory), and the tables that the dynamic linker uses.
+ * import_table.c changes import tables, and offload/library_judge.c judges libraries.
  */
 
 #include "system.h"
@@ -38,10 +38,13 @@ enum heddle_relocation {
 
 enum { HEDDLE_MOST_NEEDED = 64 };
 
-/* Names and tables can be read as long as the object is loaded. The fields from `calls` on are set by read_tables. */
+/*
+ * Names and tables can be read as long as the object is loaded. heddle_elf_object_read_tables sets the fields from
+ * `calls` on.
+ */
 struct heddle_object {
     const char *path; /* the file it was loaded from; "" for the program itself */
-    uintptr_t base;   /* distinguishes it from other objects that are loaded now */
+    uintptr_t base;   /* its load address; 0 for a program with fixed addresses */
     const ElfW(Phdr) *parts;
     int part_count;
     const ElfW(Rela) *calls, *data;
@@ -50,7 +53,7 @@ struct heddle_object {
     const char *names, *soname;
     const char *needed[HEDDLE_MOST_NEEDED];
     size_t needed_count;
-    const char *unknown; /* the name of a feature of the object that this reader does not know; or NULL */
+    const char *unknown; /* the description of a feature of the object that this reader does not support; or NULL */
 };
 
 void heddle_elf_object_read_tables(heddle_object *object);
@@ -65,12 +68,15 @@ struct heddle_object {
 #endif
 
 /*
- * Visits every loaded program and library but the vDSO, until a visitor returns true. Returns true if a visitor did. An
- * object is valid during the visit only, and nothing may be loaded or unloaded by the visitor.
+ * Calls `visit` for every loaded program and library, except the vDSO, until it returns true. Returns true if it did.
+ * The object is valid only during the call. `visit` must not load or unload anything.
  */
 bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
 
-/* How many objects were loaded and unloaded so far. A new object may use the addresses of an unloaded one. */
+/*
+ * How many objects were loaded and unloaded so far. The numbers detect changes; a new object may have the addresses of
+ * an unloaded one.
+ */
 typedef struct {
     uint64_t loaded, unloaded;
 } heddle_object_counts;
@@ -78,7 +84,7 @@ heddle_object_counts heddle_objects_count(void);
 
 bool heddle_object_contains(const heddle_object *object, const void *address);
 
-/* The path's last part. */
+/* Returns the last part of the path. */
 const char *heddle_library_file(const char *path);
 /* Does the path's last part begin with one of the names? */
 bool heddle_library_listed(const char *path, const char *const *names, size_t count);

@@ -14,7 +14,10 @@ static uintptr_t page_of(uintptr_t address)
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Rounds like the dynamic linker, which makes only whole pages read-only after relocation. */
+/*
+ * Is the page read-only? Rounds addresses like the dynamic linker, which makes only whole pages read-only after
+ * relocation.
+ */
 static bool is_read_only(const heddle_object *object, uintptr_t page)
 {
     for (int i = 0; i < object->part_count; i++) {
@@ -69,8 +72,9 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
             continue;
         }
         /*
-         * With lazy binding, a call's slot has an address in the dynamic linker until the first call. Other slots have
-         * the function's address, unless the program has changed them: then they are left alone.
+         * With lazy binding, the entry for a call contains an address in the dynamic linker until the first call. Other
+         * entries contain the function's address. If they don't, the program has changed them, and they are not changed
+         * again.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;
@@ -96,7 +100,7 @@ int heddle_object_intercept(const heddle_object *found, const heddle_import *imp
 
 const char *heddle_imports_unsupported(void)
 {
-    return "import tables are changed only on Linux on x86-64 and ARM64";
+    return "import tables can be changed only on Linux on x86-64 and ARM64";
 }
 
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count)

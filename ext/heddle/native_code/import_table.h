@@ -1,24 +1,25 @@
 #pragma once
 
 /*
- * Redirects the calls of loaded libraries to a function of another library, by changing the function's entries in their
- * import tables (ELF: Linux on x86-64 and ARM64, with glibc or musl). No code is changed. Libraries that get the
- * function's address from dlsym are not affected.
+ * Intercepts calls of loaded libraries: replaces entries of their import tables, so that calls of a function go to a
+ * replacement. No code is changed. Calls of a library that gets the function's address from dlsym are not intercepted.
+ * Works with ELF: on Linux on x86-64 and ARM64, with glibc or musl.
  */
 
 #include "native_code/elf_object.h"
 
 typedef struct {
     const char *name; /* the function's name, without a version */
-    void *original;   /* the function's address; NULL: its library may not be loaded, and values are not compared */
+    /* the function's address; entries with any other value are not changed. NULL: all entries are changed */
+    void *original;
     void *replacement;
 } heddle_import;
 
-/* NULL if import tables can be changed on this system; otherwise the reason why not. */
+/* Returns NULL if import tables can be changed on this system; otherwise the reason why not. */
 const char *heddle_imports_unsupported(void);
 
 /*
- * Redirects the object's entries. Returns how many entries now lead to the replacements, or -1 if the system refuses to
- * change them. Must not be called by two threads at once.
+ * Changes the object's entries. Returns how many entries now point to the replacements, or -1 if the system does not
+ * allow the change. Must not be called by two threads at the same time.
  */
 int heddle_object_intercept(const heddle_object *object, const heddle_import *imports, size_t count);

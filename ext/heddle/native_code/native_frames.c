@@ -2,22 +2,28 @@
 
 #include "native_code/stack_walk.h"
 
-enum { WORDS = 16 }; /* compared at a time */
+enum { WORDS = 16 }; /* how many words are compared in one group */
 
-/* Reads words of other functions' frames, which the sanitizer would report. */
+/*
+ * Does any word in this part of the stack point into code of these kinds? AddressSanitizer is off, because the function
+ * reads the frames of other functions.
+ */
 __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds, uintptr_t from, uintptr_t to)
 {
     uintptr_t lowest, highest;
     heddle_code_map_find_bounds(kinds, &lowest, &highest);
     const uintptr_t span = highest - lowest, *word = (const uintptr_t *)from, *end = (const uintptr_t *)to;
 #if defined(__aarch64__)
-    const uintptr_t mask = ((uintptr_t)1 << 48) - 1; /* return addresses may be signed */
+    const uintptr_t mask = ((uintptr_t)1 << 48) - 1; /* removes the signature that a return address may have */
 #else
     const uintptr_t mask = UINTPTR_MAX;
 #endif
     if (!span)
         return false;
-    /* Most words are not an address in a library: they are compared in groups, without a branch for each word. */
+    /*
+     * Most words are not addresses of these libraries. So the words are compared in groups, without a branch for each
+     * word.
+     */
     while (word < end) {
         unsigned count = end - word < WORDS ? (unsigned)(end - word) : WORDS, near = 0;
         for (unsigned i = 0; i < count; i++)
@@ -58,7 +64,7 @@ heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t bas
         return HEDDLE_FRAMES_UNKNOWN;
     if (!contains_code(kinds, here, base))
         return HEDDLE_FRAMES_CLEAR;
-    if (!heddle_code_map_refresh()) /* the frames of other libraries are walked, too */
+    if (!heddle_code_map_refresh()) /* the walk also needs the map of all other libraries */
         return HEDDLE_FRAMES_UNKNOWN;
     heddle_walk_end end = heddle_stack_walk(base, visit_frame, &self);
     *found = self.frame;

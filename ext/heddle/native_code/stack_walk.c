@@ -5,8 +5,8 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 enum {
-    FRAMES = 100000, /* more than fit into a stack */
-    OPERANDS = 8,    /* the stack of a DWARF expression */
+    FRAMES = 100000, /* more frames than fit into a stack */
+    OPERANDS = 8,    /* the size of the operand stack of a DWARF expression */
     GAP = 64,        /* the maximum number of words of a frame without an unwind table */
 };
 
@@ -21,7 +21,7 @@ typedef struct {
 
 __attribute__((no_sanitize("address"))) static bool load(const machine *self, uintptr_t address, uintptr_t *value)
 {
-    /* Reads only from the stack that is walked: any other address could be invalid. */
+    /* Reads only from the stack that is walked, because any other address may be invalid. */
     if (address < self->values[HEDDLE_UNWIND_STACK_POINTER] || address > self->base - sizeof(*value) ||
         address % sizeof(*value))
         return false;
@@ -34,7 +34,7 @@ static bool is_known(const machine *self, uint32_t number)
     return number < HEDDLE_UNWIND_REGISTERS && self->known >> number & 1;
 }
 
-/* The expressions of functions that align their stack: registers, offsets and a load. */
+/* Evaluates the expressions that occur in functions that align their stack: registers, offsets and a load. */
 static bool evaluate_expression(const machine *self, const uint8_t *expression, size_t size, uintptr_t *result)
 {
     uintptr_t operands[OPERANDS];
@@ -73,7 +73,7 @@ static bool find_cfa(const machine *self, const heddle_frame_rules *rules, uintp
     return *cfa >= self->values[HEDDLE_UNWIND_STACK_POINTER] && *cfa <= self->base && *cfa % sizeof(uintptr_t) == 0;
 }
 
-/* On ARM64, removes the signature from a return address: bits that no user-space address has. */
+/* On ARM64, removes the signature of a return address, which is in bits that user-space addresses don't use. */
 static uintptr_t strip_signature(uintptr_t address)
 {
 #if defined(__aarch64__)
@@ -139,8 +139,9 @@ static bool follows_call(uintptr_t pc)
 }
 
 /*
- * A frame of just-in-time compiled code holds a few registers and a return address. The next word that can be a return
- * address counts as such. The registers are assumed to be unchanged or not needed.
+ * Leaves a frame of code without an unwind table, such as just-in-time compiled code. It contains a few registers and a
+ * return address. The first word that may be a return address is used as the return address. The registers are assumed
+ * to be unchanged or not needed.
  */
 static bool skip_frame(machine *self)
 {
@@ -163,9 +164,9 @@ static bool skip_frame(machine *self)
 
 /* -- all frames ---------------------------------------------------------------------------------------------------- */
 
-/* A cached unwind rule of one address. Deep stacks consist of few different addresses. */
+/* The cached unwind rules of one address. They are cached because deep stacks contain few different addresses. */
 typedef struct {
-    uintptr_t pc; /* 0: nothing */
+    uintptr_t pc; /* 0: the entry is empty */
     const heddle_library *library;
     uintptr_t function;
     bool uncovered; /* no unwind table covers it */
@@ -217,7 +218,7 @@ static heddle_walk_end walk_frames(machine *self, heddle_frame_visitor *visit, v
 __attribute__((noinline)) heddle_walk_end heddle_stack_walk(uintptr_t base, heddle_frame_visitor *visit, void *data)
 {
     machine self = {.base = base & ~(sizeof(uintptr_t) - 1)};
-    /* All registers are read at one address, so that this function's own entry in the table describes its frame. */
+    /* All registers are read at one address, at which this function's own unwind rules apply. */
 #if defined(__x86_64__)
     uintptr_t saved[8];
     __asm__ volatile("leaq 0f(%%rip), %%rax\n0:\n\tmovq %%rax, 0(%0)\n\tmovq %%rbx, 8(%0)\n\tmovq %%rbp, 16(%0)\n\t"

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Walks the native frames of the calling fiber by the unwind tables of the libraries (.eh_frame), from the caller to
- * the base of the stack. Unlike the unwinder in the compiler's library it continues behind code without tables:
- * trampolines, and just-in-time compiled code, whose frames are few words.
+ * Walks the native frames of the calling fiber from the caller to the base of the stack, by the libraries' unwind
+ * tables (.eh_frame). Unlike the unwinder in the compiler's library, it also gets past code without tables: trampolines
+ * and just-in-time compiled code, whose frames have only a few words.
  */
 
 #include "native_code/code_map.h"
@@ -16,10 +16,10 @@ typedef struct {
 typedef enum {
     HEDDLE_WALK_COMPLETE, /* all frames were visited */
     HEDDLE_WALK_STOPPED,  /* the visitor has stopped the walk */
-    HEDDLE_WALK_LOST,     /* frames further out can't be found */
+    HEDDLE_WALK_LOST,     /* the outer frames can't be found */
 } heddle_walk_end;
 
-/* Returns false to stop the walk. */
+/* Called for each frame. Returns false to stop the walk. */
 typedef bool heddle_frame_visitor(const heddle_stack_frame *frame, void *data);
 
 /* `base` is the highest address of the calling fiber's stack. heddle_code_map_refresh must have been called. */

@@ -3,7 +3,7 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 enum {
-    STATES = 4, /* nested DW_CFA_remember_state */
+    STATES = 4, /* the maximum depth of nested DW_CFA_remember_state */
 };
 
 /* -- reading ------------------------------------------------------------------------------------------------------- */
@@ -16,7 +16,7 @@ uint64_t heddle_unwind_bytes(heddle_unwind_reader *from, size_t size)
         from->at = from->end;
         return 0;
     }
-    memcpy(&value, from->at, size); /* both machines are little-endian */
+    memcpy(&value, from->at, size); /* both architectures are little-endian */
     from->at += size;
     return value;
 }
@@ -48,7 +48,10 @@ int64_t heddle_unwind_signed(heddle_unwind_reader *from)
     return 0;
 }
 
-/* DW_EH_PE_*: the low half of the encoding is the size, the high half is the base to which the pointer is relative. */
+/*
+ * Reads a pointer with a DW_EH_PE_* encoding: its low four bits are the size, its high bits are the base to which the
+ * pointer is relative.
+ */
 static uintptr_t read_pointer(heddle_unwind_reader *from, uint8_t encoding)
 {
     uintptr_t place = (uintptr_t)from->at, value;
@@ -70,8 +73,8 @@ static uintptr_t read_pointer(heddle_unwind_reader *from, uint8_t encoding)
 /* -- finding a function's entry ------------------------------------------------------------------------------------ */
 
 /*
- * Searches .eh_frame_hdr, if it has the form that every linker writes: sorted pairs of 32-bit numbers, relative to the
- * header's start.
+ * Finds the record of the function at `pc` by .eh_frame_hdr. Supports only the format that all linkers write: sorted
+ * pairs of 32-bit numbers, relative to the header's start.
  */
 static const uint8_t *find_record(const uint8_t *header, uintptr_t pc)
 {
@@ -134,7 +137,7 @@ static bool read_common(const uint8_t *record, heddle_function_entry *to)
             else if (*message == 'P')
                 read_pointer(&data, (uint8_t)heddle_unwind_bytes(&data, 1) & 0x0f);
             else if (*message != 'B')
-                return false; /* 'S': the frame of a signal handler, in which fibers never switch */
+                return false; /* 'S' marks the frame of a signal handler, in which fibers never switch */
         }
         if (data.failed || size > (uint64_t)(from.end - from.at))
             return false;
@@ -202,7 +205,7 @@ static void skip_expression(heddle_unwind_reader *from)
         from->at += size;
 }
 
-/* DWARF 5, section 6.4.2. Returns false for an unknown instruction. */
+/* Runs one call frame instruction (DWARF 5, section 6.4.2). Returns false for an unknown instruction. */
 static bool run_instruction(rule_machine *self, heddle_unwind_reader *from, const heddle_function_entry *entry)
 {
     uint8_t code = (uint8_t)heddle_unwind_bytes(from, 1);
@@ -271,8 +274,8 @@ static bool run_instruction(rule_machine *self, heddle_unwind_reader *from, cons
         number = heddle_unwind_unsigned(from);
         set_rule(self, number, HEDDLE_RULE_VALUE, (int64_t)heddle_unwind_unsigned(from) * entry->data_alignment);
         return true;
-    case 0x2d: return true; /* ARM64: from here on return addresses are signed, or not signed any more */
-    case 0x2e: heddle_unwind_unsigned(from); return true; /* the size of the arguments */
+    case 0x2d: return true; /* ARM64: from here on, return addresses are signed, or no longer signed */
+    case 0x2e: heddle_unwind_unsigned(from); return true; /* DW_CFA_GNU_args_size: not needed */
     default: return false;
     }
 }

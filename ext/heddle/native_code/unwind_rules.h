@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Looks an address up in the unwind table of a library (.eh_frame): its function, and where the caller's registers are
- * saved. Linux on x86-64 and ARM64.
+ * Looks up an address in the unwind table of a library (.eh_frame): finds its function, and where that function has
+ * saved the caller's registers. Works on Linux on x86-64 and ARM64.
  */
 
 #include "native_code/code_map.h"
@@ -38,7 +38,7 @@ typedef struct {
     } rules[HEDDLE_UNWIND_REGISTERS];
 } heddle_frame_rules;
 
-/* A function's entry in .eh_frame. */
+/* A function's entry in .eh_frame. `initial` and `program` are instructions that compute heddle_frame_rules. */
 typedef struct {
     uintptr_t start, end;
     const uint8_t *initial, *initial_end, *program, *program_end;
@@ -48,11 +48,11 @@ typedef struct {
     bool has_augmentation;
 } heddle_function_entry;
 
-/* Returns false if no table covers the address. */
+/* Finds the entry of the function at address `pc`. Returns false if the library's table has none. */
 bool heddle_unwind_find_entry(const heddle_library *library, uintptr_t pc, heddle_function_entry *to);
 /*
- * Finds the rules at an address of this function. Returns false if the table has an instruction that this reader
- * doesn't know.
+ * Computes the rules at address `pc` of this function. Returns false if the entry has an instruction that this reader
+ * does not support.
  */
 bool heddle_unwind_find_rules(const heddle_function_entry *entry, uintptr_t pc, heddle_frame_rules *rules);
 

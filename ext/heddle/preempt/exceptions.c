@@ -1,4 +1,4 @@
-/* Keeps the exceptions for a preempted fiber, and decides when they are raised. */
+/* Keeps the exceptions that are raised for a preempted fiber, and decides when the fiber raises them. */
 
 #include "preempt/preempt.h"
 
@@ -58,7 +58,8 @@ static VALUE raise_delivered(VALUE fiber)
 }
 
 /*
- * Takes the exception back from the thread, which all fibers share. Returns Qundef if the thread has raised it already.
+ * Removes the fiber's delivered exception from the pending interrupts of the thread, which all fibers share, and
+ * returns it. Returns Qundef if the thread has raised it already.
  */
 static VALUE pop_error(heddle_fiber *fiber)
 {
@@ -76,14 +77,14 @@ void heddle_exception_take_back(heddle_fiber *fiber)
 
 typedef struct {
     heddle_fiber *fiber;
-    bool taken;  /* Ruby takes interrupts at this point */
+    bool taken;  /* Ruby handles interrupts at this point */
     bool masked; /* Thread.handle_interrupt delays the exception that was delivered to the fiber */
 } probe;
 
 /*
- * Sets the flag that Thread#raise sets, and tests whether Ruby sees it here. Then calls a method (alive?), because Ruby
- * takes interrupts at its end: that clears the flag and raises a pending exception, unless Thread.handle_interrupt
- * delays it.
+ * Sets the flag that Thread#raise sets, and tests whether Ruby would act on it here. Then calls a method (alive?),
+ * because Ruby handles interrupts when a method returns: that clears the flag and raises a pending exception, unless
+ * Thread.handle_interrupt delays it.
  */
 static VALUE take_interrupts(VALUE data)
 {

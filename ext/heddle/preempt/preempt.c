@@ -21,10 +21,12 @@ static void follow_switch(rb_event_flag_t event, VALUE loop, VALUE self, ID id, 
     ((heddle_loop *)(loop & ~(VALUE)1))->preempt.switched_to = rb_fiber_current();
 }
 
-/* Switches the hook of this thread's loop on or off; must not be called within a switch of fibers. */
+/*
+ * Adds or removes the hook that records each switch of this thread's fibers. Must not be called within such a switch.
+ */
 static void follow_switches(heddle_loop *loop, bool follow)
 {
-    VALUE data = (VALUE)loop | 1; /* tagged, so that the garbage collector takes it for an Integer */
+    VALUE data = (VALUE)loop | 1; /* the pointer is tagged, so that the garbage collector treats it as an Integer */
     if (follow == loop->preempt.hooked || !loop->watch.heartbeat)
         return;
     loop->preempt.switched_to = rb_fiber_current();
@@ -45,17 +47,18 @@ typedef struct {
     bool parked;
     heddle_timeout *due_timeout;
     VALUE exception;
-    VALUE kept; /* an exception that was delivered earlier and delayed by a mask; or Qundef */
+    VALUE kept; /* an exception that was delivered earlier and that an interrupt mask delays; or Qundef */
 } preemption;
 
 /*
- * Takes the exception that was raised in the fiber while it was switched away, or while its pending exception was made.
+ * Stores an error that was raised in the fiber while it was switched away, or while the exception of its timeout was
+ * created.
  */
 static void take_error(preemption *self, VALUE error)
 {
     if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
         self->exception = error;
-    } else if (error == INT2FIX(2)) { /* Fiber#kill, which Ruby repeats at the fiber's next switch */
+    } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby kills the fiber at its next switch */
         self->exception = heddle_exception_make_cancelled("the fiber was killed");
     } else {
         self->loop->preempt.killed = true;
@@ -63,9 +66,10 @@ static void take_error(preemption *self, VALUE error)
 }
 
 /*
- * Does the fiber run a TracePoint's block? Ruby sends it no trace events meanwhile, not even of the switch back to it.
- * Such a block must not be preempted: Ruby keeps a thread from handling two events at once, but not two fibers. With
- * the gem debug, two fibers would stop at the same step.
+ * Does the fiber run a TracePoint's block? To find out, switches to the starter fiber and back: within such a block,
+ * Ruby reports no trace events, so follow_switch is not called. The block must not be preempted: Ruby prevents a thread
+ * from handling two events at the same time, but does not prevent two fibers of the thread from doing so. With the gem
+ * debug, two fibers would stop at the same step.
  */
 static bool runs_trace_block(preemption *self)
 {
@@ -120,14 +124,14 @@ static void deliver_error(preemption *self)
         self->owner->must_raise = true;
         return;
     }
-    /*
-     * another interrupt is pending, or no helper thread could be started: the exception is raised at the fiber's next
-     * wait
-     */
+    /* another interrupt is pending, or no helper thread could be started; the fiber's next wait raises the exception */
     heddle_exception_postpone(self->owner, exception);
 }
 
-/* Returns false if the fiber no longer belongs to the loop, because the loop was closed or this is a forked child. */
+/*
+ * Lets the other fibers run, then raises what was raised for this fiber meanwhile. Returns false if the fiber no longer
+ * belongs to the loop, because the loop was closed or this is a forked child.
+ */
 static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 {
     preemption self = {
@@ -158,11 +162,11 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 
 /* -- conditions of a preemption ---------------------------------------------------------------------------------- */
 
-/* Does the loop have other work than the current fiber? */
+/* Has the loop anything to do other than running the current fiber? */
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
-        return true; /* the program that has started this fiber waits, and has not run the loop yet */
+        return true; /* the program does not run the loop yet, and waits until this fiber first waits */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits ||
         loop->current->parent_park)
         return true;
@@ -173,7 +177,10 @@ static bool has_other_work(heddle_loop *loop)
     return loop->operations->has_events(loop->selector);
 }
 
-/* Must the running code not be preempted? Yes outside of this loop's fibers, and where a switch would not be safe. */
+/*
+ * Is the running code exempt from preemption? Yes if it does not run in a fiber of this loop, or if a switch would not
+ * be safe.
+ */
 static bool is_exempt(heddle_loop *loop)
 {
     if (heddle_loop_is_closed(loop) || !loop->selector || heddle_loop_forked(loop) || !loop->preempt.hooked ||
@@ -191,7 +198,10 @@ static bool is_ruby_code(VALUE frame)
     return RB_TYPE_P(path, T_STRING) && !heddle_frame_name_begins(path, "<internal:");
 }
 
-/* Is it a method of Ruby that switches to another fiber? Its class is read last, because that allocates a String. */
+/*
+ * Is it the frame of a method of Ruby that switches to another fiber? The class is compared last, because reading it
+ * allocates a String.
+ */
 static bool makes_switch(VALUE frame)
 {
     static const char *const names[] = {"resume", "transfer", "raise", "kill", "yield", "next", "next_values", "peek",
@@ -209,10 +219,10 @@ static bool makes_switch(VALUE frame)
 }
 
 /*
- * Is a switch of fibers under way? Only methods in C and Ruby's own methods make a switch. The hook is not called where
- * Ruby sends no trace events, that is, in a TracePoint's block and while Ruby 3.3 parses. There `switched_to` may be
- * stale. Within a switch Ruby may call a signal's handler. So if the hook was not called, the frames below are
- * examined, too, as far as a handler is likely to reach.
+ * Is a switch of fibers under way? Only methods in C and Ruby's own methods switch fibers, so usually the innermost
+ * frame decides. But follow_switch is not called where Ruby reports no trace events: in a TracePoint's block, and while
+ * Ruby 3.3 parses. Then `switched_to` may be outdated, and the code may be a signal handler that Ruby has called within
+ * a switch. So in that case the outer frames are examined, too, as far as a handler's own frames are likely to reach.
  */
 static bool is_switching(heddle_loop *loop)
 {
@@ -230,7 +240,10 @@ static bool is_switching(heddle_loop *loop)
     return false;
 }
 
-/* Uses the thread's CPU clock: on a busy machine a slice computes for less time than it lasts. */
+/*
+ * Counts the CPU time since the last slice towards the request's quantum. Elapsed time would be too much, because on a
+ * busy machine a fiber does not have a core for its whole slice.
+ */
 static void charge_slice(heddle_loop *loop)
 {
     heddle_fiber *fiber = loop->current;
@@ -255,7 +268,7 @@ static int consider_preempting(heddle_loop *loop)
     if (!heddle_exception_would_be_raised(loop, &kept))
         return HEDDLE_SAMPLE_SOON;
     charge_slice(loop);
-    /* Repeated after a kill of the thread: the fiber waits until the loop has raised the kill. */
+    /* Repeated if the thread was killed meanwhile: the fiber waits until the loop has raised the exception for that. */
     while (preempt_fiber(loop, kept) && loop->preempt.killed)
         kept = Qundef;
     return HEDDLE_SAMPLE_LATER;
@@ -272,7 +285,10 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
     return NULL;
 }
 
-/* Records the stack of this thread, whose own loop is busy, or for which other loops wait because it has the GVL. */
+/*
+ * Records the stack of this thread if its own loop is busy, or if other loops wait for the GVL, which this thread
+ * holds.
+ */
 static void record_stacks(heddle_heartbeat *own)
 {
     if (own) {
@@ -290,7 +306,7 @@ static void record_stacks(heddle_heartbeat *own)
     }
 }
 
-/* The postponed job: Ruby runs it in the thread and fiber that next takes interrupts. */
+/* The postponed job: Ruby runs it in the thread and fiber that next handles interrupts. */
 static void examine_loop(void *unused)
 {
     int wants = heddle_watch_purposes();
@@ -321,7 +337,7 @@ static void examine_loop(void *unused)
     }
 }
 
-/* Reads a flag of Ruby, which may be about to change: a wrong answer does no harm. */
+/* Called on the watch thread, without the GVL. The flag may change at any time, but a wrong result does no harm. */
 static bool is_collecting(void)
 {
     return rb_during_gc();
@@ -341,15 +357,15 @@ static void follow_gvl(int wants)
 
 static bool exit_handler_registered;
 
-/* Has the main thread run the exit handlers? It kills the other threads then. */
+/* Has the main thread run the exit handlers? It then kills the other threads. */
 static bool has_program_ended(void)
 {
     return !RTEST(rb_funcall(rb_thread_main(), rb_intern("alive?"), 0));
 }
 
 /*
- * When the program ends, preempted fibers do not run again, as Ruby's own fibers don't. After that no fiber is
- * preempted, so one that computes endlessly would block the end.
+ * When the program ends, preempted fibers do not run again, like all other fibers in Ruby. From then on no fiber is
+ * preempted, so a fiber that computes endlessly would keep the process from exiting.
  */
 static void end_preempted(heddle_loop *loop)
 {
@@ -360,7 +376,7 @@ static void end_preempted(heddle_loop *loop)
         rb_funcall(loop->scheduler, rb_intern("report_killed"), 1, park->owner->job);
 }
 
-/* Called when the program ends: pauses the watch thread before Ruby frees the memory that the thread reads. */
+/* Called when the program ends: pauses the watch thread before Ruby frees the memory that the watch thread reads. */
 static void stop_preempting(VALUE unused)
 {
     exit_handler_registered = false;
@@ -369,29 +385,30 @@ static void stop_preempting(VALUE unused)
 }
 
 /*
- * Called before a loop runs. The watch thread is paused when the program ends; this continues it for loops in later
- * at_exit handlers, which run tests, for example.
+ * Called before a loop runs. Registers stop_preempting. If the watch thread was paused because the program is ending,
+ * continues it: a later at_exit handler may run loops, for example in tests.
  */
 static void register_end(void)
 {
     if (exit_handler_registered || !(heddle_watch_purposes() || heddle_watch_paused()))
         return;
     if (has_program_ended()) {
-        heddle_watch_pause(true); /* the program is ending: an exit handler registered now might not run */
+        heddle_watch_pause(true); /* the program has ended: an exit handler that is registered now might not run */
         return;
     }
     exit_handler_registered = true;
     rb_set_end_proc(stop_preempting, Qnil);
-    heddle_watch_pause(false); /* if no thread can be started now, the next loop tries again */
+    heddle_watch_pause(false); /* if the watch thread can't be started now, the next loop tries again */
     follow_gvl(heddle_watch_purposes());
 }
 
 /*
  * call-seq: Heddle::Native.watch(slice, threshold, handoff) -> nil
  *
- * Sets how long a fiber may run while others wait, how long a tick may last before it counts as a stall, and how long
- * before connections are handed off to other processes, in seconds. nil switches the purpose off. Raises
- * SystemCallError when no thread can be started.
+ * Sets the limits that the watch thread checks, in seconds. +slice+: how long a fiber may run while others wait.
+ * +threshold+: how long a tick may last before it counts as a stall. +handoff+: how long a tick may last before
+ * connections are handed off to other processes. nil switches the check off. Raises SystemCallError if the watch thread
+ * can't be started.
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
 {
@@ -417,7 +434,7 @@ static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handof
     return Qnil;
 }
 
-/* Heddle::Native.handoff_loops: the number of loops whose connections can be handed off. */
+/* Heddle::Native.handoff_loops: returns the number of loops whose connections can be handed off. */
 HEDDLE_DEFINE_METHOD(native_handoff_loops, "handoff_loops", UINT2NUM(heddle_watch_count_rescues()))
 
 /* Heddle::Native.own_code_is(own, neutral): see heddle_own_code_set_paths. */
@@ -447,7 +464,7 @@ static VALUE end_exemption(VALUE data)
 /*
  * call-seq: without_preemption { ... } -> the block's value
  *
- * The calling fiber is not preempted in the block. Other fibers run only while the block waits.
+ * Calls the block, in which the calling fiber is not preempted. Other fibers run only while the block waits.
  */
 static VALUE scheduler_without_preemption(VALUE self)
 {

@@ -1,7 +1,7 @@
 /*
- * Calls Thread#raise on the calling thread, so that the exception is raised when Ruby next takes interrupts. If a
- * thread called it for itself, the exception would be raised at once. So another thread calls it, while this one waits
- * without the GVL.
+ * Makes an exception pending in the calling thread: Ruby raises it when the thread next handles interrupts. If the
+ * thread called Thread#raise for itself, the exception would be raised at once. So a helper thread calls Thread#raise,
+ * while the calling thread waits without the GVL.
  */
 
 #include "preempt/preempt.h"
@@ -11,7 +11,9 @@
 #include <ruby/thread.h>
 
 typedef struct {
-    /* kept alive by the stack of the caller, or of the helper once it has started; not used once abandoned */
+    /*
+     * kept alive by the caller's stack, or by the helper thread's stack after it has started; not used if `abandoned`
+     */
     VALUE thread, exception;
     bool abandoned, started, done;
     int holders; /* changed with the GVL */
@@ -86,7 +88,7 @@ bool heddle_exception_deliver(heddle_loop *loop, VALUE exception)
         release_delivery(self);
         return false;
     }
-    /* With INTR_FAIL nothing is raised here. If an interrupt is pending, rb_nogvl does not wait: it comes first. */
+    /* INTR_FAIL: nothing is raised here. If another interrupt is pending, rb_nogvl returns without waiting. */
     rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
     bool given = self->done || self->started;
     self->abandoned = !given;
