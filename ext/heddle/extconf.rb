@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# Configures the one extension, heddle.so, from every C file under this folder. A layer's files are
-# in the layer's folder (selector/, scheduler/, net/ ...) and include headers from this folder
+# Configures the extension, heddle.so, which consists of all C files under this folder. The files of a layer are in the
+# layer's folder (selector/, scheduler/, net/ ...). They include headers by their paths from this folder
 # ("selector/waiter.h").
 #
-# Environment, set by bin/compile:
+# Environment variables that bin/compile sets:
 #   HEDDLE_WERROR=1            warnings are errors
-#   HEDDLE_DEBUG=1             -Og -g3, assertions on (HEDDLE_DEBUG is defined)
-#   HEDDLE_SANITIZE=address,…  compiled with these sanitizers
-#   HEDDLE_CHECKOUT=1          a failed compilation is an error on a Mac, too
-#   HEDDLE_PORTABLE=1          not linked with libruby: for any Ruby of this version, shared or static
-# Set by users:
-#   HEDDLE_ZLIB=0              without zlib, even if it is installed
+#   HEDDLE_DEBUG=1             compiles with -Og -g3 and assertions (defines HEDDLE_DEBUG)
+#   HEDDLE_SANITIZE=address,…  compiles with these sanitizers
+#   HEDDLE_CHECKOUT=1          builds for developers: more warnings, and a failed compilation is an error on a Mac, too
+#   HEDDLE_PORTABLE=1          does not link libruby, so that any Ruby of this version, shared or static, can load it
+# Environment variables that users set:
+#   HEDDLE_ZLIB=0              builds without zlib, even if it is installed
 
 require "fileutils"
 require "open3"
@@ -38,19 +38,21 @@ def heddle_program?(name)
   ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).any? { |folder| File.executable?(File.join(folder, name)) }
 end
 
-# On a Mac the gem is installed without the extension: applications are developed there, and served elsewhere.
+# Called when the extension can't be built. On a Mac the gem is then installed without it, because applications are
+# developed there and served elsewhere. On other systems the installation fails.
 def heddle_give_up(reason)
   abort "heddle: #{reason}" unless HEDDLE_MAY_LACK
 
-  # Not by `warn`, which RUBYOPT=-W0 silences.
-  $stderr.print("heddle: #{reason}\n", "heddle: is installed without its extension, so it can't serve here.\n")
+  # Not printed by `warn`, which RUBYOPT=-W0 silences.
+  $stderr.print("heddle: #{reason}\n", "heddle: was installed without its C extension, so it can't run servers here.\n")
   File.write("not_built.txt", "#{reason}\n")
   heddle_write_makefile("true")
   exit
 end
 
-# Writes a Makefile that runs `compile`, which either leaves mkmf's Makefile.heddle with a library to install, or writes
-# the reason of its failure to not_built.txt. That file is installed where the library would be.
+# Writes a Makefile that runs the shell command `compile`. The command either compiles the library, by mkmf's
+# Makefile.heddle, or writes the reason of its failure to not_built.txt. Then that file is installed instead of the
+# library.
 def heddle_write_makefile(compile)
   File.write("Makefile", <<~MAKE)
     sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
@@ -67,13 +69,13 @@ end
 HEDDLE_MAY_LACK = RbConfig::CONFIG["host_os"].include?("darwin") && ENV["HEDDLE_CHECKOUT"] != "1"
 
 if RbConfig::CONFIG["host_os"].match?(/mswin|mingw|cygwin/)
-  abort "heddle: Windows is not supported: run it under Linux (WSL counts), macOS or a BSD."
+  abort "heddle: Windows is not supported: run it on Linux (for example in WSL), macOS or a BSD."
 end
 if RUBY_ENGINE != "ruby" || Gem::Version.new(RUBY_VERSION) < Gem::Version.new("3.3")
-  abort "heddle: needs CRuby 3.3 or newer, this is #{RUBY_ENGINE} #{RUBY_VERSION}: install a newer Ruby."
+  abort "heddle: CRuby 3.3 or newer is needed, and this is #{RUBY_ENGINE} #{RUBY_VERSION}: install a newer CRuby."
 end
 
-# mkmf itself ignores CC in the environment.
+# mkmf ignores the environment variable CC.
 RbConfig::CONFIG["CC"] = RbConfig::MAKEFILE_CONFIG["CC"] = ENV["CC"] if ENV["CC"]
 compiler = RbConfig::CONFIG["CC"].split.first.to_s
 unless heddle_program?(compiler)
@@ -83,18 +85,18 @@ unless File.exist?(File.join(RbConfig::CONFIG["rubyhdrdir"].to_s, "ruby.h"))
   heddle_give_up "the headers of Ruby #{RUBY_VERSION} are missing, install them: #{heddle_install_command}"
 end
 
-# Tested here, because mkmf reports a broken compiler with a page of options and a backtrace.
+# The compiler is tested here, because mkmf reports a broken compiler with a page of options and a backtrace.
 program = "#include <stdio.h>\nint main(void) { return puts(\"\") < 0; }\n"
 _, works = Open3.capture2e(*RbConfig::CONFIG["CC"].split, "-x", "c", "-", "-o", "heddle-conftest", stdin_data: program)
 FileUtils.rm_f("heddle-conftest")
 unless works.success?
-  heddle_give_up "#{compiler} can't build a program, install what it lacks: #{heddle_install_command}"
+  heddle_give_up "#{compiler} can't build a program, install the missing packages: #{heddle_install_command}"
 end
 
 require "mkmf"
 
-# Defines HAVE_… for each of these functions that the system or Ruby has. One test program uses all of them; only if it
-# does not link, each function gets its own, because each program takes a quarter of a second to compile.
+# Defines HAVE_… for each of these functions that the system or Ruby has. Compiling a test program takes a quarter of a
+# second. So one program tests all functions; only if it can't be linked, each function is tested by its own program.
 def heddle_have(functions)
   declared = functions.map { |name| "extern void #{name}(void);\n" }.join
   used = functions.map { |name| "#{name}();" }.join
@@ -103,7 +105,7 @@ def heddle_have(functions)
   $defs.concat(functions.map { |name| "-DHAVE_#{name.upcase}" })
 end
 
-if RbConfig::CONFIG["host_os"].include?("linux") # every Linux has them
+if RbConfig::CONFIG["host_os"].include?("linux") # every Linux has these headers
   $defs.push("-DHAVE_SYS_EPOLL_H", "-DHAVE_SYS_EVENTFD_H")
 else
   %w[sys/epoll.h sys/eventfd.h sys/event.h].each { |header| have_header(header) }
@@ -114,39 +116,39 @@ rubys << "rb_thread_lock_native_thread" unless RUBY_VERSION.start_with?("3.3")
 rubys.push("rb_thread_io_blocking_operation", "rb_fiber_scheduler_blocking_operation_extract") if RUBY_VERSION >= "4"
 heddle_have(rubys)
 
-# Optional: without zlib the option websocket_deflate is rejected. HEDDLE_ZLIB=0 builds without it.
+# zlib is optional: without it, Heddle rejects the option websocket_deflate.
 $defs << "-DHEDDLE_ZLIB=1" if ENV["HEDDLE_ZLIB"] != "0" && have_library("z", "deflateInit2_", "zlib.h")
 
-# The flags come after the checks: a check must not fail over a warning.
-# Ruby's own $warnflags differ from build to build, and some builds leave them out of CFLAGS.
+# The flags are set after the checks, because a check must not fail because of a warning.
+# Ruby's own $warnflags are not used: they differ from build to build, and some builds don't add them to CFLAGS.
 $warnflags = ""
-# _GNU_SOURCE: files without ruby.h see the same system interfaces as those with it.
+# _GNU_SOURCE: ruby.h defines it, and files that don't include ruby.h need the same system interfaces.
 $CFLAGS << " -std=gnu17 -D_GNU_SOURCE=1 -fvisibility=hidden -MMD -MP"
-# These warnings take four percent of the time to compile, and are for developers.
+# These warnings are only for developers, because they take four percent of the time to compile.
 $CFLAGS << " -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Wwrite-strings" if ENV["HEDDLE_CHECKOUT"] == "1"
 if ENV["HEDDLE_DEBUG"] == "1"
   $CFLAGS << " -Og -g3 -DHEDDLE_DEBUG=1"
 elsif (sanitizers = ENV.fetch("HEDDLE_SANITIZE", "")) != ""
-  # asan-stack is off: Ruby leaves frames by longjmp and reuses fiber stacks without telling ASan,
-  # so stale marks around locals would be reported as errors of later frames.
+  # asan-stack is off: Ruby leaves frames by longjmp and reuses fiber stacks without informing ASan. So ASan would
+  # report outdated marks around local variables as errors of later frames.
   $CPPFLAGS << " -U_FORTIFY_SOURCE"
   $CFLAGS << " -O1 -g3 -DHEDDLE_DEBUG=1 -fno-omit-frame-pointer -fsanitize=#{sanitizers}"
   $CFLAGS << " -fno-sanitize-recover=undefined"
   $CFLAGS << (try_cflags("--param=asan-stack=0") ? " --param=asan-stack=0" : " -mllvm -asan-stack=0")
   $LDFLAGS << " -fsanitize=#{sanitizers}"
 else
-  # -O3 takes a fifth more time to compile, and saves no instruction of a request. Debug information would be four
-  # fifths of the library and a tenth of the time.
+  # -O3 takes a fifth more time to compile, and does not save any instructions for a request. Debug information would be
+  # four fifths of the library's size, and take a tenth of the time.
   $CFLAGS << " -O2 -g0"
   $LIBRUBYARG_SHARED = $LIBRUBYARG_STATIC = $LIBRUBYARG = "" if ENV["HEDDLE_PORTABLE"] == "1"
-  # An undefined symbol fails the build, and not the first program that needs it.
+  # With this, an undefined symbol fails the build. Otherwise the first program that needs the symbol would fail.
   if $LIBRUBYARG != "" && RbConfig::CONFIG["ENABLE_SHARED"] == "yes" && try_ldflags("-Wl,-z,defs")
     $DLDFLAGS << " -Wl,-z,defs"
   end
 end
 $CFLAGS << " -Werror" if ENV["HEDDLE_WERROR"] == "1"
 
-# mkmf names an object after its file alone; two layers may both have an event.c.
+# mkmf names an object after its file, without the folder; but two layers may both have an event.c.
 sources = Dir.glob("**/*.c", base: __dir__).sort
 objects = sources.to_h { |source| [source, "#{source.delete_suffix(".c").tr("/", "-")}.#{$OBJEXT}"] }
 $srcs = sources.map { |source| File.join("$(srcdir)", source) }
@@ -161,8 +163,8 @@ File.open("Makefile", "a") do |makefile|
     makefile.puts "#{object}: $(srcdir)/#{source} Makefile", "\t$(ECHO) compiling #{source}", "\t$(Q) #{compile}", ""
   end
   makefile.puts "-include $(OBJS:.#{$OBJEXT}=.d)"
-  # RubyGems copies the library and would keep the files that it was made of: the objects, and the joined sources of
-  # bin/package (unit_*.c). The sources of a checkout stay.
+  # RubyGems copies the library, and would keep the files that are no longer needed: the objects, and the joined sources
+  # that bin/package has made (unit_*.c). The sources of a checkout are not removed.
   makefile.puts "install: remove-objects", "remove-objects: install-so install-rb",
                 "\t-$(Q)$(RM) $(OBJS) $(OBJS:.#{$OBJEXT}=.d) $(DLLIB) $(srcdir)/unit_*.c"
 end

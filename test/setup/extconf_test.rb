@@ -30,7 +30,7 @@ class ExtconfTest < Minitest::Test
     said, status = configure({}, "-e", 'RUBY_VERSION = "3.2.9"; load ARGV.fetch(0)')
 
     refute_predicate status, :success?
-    assert_equal "heddle: needs CRuby 3.3 or newer, this is ruby 3.2.9: install a newer Ruby.\n", said
+    assert_equal "heddle: CRuby 3.3 or newer is needed, and this is ruby 3.2.9: install a newer CRuby.\n", said
   end
 
   def test_windows_is_refused
@@ -58,7 +58,7 @@ class ExtconfTest < Minitest::Test
   # What each of them leads to on Linux is above.
   def test_mac_without_a_compiler_installs_the_gem_which_says_why_it_cannot_serve
     install("CC" => "no-such-compiler") do |said, folder|
-      assert_includes said, "heddle: is installed without its extension"
+      assert_includes said, "heddle: was installed without its C extension"
       assert_match(/its C extension could not be compiled \(no C compiler \(no-such-compiler is not on PATH\)/,
                    serve(folder))
     end
