@@ -5,9 +5,10 @@
 #include "http/engine.h"
 
 /*
- * The deadline of a body's next bytes. At first it is body_grace after the beginning. Each received byte moves it by
- * the time that one byte takes at body_rate. It is never later than body_timeout from now: a client that begins fast
- * must not pause for long.
+ * These functions return the time (CLOCK_MONOTONIC, ns) by which the next bytes of a body must arrive. At first it is
+ * body_grace after `since`. Each received byte moves it by the time that one byte takes at body_rate. It is never later
+ * than body_timeout from now, so that a client that was fast at first can't pause for long. If body_rate is 0, only
+ * body_timeout applies.
  */
 int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since);
 int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes);

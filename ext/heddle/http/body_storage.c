@@ -3,14 +3,14 @@
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*
- * How many bytes of a body may stay in memory. Every upload has a buffer of HEDDLE_SPOOL_BUFFER bytes, so a body that
- * fits into it stays in memory even if it exceeds body_buffer. This saves thread switches. With body_buffer 0, every
- * body goes to a file.
+ * Returns how many bytes of a body may stay in memory: up to four times body_buffer, if that is at most
+ * HEDDLE_SPOOL_LARGE_BUFFER. A spool would need such a buffer, too, and writing it to a file would add thread switches.
+ * With body_buffer 0, every body goes to a file.
  */
 static uint64_t find_body_memory(const heddle_engine *engine)
 {
     uint64_t bytes = engine->body_buffer < HEDDLE_SPOOL_BUFFER ? engine->body_buffer * 4 : HEDDLE_SPOOL_LARGE_BUFFER;
-    if (bytes > engine->body_disk_limit) /* the response to a body above the limit must not depend on other bodies */
+    if (bytes > engine->body_disk_limit) /* larger bodies are rejected even if there is memory for them */
         bytes = engine->body_disk_limit;
     return bytes > engine->body_buffer ? bytes : engine->body_buffer;
 }
@@ -59,7 +59,7 @@ int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exch
     return 0;
 }
 
-/* -- refused bodies ------------------------------------------------------------------------------------------------ */
+/* -- rejection ----------------------------------------------------------------------------------------------------- */
 
 void heddle_body_reject(heddle_exchange *exchange, int error)
 {

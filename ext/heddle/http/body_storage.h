@@ -4,18 +4,19 @@
 
 #include "http/engine.h"
 
-/* Reserves memory for a body of this length, in bytes. Returns false if the body may not stay in memory. */
+/* Reserves memory for a body of `length` bytes. Returns false if the body must go to a file. */
 bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, uint64_t length);
-/* Does the same for the received part of a body of unknown length. `complete`: no more bytes follow. */
+/* Does the same for the received part of a body whose length is unknown. `complete`: no more bytes follow. */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
- * Gives the exchange a spool, unless the body has a known length for which the disk has no room now. `others`: how many
- * spools its connection already has. Returns 0, or -errno; heddle_body_reject takes that errno.
+ * Creates the spool of an exchange (the file of its body). `others`: the number of spools that its connection already
+ * has. Returns 0 or -errno: -ENOBUFS if the disk has no room for the announced length, -EMFILE if there are too many
+ * files. The caller passes the errno to heddle_body_reject.
  */
 int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exchange, void *owner,
                             void (*written)(void *owner, int error), unsigned others);
 /*
- * Rejects a request whose body can't be kept. `error` is an errno: ENOBUFS is Heddle's limit of bytes, and EMFILE its
- * limit of files.
+ * Rejects a request whose body can't be stored. `error` is an errno. ENOBUFS stands for Heddle's limit of bytes, and
+ * EMFILE for Heddle's limit of files.
  */
 HEDDLE_LAST_USE void heddle_body_reject(heddle_exchange *exchange, int error);

@@ -3,14 +3,15 @@
 /* The lock guards `used`, `by_address` and the slot's `body_disk`, which change together. */
 static struct {
     pthread_mutex_t lock;
-    uint64_t used;         /* by this process */
-    _Atomic uint64_t *all; /* bytes of all processes of the server: in the scoreboard; or &alone, without one */
+    uint64_t used;         /* bytes of this process */
+    _Atomic uint64_t *all; /* bytes of all processes: in the scoreboard, or &alone if there is none */
     _Atomic uint64_t alone;
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL: the server has only this process */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = &disk.alone};
 
-static uint64_t by_address[HEDDLE_ADDRESS_BUCKETS]; /* not in `disk`, where it would enlarge the library's file */
+/* Not in `disk`, because the zeros would then be stored in the library's file. */
+static uint64_t by_address[HEDDLE_ADDRESS_BUCKETS];
 
 static void add_bytes(uint16_t address, uint64_t bytes)
 {
@@ -21,7 +22,7 @@ static void add_bytes(uint16_t address, uint64_t bytes)
         atomic_store(&disk.slot->body_disk, disk.used);
 }
 
-/* Does the body's address have room for `bytes` more? The caller has checked that they fit into the limit. */
+/* May the client address of this body use `bytes` more? The caller has checked that they fit into the limit. */
 static bool fits_address(uint64_t limit, const heddle_body_disk_count *body, uint64_t bytes, uint64_t all)
 {
     if (!body->address || all + bytes <= limit / 2)
@@ -82,7 +83,7 @@ void heddle_body_disk_share(const heddle_scoreboard *scoreboard, uint32_t slot)
     pthread_mutex_lock(&disk.lock);
     disk.scoreboard = scoreboard;
     disk.slot = &scoreboard->slots[slot];
-    if (disk.all == &disk.alone) /* each loop of the process calls this */
+    if (disk.all == &disk.alone) /* only for the first loop of the process: each loop calls this function */
         atomic_fetch_add(&scoreboard->header->body_disk, disk.used);
     disk.all = &scoreboard->header->body_disk;
     add_bytes(0, 0);

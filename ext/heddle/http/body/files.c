@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
-/* Open files of bodies: all, and by the address's number. [0] is for clients without a limit of their own. */
+/*
+ * Numbers of open files: in total, and by the number of the client's address. Index 0 counts clients without a limit.
+ */
 static _Atomic unsigned counted;
 static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1];
 
@@ -35,7 +37,7 @@ void heddle_body_files_uncount(uint16_t address)
     atomic_fetch_sub(&counted, 1);
 }
 
-/* The file has no name: no other process can open it, and the kernel removes it when this process ends in any way. */
+/* The file has no name: no other process can open it, and the kernel removes it even if this process crashes. */
 int heddle_body_file_open(const char *folder)
 {
 #ifdef O_TMPFILE
@@ -43,7 +45,7 @@ int heddle_body_file_open(const char *folder)
     if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL && errno != ENOENT))
         return fd >= 0 ? fd : -errno;
 #endif
-    /* Some file systems have no O_TMPFILE: NFS, and overlayfs in old kernels. */
+    /* NFS, and overlayfs in old kernels, do not support O_TMPFILE. */
     char *name = NULL;
     if (asprintf(&name, "%s/heddle-body-XXXXXX", folder) < 0)
         return -ENOMEM;

@@ -1,32 +1,36 @@
 #pragma once
 
-/* The files of spooled bodies. They have no name, and only the process that made a file writes to it. */
+/* The temporary files of request bodies. They have no name. Only the process that created a file writes to it. */
 
 #include "net/address.h"
 
 enum {
-    HEDDLE_BODY_FILES_MOST = 1024,              /* files of a process; their buffers have 64 MiB together */
-    HEDDLE_BODY_FILES_SHARE = 4,                /* at most a fourth of its descriptors are such files */
-    HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection has at most an eighth of the files */
-    HEDDLE_BODY_FILES_FEW = 4,                  /* an address with fewer files may use the last quarter */
+    HEDDLE_BODY_FILES_MOST = 1024,              /* files of a process; their buffers use 64 MiB together */
+    HEDDLE_BODY_FILES_SHARE = 4,                /* they use at most a fourth of the process's descriptors */
+    HEDDLE_BODY_FILES_CONNECTION_SHARE = 8,     /* one connection uses at most an eighth of the files */
+    HEDDLE_BODY_FILES_FEW = 4,                  /* only addresses with fewer files may use the last quarter */
 };
 
-/* How many files a process with this limit of descriptors may have. */
+/* Returns how many of these files a process with this limit of descriptors may open. */
 unsigned heddle_body_files_limit(uint64_t descriptors);
-/* The limit of this process. */
+/* Returns the same limit for this process. */
 unsigned heddle_body_files_most(void);
 /*
- * Counts a file that will be opened for a client of this address (heddle_address_find_number); returns false if there
- * would be too many files, or the address would have more than half of the maximum. The last quarter is for addresses
- * with few files. Closing or uncounting the file undoes the count. Any thread may call these functions.
+ * Counts a file that will be opened for a client with this address number (heddle_address_find_number). Returns false
+ * and counts nothing if there are too many files, or if the address already has half of the maximum. The last quarter
+ * of the maximum is reserved for addresses with few files. heddle_body_file_close and heddle_body_files_uncount undo
+ * the count. Any thread may call these functions.
  */
 bool heddle_body_files_count(uint16_t address);
-/* Undoes the count of a file that will not be opened. */
+/* For a counted file that will not be opened. */
 void heddle_body_files_uncount(uint16_t address);
 
-/* Opens an empty file in this folder. Returns its descriptor or -errno. */
+/* Creates an empty file in this folder. Returns its descriptor or -errno. */
 int heddle_body_file_open(const char *folder);
-/* Closes a counted file. */
+/* Closes a counted file and uncounts it. */
 void heddle_body_file_close(int fd, uint16_t address);
-/* Called in a forked child, which has no files but the `inherited` ones of the application. */
+/*
+ * Called in a forked child. `inherited`: the number of files that the child keeps open, because the application uses
+ * them.
+ */
 void heddle_body_files_after_fork(unsigned inherited);

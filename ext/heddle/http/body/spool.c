@@ -27,7 +27,7 @@ heddle_body_spool *heddle_body_spool_new(const char *folder, const heddle_spool_
 
 /* -- the buffer --------------------------------------------------------------------------------------------------- */
 
-static _Atomic size_t large_buffers; /* bytes, in this process */
+static _Atomic size_t large_buffers; /* total bytes of large buffers in this process */
 
 bool heddle_body_memory_acquire(size_t bytes)
 {
@@ -54,7 +54,7 @@ static void free_buffer(heddle_body_spool *spool)
 
 static bool allocate_buffer(heddle_body_spool *spool, uint64_t expected)
 {
-    if (expected == HEDDLE_SPOOL_UNKNOWN) /* the larger the file is already, the larger the buffer */
+    if (expected == HEDDLE_SPOOL_UNKNOWN) /* the buffer grows with the file */
         expected = spool->size;
     if (expected > HEDDLE_SPOOL_LARGE_BUFFER)
         expected = HEDDLE_SPOOL_LARGE_BUFFER;

@@ -1,6 +1,6 @@
 /*
- * Heddle::HTTP::SpooledBody. It reads without calling a scheduler hook and without checking for interrupts. So a native
- * library can read a body in a callback, and no other fiber runs meanwhile on its thread.
+ * Heddle::HTTP::SpooledBody: a request's body in a file. Its methods call no scheduler hook and check for no
+ * interrupts. So a native library can read a body in a callback, and no other fiber runs on the thread meanwhile.
  */
 
 #include "binding.h"
@@ -8,9 +8,9 @@
 
 #include <ruby/thread.h>
 
-static const size_t SMALL_READ = 262144; /* bytes: a shorter read keeps the GVL, because releasing it costs more */
+static const size_t SMALL_READ = 262144; /* bytes; a shorter read keeps the GVL, because releasing it would cost more */
 enum {
-    LINE_BLOCK = 16384, /* bytes that are searched for a line's end at a time */
+    LINE_BLOCK = 16384, /* bytes that are read at a time to find the end of a line */
 };
 
 static VALUE spooled_body_class;
@@ -52,7 +52,7 @@ static void *read_in_place(void *data)
     return NULL;
 }
 
-/* Returns the number of bytes; raises SystemCallError, and IOError when the request has ended. */
+/* Returns the number of bytes. Raises SystemCallError, or IOError if the request has ended. */
 static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, size_t size)
 {
     reading one = {.spool = spool, .offset = offset, .memory = memory, .size = size};
@@ -96,7 +96,7 @@ static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
 /*
  * call-seq: byteindex(text, offset) -> Integer or nil
  *
- * Like String#byteindex, for a text of one byte.
+ * Like String#byteindex, for a String of one byte.
  */
 static VALUE body_byteindex(VALUE self, VALUE text, VALUE offset)
 {
@@ -105,7 +105,7 @@ static VALUE body_byteindex(VALUE self, VALUE text, VALUE offset)
     char block[LINE_BLOCK];
     StringValue(text);
     if (RSTRING_LEN(text) != 1)
-        rb_raise(rb_eArgError, "byteindex looks for one byte, not for %ld", RSTRING_LEN(text));
+        rb_raise(rb_eArgError, "byteindex can only find one byte, not %ld bytes", RSTRING_LEN(text));
     for (size_t size = 1024; start < spool->size; size = LINE_BLOCK) { /* most lines are short */
         size_t got = read_at(spool, start, block, size);
         const char *found = memchr(block, RSTRING_PTR(text)[0], got);

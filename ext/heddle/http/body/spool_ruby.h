@@ -6,6 +6,6 @@
 
 #include <ruby.h>
 
-/* Makes the object of a complete spool. The object has a reference to the spool. */
+/* Makes the Ruby object of a complete spool. The object has a reference to the spool. */
 VALUE heddle_spooled_body(heddle_body_spool *spool);
 void Init_heddle_spooled_body(VALUE http);

@@ -1,5 +1,6 @@
 /*
- * The thread that opens, writes and closes the files of bodies: one for each process, started when it is first needed.
+ * The writer: the thread that opens, writes and closes the files of bodies. Each process has one, which starts when it
+ * is first needed.
  */
 
 #include "http/body/spool.h"
@@ -8,11 +9,11 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t work; /* made anew for each thread, see start_thread */
+    pthread_cond_t work; /* initialized again for each new thread, see start_thread */
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;
-    bool idle; /* its thread waits for a job, or is about to */
+    bool idle; /* the thread waits for a job, and was not signaled yet */
     bool has_fork_handlers;
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -48,7 +49,7 @@ static void close_job_file(heddle_body_job *job)
     free(job);
 }
 
-/* Called with the lock held; releases it while it writes. */
+/* Called with the lock held. Releases the lock while it writes. */
 static void write_spool(heddle_body_spool *spool)
 {
     spool->state = HEDDLE_SPOOL_WRITING;
@@ -63,7 +64,7 @@ static void write_spool(heddle_body_spool *spool)
         return;
     }
     spool->state = HEDDLE_SPOOL_WRITTEN;
-    /* Under the lock: an owner that withdraws the spool may free its loop afterwards. */
+    /* Posts under the lock: an owner that withdraws the spool, which takes the lock, may then free the loop. */
     spool->owner.post(spool->owner.loop, &spool->message);
 }
 
@@ -122,7 +123,7 @@ static bool enqueue_job(heddle_body_job *job)
         writer.idle = false; /* one signal is enough */
     }
     pthread_mutex_unlock(&writer.lock);
-    if (idle) /* signals without the lock, because a thread that wakes up while it is held sleeps again at once */
+    if (idle) /* signals after the unlock: a thread that wakes up while the lock is held would block at once */
         pthread_cond_signal(&writer.work);
     return started;
 }
@@ -156,7 +157,7 @@ bool heddle_body_writer_withdraw(heddle_body_spool *spool)
     if (state == HEDDLE_SPOOL_QUEUED)
         HEDDLE_QUEUE_REMOVE(&writer, &spool->job);
     if (state == HEDDLE_SPOOL_WRITTEN) {
-        /* Closes the file here, and not when the loop takes the message, because a loop that has ended takes none. */
+        /* Closes the file now: a loop that has ended would never receive the message. */
         fd = spool->fd;
         counted = spool->counted;
         spool->fd = -1;
@@ -199,8 +200,8 @@ static void after_fork_in_parent(void)
 }
 
 /*
- * A child has no writer, and the descriptors that it inherits would keep disk space in use until it ends. Files that
- * the application has taken over stay open in the child, like any other open file.
+ * A child has no writer. It closes the inherited files, which would otherwise use disk space until the child ends.
+ * Files that the application uses stay open, like any other open file.
  */
 static void after_fork_in_child(void)
 {
@@ -218,7 +219,7 @@ static void after_fork_in_child(void)
     }
     for (heddle_body_job *job = writer.first; job; job = job->next) {
         if (!job->spool)
-            close(job->fd); /* the record leaks: a child must not call free here */
+            close(job->fd); /* the record leaks: calling free is not safe here */
     }
     heddle_body_disk_after_fork(true);
     heddle_body_files_after_fork(inherited);
