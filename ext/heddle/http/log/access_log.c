@@ -1,4 +1,4 @@
-/* Heddle::HTTP::AccessLog: a line of the access log for a request and its response, in one of several formats. */
+/* Heddle::HTTP::AccessLog: makes the line of the access log for a request and its response, in one of four formats. */
 
 #include "http/log/access_log.h"
 
@@ -133,9 +133,9 @@ static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int sta
 /*
  * call-seq: AccessLog.line(format, time, exchange, id, status, sent, remark) -> String
  *
- * The line with its line end. `time`: the current time in the form that the format needs (ignored for JSON); `id`: the
- * request's id, or nil; `status`: an Integer, or nil if there is none; `sent`: bytes of content; `remark`: a text to
- * add, or nil.
+ * Returns the line, with its line end. `time`: the current time as a String, as the format needs it (ignored for JSON);
+ * `id`: the request's ID, or nil; `status`: an Integer, or nil if there was no response; `sent`: bytes of content;
+ * `remark`: a text to add, or nil.
  */
 static VALUE access_log_line(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id, VALUE status, VALUE sent,
                              VALUE remark)
@@ -146,7 +146,7 @@ static VALUE access_log_line(VALUE self, VALUE format, VALUE time, VALUE object,
 /*
  * call-seq: AccessLog.of_plain(format, time, exchange, id) -> String or nil
  *
- * The line of a response that C code has sent completely; nil for other responses.
+ * Returns the line if C code has sent the whole response, and nil if Ruby code has sent it.
  */
 static VALUE access_log_of_plain(VALUE self, VALUE format, VALUE time, VALUE object, VALUE id)
 {

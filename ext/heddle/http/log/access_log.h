@@ -5,13 +5,13 @@
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
 
-/* In bytes. The first four are limits of values, which are cut there. */
+/* In bytes. The first four are limits: longer values are cut. */
 enum {
     HEDDLE_LOG_TARGET = 4096, /* in json, clf and combined; text has its own limit */
-    HEDDLE_LOG_VALUE = 1024,  /* of a field */
+    HEDDLE_LOG_VALUE = 1024,  /* the value of a field */
     HEDDLE_LOG_METHOD = 32,
     HEDDLE_LOG_REQUEST_ID = 256,
-    HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line, which are never longer */
+    HEDDLE_LOG_FIXED = 512, /* room for all other parts of a line together */
 };
 
 /* A request and its response: the values that a line may show. */
@@ -52,17 +52,17 @@ static inline uint32_t heddle_log_cut_size(uint32_t size, uint32_t most)
     return size < most ? size : most;
 }
 
-/* The size of the well-formed UTF-8 sequence at `at` (RFC 3629, 4); 0 if there is none. */
+/* Returns the size of the well-formed UTF-8 sequence at `at` (RFC 3629, 4), or 0 if there is none. */
 size_t heddle_log_measure_utf8(const uint8_t *at, size_t left);
 /*
- * The code of this UTF-8 sequence if a terminal would obey it: a C1 control character, an end of a line, or a change of
- * direction. Otherwise 0.
+ * Returns the code point of this UTF-8 sequence if a terminal would interpret it: a C1 control character, a line
+ * separator, or a change of the text's direction. Returns 0 otherwise.
  */
 unsigned heddle_log_control_code(const uint8_t *at, size_t length);
-/* The request's field, or NULL. */
+/* Returns a field of the request, or NULL. */
 const heddle_field *heddle_log_find_field(const heddle_exchange *exchange, heddle_field_id id);
 size_t heddle_log_field_size(const heddle_exchange *exchange, heddle_field_id id);
-/* The version of HTTP, as in SERVER_PROTOCOL. */
+/* Returns the version of HTTP, as in SERVER_PROTOCOL. */
 const char *heddle_log_protocol(const heddle_exchange *exchange);
 
 VALUE heddle_log_make_text(const heddle_log_entry *entry);

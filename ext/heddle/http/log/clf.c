@@ -2,11 +2,11 @@
 
 #include "http/log/access_log.h"
 
-enum { CLF_GROWTH = 4 }; /* \xhh */
+enum { CLF_GROWTH = 4 }; /* \xhh for one byte */
 
 /*
- * Escapes like Apache's mod_log_config: quotes and backslashes get a backslash, other bytes that are not printable
- * become \xhh.
+ * Escapes bytes like Apache's mod_log_config: writes a backslash before quotes and backslashes, and \xhh for bytes that
+ * are not printable.
  */
 static void put_clf(heddle_log_line *line, const char *bytes, size_t size)
 {

@@ -3,11 +3,13 @@
 #include "http/log/access_log.h"
 
 enum {
-    JSON_GROWTH = 6, /* \u00XX */
+    JSON_GROWTH = 6, /* \u00XX for one byte */
     ACCOUNT_ROOM = 2 * (HEDDLE_SPENT_PARTS + 2) * 40,
 };
 
-/* Each byte that is not part of UTF-8 becomes U+FFFD; control characters are escaped. */
+/*
+ * Writes a JSON string. Replaces each byte that is not part of valid UTF-8 with U+FFFD, and escapes control characters.
+ */
 static void put_json(heddle_log_line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
@@ -55,7 +57,7 @@ static void put_now(heddle_log_line *line)
     heddle_log_put_text(line, "%s.%03ldZ", text, now.tv_nsec / 1000000);
 }
 
-/* Writes seconds with six decimals. Does not use vsnprintf, which takes longer than the rest of the line. */
+/* Writes seconds with six decimals. Does not use vsnprintf, which would take longer than the rest of the line. */
 static void put_seconds(heddle_log_line *line, int64_t ns)
 {
     char text[24], *at = text + sizeof(text);
@@ -77,7 +79,10 @@ static void put_part(heddle_log_line *line, const char *name, int64_t ns)
     heddle_log_put_bytes(line, ",", 1);
 }
 
-/* Omits parts below a microsecond. Returns false if it has written none. */
+/*
+ * Writes the parts of a time account (scheduler/account.h), but omits parts below a microsecond. Returns false if it
+ * has written no part.
+ */
 static bool put_parts(heddle_log_line *line, const char *name, const int64_t parts[HEDDLE_SPENT_PARTS])
 {
     bool any = false;

@@ -1,8 +1,8 @@
-/* Lines of the access log for a person. */
+/* Lines of the access log in the format for people. */
 
 #include "http/log/access_log.h"
 
-enum { TEXT_TARGET = 200 }; /* longer targets are cut: they may have 16 KiB */
+enum { TEXT_TARGET = 200 }; /* bytes; longer targets are cut, so that lines remain readable */
 
 static void put_size(heddle_log_line *line, uint64_t bytes)
 {
@@ -22,7 +22,7 @@ static void put_duration(heddle_log_line *line, double seconds)
         heddle_log_put_text(line, "%.2f s", seconds);
 }
 
-/* HTTP/1.1 without TLS is not mentioned. */
+/* Writes nothing for HTTP/1.1 without TLS. */
 static void put_protocol(heddle_log_line *line, const heddle_log_entry *entry)
 {
     const char *protocol = heddle_log_protocol(entry->exchange);
@@ -40,9 +40,9 @@ static bool is_ascii(const char *bytes, size_t size)
     return all < 0x80;
 }
 
-enum { TEXT_GROWTH = 4 }; /* \xNN */
+enum { TEXT_GROWTH = 4 }; /* \xNN for one byte */
 
-/* UTF-8 is shown as it is, except what a terminal would obey. */
+/* Writes valid UTF-8 unchanged. Escapes all other bytes, and characters that a terminal would interpret. */
 static void put_visible(heddle_log_line *line, const char *bytes, size_t size)
 {
     const uint8_t *at = (const uint8_t *)bytes, *end = at + size;
