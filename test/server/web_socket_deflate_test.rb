@@ -119,7 +119,7 @@ class WebSocketDeflateTest < Minitest::Test
   # Beyond the limit of messages, and below a higher one beyond the ratio.
   def test_a_bomb_closes_its_socket_alone
     { 262_144 => [300_000, "the message is too big"],
-      1 << 20 => [900_000, "the message inflates too much"] }.each do |limit, (size, reason)|
+      1 << 20 => [900_000, "the compression ratio of the message is too high"] }.each do |limit, (size, reason)|
       with_deflate(websocket_message_limit: limit) do
         other = offering
         client = offering

@@ -13,7 +13,7 @@ VALUE heddle_websocket_message_string(heddle_websocket_message *message)
     const char *bytes = message->bytes + message->topic_size;
     long size = (long)(message->size - message->topic_size);
     VALUE string = message->text ? rb_utf8_str_new(bytes, size) : rb_str_new(bytes, size);
-    if (message->text) /* its encoding was checked when it was received */
+    if (message->text) /* its encoding was checked already */
         ENC_CODERANGE_SET(string, rb_enc_str_asciionly_p(string) ? ENC_CODERANGE_7BIT : ENC_CODERANGE_VALID);
     if (message->published)
         string = rb_assoc_new(rb_utf8_str_new(message->bytes, message->topic_size), string);
@@ -57,7 +57,7 @@ static VALUE control_text(const heddle_websocket_reader *reader, unsigned from)
     return rb_str_new(reader->control + from, reader->control_size - from);
 }
 
-/* The event as an Array, or nil if more bytes are needed. */
+/* Returns the event as an Array, or nil if more bytes are needed. */
 static VALUE make_event(codec_record *codec, heddle_websocket_event event)
 {
     heddle_websocket_reader *reader = &codec->reader;
@@ -86,8 +86,8 @@ static VALUE make_event(codec_record *codec, heddle_websocket_event event)
 /*
  * call-seq: read(bytes) -> Array of Arrays
  *
- * The events that these bytes complete: [:message, String], [:ping, String], [:pong, String], [:close, code, reason],
- * or [:failure, code, reason], after which nothing is read.
+ * Returns the events that these bytes complete: [:message, String], [:ping, String], [:pong, String], [:close, code,
+ * reason] or [:failure, code, reason]. After a failure, no more bytes are read.
  */
 static VALUE codec_read(VALUE self, VALUE bytes)
 {
@@ -122,7 +122,7 @@ static VALUE codec_frame(VALUE class, VALUE opcode, VALUE payload, VALUE mask)
     if (!NIL_P(mask))
         StringValue(mask);
     if (!NIL_P(mask) && RSTRING_LEN(mask) != 4)
-        rb_raise(rb_eArgError, "the mask has %ld bytes, and must have 4", RSTRING_LEN(mask));
+        rb_raise(rb_eArgError, "the mask has %ld bytes, but must have 4", RSTRING_LEN(mask));
     size_t size = (size_t)RSTRING_LEN(payload);
     const uint8_t *key = NIL_P(mask) ? NULL : (const uint8_t *)RSTRING_PTR(mask);
     size_t used = heddle_websocket_write_head(head, (heddle_websocket_opcode)NUM2UINT(opcode), false, size, key);

@@ -4,7 +4,7 @@
 
 #include <ruby.h>
 
-/* The message as a String, or as [topic, payload]; frees the message. */
+/* Returns the message as a String; a message of a topic as [topic, payload]. Frees the message. */
 VALUE heddle_websocket_message_string(heddle_websocket_message *message);
 
 void Init_heddle_websocket_codec(VALUE module);

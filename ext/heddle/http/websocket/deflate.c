@@ -17,15 +17,15 @@ enum {
 static const unsigned char TAIL[] = {0x00, 0x00, 0xff, 0xff};
 
 struct heddle_deflater {
-    bool deflates, inflates; /* which of the following are initialized */
+    bool deflates, inflates; /* which of the following states are initialized */
     z_stream deflate, inflate;
 };
 
-/* A message that is being inflated. */
+/* The result of inflating a message. */
 typedef struct {
     heddle_websocket_message *message;
     size_t room;
-    uint64_t most; /* the maximum number of its bytes */
+    uint64_t most; /* the maximum size of the message in bytes */
 } inflated;
 
 bool heddle_deflate_is_available(void)
@@ -44,7 +44,7 @@ void heddle_deflater_free(heddle_deflater *deflater)
     free(deflater);
 }
 
-/* Resets the state for another message. Returns NULL if there is no memory. */
+/* Resets the state for another message. Returns NULL when out of memory. */
 static z_stream *reset_inflate(heddle_deflater **shared)
 {
     if (!*shared && !(*shared = calloc(1, sizeof(**shared))))
@@ -57,7 +57,7 @@ static z_stream *reset_inflate(heddle_deflater **shared)
     return deflater->inflates ? &deflater->inflate : NULL;
 }
 
-/* The fastest level, because it blocks the loop. */
+/* Uses the fastest level, because compression blocks the loop. Returns NULL when out of memory. */
 static z_stream *reset_deflate(heddle_deflater **shared)
 {
     if (!*shared && !(*shared = calloc(1, sizeof(**shared))))
@@ -76,7 +76,7 @@ static unsigned step_of(size_t size)
     return size < MAX_SIZE ? (unsigned)size : MAX_SIZE;
 }
 
-/* Doubles the room, up to one byte more than the limit, so that a longer message is noticed. */
+/* Doubles the room, up to one byte more than the limit: the extra byte shows that a message is too long. */
 static bool make_room(inflated *to)
 {
     uint64_t room = to->room ? to->room * 2 : FIRST_ROOM;
@@ -93,8 +93,8 @@ static bool make_room(inflated *to)
 }
 
 /*
- * Inflates these bytes. Returns Z_OK if all were used, Z_STREAM_END if all were used and a final block has just ended,
- * and Z_BUF_ERROR if the result is too long.
+ * Inflates these bytes. Returns Z_OK if all were used, Z_STREAM_END if they also end with a final block, Z_BUF_ERROR if
+ * the result is too long, or another error of zlib.
  */
 static int inflate_bytes(z_stream *stream, inflated *to, const char *bytes, size_t size)
 {
@@ -150,7 +150,8 @@ static heddle_websocket_event judge_inflated(heddle_websocket_reader *reader, co
         return HEDDLE_WEBSOCKET_NO_MEMORY;
     if (result == Z_BUF_ERROR)
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_TOO_BIG,
-                                            by_ratio ? "the message inflates too much" : "the message is too big");
+                                            by_ratio ? "the compression ratio of the message is too high"
+                                                     : "the message is too big");
     if (result != Z_OK)
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a compressed message is malformed");
     if (to->message->text && !is_utf8(to->message))
@@ -195,7 +196,7 @@ size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, s
     stream->avail_in = (unsigned)size;
     stream->next_out = (unsigned char *)to;
     stream->avail_out = (unsigned)size;
-    /* If room is left, zlib has written everything. */
+    /* zlib has written everything only if some room is left. */
     if (deflate(stream, Z_SYNC_FLUSH) != Z_OK || stream->avail_out == 0)
         return 0;
     return size - stream->avail_out - sizeof(TAIL);

@@ -1,9 +1,10 @@
 #pragma once
 
 /*
- * permessage-deflate (RFC 7692) without context takeover in either direction: each message is compressed alone. So all
- * sockets of a loop share one zlib state for each direction, and a broadcast is compressed once. Does no I/O and uses
- * no Ruby. Without zlib at build time nothing is compressed, and the option websocket_deflate is rejected.
+ * permessage-deflate (RFC 7692) without context takeover in either direction: each message is compressed on its own. So
+ * all sockets of a loop share one zlib state for each direction, and a message for many sockets is compressed once.
+ * Does no I/O and uses no Ruby. If Heddle was built without zlib, nothing is compressed, and the option
+ * websocket_deflate is rejected.
  */
 
 #include "http/websocket/frame_reader.h"
@@ -11,27 +12,26 @@
 enum {
     HEDDLE_DEFLATE_LEAST = 256,    /* bytes: shorter messages are not compressed … */
     HEDDLE_DEFLATE_MOST = 1 << 20, /* … nor are longer ones, which would block the loop */
-    HEDDLE_INFLATE_RATIO = 25,     /* the largest allowed ratio of a message to its compressed bytes … */
-    /* … for messages above this size: ordinary short messages with much repetition may have a ratio of 100 */
+    HEDDLE_INFLATE_RATIO = 25,     /* the highest allowed ratio of a message's size to its compressed size … */
+    /* … for messages above this size in bytes: short messages with much repetition may have a ratio of 100 */
     HEDDLE_INFLATE_FREE = 1 << 18,
 };
 
-/* From malloc. The states of zlib in it are made when they are needed. */
+/* Allocated with malloc. Its zlib states are created when they are first needed. */
 typedef struct heddle_deflater heddle_deflater;
 
-/* Was this built with zlib? */
+/* Was Heddle built with zlib? */
 bool heddle_deflate_is_available(void);
 /* NULL is allowed. */
 void heddle_deflater_free(heddle_deflater *deflater);
 /*
- * Inflates the reader's complete, compressed message. `*deflater` is NULL at first. Returns HAS_MESSAGE if the inflated
- * message, which was checked, has replaced the compressed one. Returns FAILED with the reason in the reader, or
- * NO_MEMORY.
+ * Inflates and checks the reader's complete, compressed message. `*deflater` is NULL at first. Returns HAS_MESSAGE if
+ * the inflated message has replaced the compressed one, FAILED with the reason in the reader, or NO_MEMORY.
  */
 heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, heddle_websocket_reader *reader,
                                                 const heddle_websocket_limits *limits);
 /*
- * Deflates a payload into `to`, which has room for `size` bytes. Returns the size, or 0 if the payload must be sent
- * uncompressed: it is too short or too long, would not become smaller, or there is no memory.
+ * Deflates a payload into `to`, which has room for `size` bytes. Returns the compressed size, or 0 if the payload must
+ * be sent uncompressed: it is too short or too long, would not become smaller, or memory is exhausted.
  */
 size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, size_t size, char *to);

@@ -3,11 +3,11 @@
 typedef enum {
     HEAD,    /* within a frame's head */
     PAYLOAD, /* within a frame's payload */
-    ENDED,  /* reads no more, because its owner has ended it or the peer has violated the protocol */
+    ENDED,  /* nothing more is read: the caller has ended the reader, or the peer has violated the protocol */
 } stage;
 
 enum {
-    FIRST_ROOM = 512, /* the first room for a message whose frame is incomplete */
+    FIRST_ROOM = 512, /* bytes: the initial room for a message that is not complete */
     DEFLATE_MARGIN = 64,
 };
 
@@ -52,7 +52,7 @@ static bool is_control(const heddle_websocket_reader *reader)
 
 /* -- heads --------------------------------------------------------------------------------------------------------- */
 
-/* The length of the whole head. */
+/* Returns the length of the whole head. */
 static uint8_t find_head_length(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;
@@ -70,7 +70,9 @@ static uint64_t read_payload_size(const uint8_t *head)
     return size;
 }
 
-/* The smallest payload that may use this form of length: senders must use the shortest form (section 5.2). */
+/*
+ * Returns the smallest payload size that may use this form of length: senders must use the shortest form (section 5.2).
+ */
 static uint64_t find_least_size(const uint8_t *head)
 {
     uint8_t length = head[1] & 0x7f;
@@ -102,7 +104,7 @@ static heddle_websocket_event judge_first_bytes(heddle_websocket_reader *reader)
         if ((head[1] & 0x7f) > HEDDLE_WEBSOCKET_CONTROL)
             return fail_protocol(reader, "a control frame is longer than 125 bytes");
     } else if (reader->opcode == HEDDLE_WEBSOCKET_CONTINUATION && !reader->in_message) {
-        return fail_protocol(reader, "a continuation frame continues nothing");
+        return fail_protocol(reader, "a continuation frame has no message to continue");
     } else if (reader->opcode != HEDDLE_WEBSOCKET_CONTINUATION && reader->in_message) {
         return fail_protocol(reader, "a message begins within another one");
     }
@@ -126,8 +128,8 @@ static heddle_websocket_event begin_message(heddle_websocket_reader *reader)
 }
 
 /*
- * The most payload bytes of all frames of the message. This is its limit, and a little more if it is compressed,
- * because incompressible data grows (RFC 1951, section 3.2.4).
+ * Returns how many payload bytes all frames of the message may have together. This is the limit of a message, and a
+ * little more if it is compressed, because incompressible data grows (RFC 1951, section 3.2.4).
  */
 static uint64_t limit_wire_bytes(const heddle_websocket_reader *reader, const heddle_websocket_limits *limits)
 {
@@ -141,7 +143,7 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     if (size >> 63)
         return fail_protocol(reader, "a frame's length has its top bit set");
     if (size < find_least_size(reader->head))
-        return fail_protocol(reader, "a frame's length has more bytes than it needs");
+        return fail_protocol(reader, "a frame's length is not in its shortest form");
     reader->size = reader->left = size;
     if (reader->from_client)
         memcpy(reader->mask, reader->head + reader->head_needed - 4, 4);
@@ -160,7 +162,7 @@ static heddle_websocket_event begin_frame(heddle_websocket_reader *reader, const
     return HEDDLE_WEBSOCKET_NO_EVENT;
 }
 
-/* Reads bytes of a head. Returns how many it has used; sets *event to NO_EVENT unless there is an event. */
+/* Reads bytes of a head. Returns the number of bytes it has used. Sets *event, to NO_EVENT if there is none. */
 static size_t take_head(heddle_websocket_reader *reader, const heddle_websocket_limits *limits, const char *bytes,
                         size_t size, heddle_websocket_event *event)
 {
@@ -186,7 +188,7 @@ static bool make_room(heddle_websocket_reader *reader, size_t size)
     heddle_websocket_message *message = reader->message;
     if (reader->room - message->size >= size)
         return true;
-    /* Allocates memory only for bytes that came, not for bytes that were announced. */
+    /* Allocates memory for received bytes only: a client must not occupy memory by announcing a large frame. */
     size_t room = message->size + size;
     if (size < reader->left || !reader->final) {
         size_t doubled = reader->room ? reader->room * 2 : FIRST_ROOM;
@@ -218,7 +220,7 @@ static heddle_websocket_event end_close(heddle_websocket_reader *reader)
 {
     heddle_utf8 utf8 = {0};
     if (reader->control_size == 1)
-        return fail_protocol(reader, "a close frame has one byte");
+        return fail_protocol(reader, "the payload of a close frame has only one byte");
     if (reader->control_size == 0) {
         reader->code = HEDDLE_WEBSOCKET_NO_STATUS;
         return HEDDLE_WEBSOCKET_HAS_CLOSE;
@@ -260,7 +262,7 @@ static heddle_websocket_event end_frame(heddle_websocket_reader *reader)
     }
 }
 
-/* Reads bytes of a payload. Returns how many it has used, and sets *event in the same way as take_head. */
+/* Reads bytes of a payload. Returns the number of bytes it has used. Sets *event, to NO_EVENT if there is none. */
 static size_t take_payload(heddle_websocket_reader *reader, char *bytes, size_t size, heddle_websocket_event *event)
 {
     size_t used = reader->left < size ? (size_t)reader->left : size;

@@ -1,28 +1,31 @@
 #pragma once
 
 /*
- * The receiving side of a WebSocket: turns bytes into messages and control frames (RFC 6455, section 5), as strictly as
- * the RFC allows, and within limits. It fails at the first invalid byte. Does no I/O and uses no Ruby.
+ * The receiving side of a WebSocket: parses bytes into messages and control frames (RFC 6455, section 5). It is as
+ * strict as the RFC allows, enforces limits, and fails at the first invalid byte. Does no I/O and uses no Ruby.
  */
 
 #include "http/websocket/frame_writer.h"
 #include "http/websocket/utf8.h"
 
-/* A message, from malloc. */
+/* A message. Allocated with malloc. */
 typedef struct heddle_websocket_message heddle_websocket_message;
 struct heddle_websocket_message {
     heddle_websocket_message *next; /* the next message in its owner's list */
     size_t size;
-    bool text;       /* UTF-8, which was checked unless it is compressed */
+    bool text;       /* a text message; checked to be UTF-8, unless it is still compressed */
     bool compressed; /* the payload is deflated (RFC 7692) */
-    /* a message of a topic (subscriptions.c); its bytes begin with the topic's name; false: the peer has sent it */
+    /*
+     * true: a message of a topic (subscriptions.c), whose bytes begin with the topic's name; false: the peer has sent
+     * it
+     */
     bool published;
     uint32_t topic_size; /* bytes of the topic's name, which `size` includes */
     char bytes[];
 };
 
 typedef struct {
-    uint64_t message;   /* bytes, inflated */
+    uint64_t message;   /* bytes, after inflating */
     uint32_t fragments; /* frames of one message */
 } heddle_websocket_limits;
 
@@ -30,7 +33,7 @@ typedef enum {
     HEDDLE_WEBSOCKET_NO_EVENT, /* all bytes were used; more are needed */
     HEDDLE_WEBSOCKET_HAS_MESSAGE, /* heddle_websocket_take_message returns it */
     HEDDLE_WEBSOCKET_HAS_PING,   /* the reader's `control` has the payload, of `control_size` bytes */
-    HEDDLE_WEBSOCKET_HAS_PONG,   /* as for a ping */
+    HEDDLE_WEBSOCKET_HAS_PONG,   /* like a ping */
     /* `code` is set. If `control_size` exceeds 2, `control` has the reason after 2 bytes. The caller reads no more. */
     HEDDLE_WEBSOCKET_HAS_CLOSE,
     HEDDLE_WEBSOCKET_FAILED,     /* the peer has violated the protocol: see `code` and `failure`. Reads no more */
@@ -38,7 +41,7 @@ typedef enum {
 } heddle_websocket_event;
 
 typedef struct {
-    uint8_t stage;        /* an enum of frame_reader.c */
+    uint8_t stage;        /* a stage, see frame_reader.c */
     uint8_t opcode;       /* of the frame */
     bool final;           /* the frame is the last one of its message */
     bool from_client;     /* frames must be masked; otherwise they must not be */
@@ -51,7 +54,7 @@ typedef struct {
     uint16_t code;
     uint8_t head[HEDDLE_WEBSOCKET_HEAD];
     uint32_t fragments;   /* frames of the message so far */
-    uint64_t size, left;  /* bytes of the frame's payload; how many of them have not come yet */
+    uint64_t size, left;  /* bytes of the frame's payload; how many of them are still to come */
     size_t room;          /* bytes that `message` has memory for */
     heddle_websocket_message *message; /* the message that is being received */
     bool in_message;      /* true from the head of a message's first frame to the end of its last frame */
@@ -61,8 +64,8 @@ typedef struct {
 
 void heddle_websocket_reader_start(heddle_websocket_reader *reader, bool from_client);
 /*
- * Reads up to the next event, and sets `*used` to the number of bytes it has read. Unmasks payloads in the buffer
- * itself. An event's data is valid until the next call.
+ * Reads up to the next event, and sets `*used` to the number of bytes it has read. Unmasks payloads in `bytes` itself.
+ * The data of an event is valid until the next call.
  */
 heddle_websocket_event heddle_websocket_read(heddle_websocket_reader *reader, const heddle_websocket_limits *limits,
                                              char *bytes, size_t size, size_t *used);

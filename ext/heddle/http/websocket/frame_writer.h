@@ -38,8 +38,9 @@ enum {
 bool heddle_websocket_code_is_valid(unsigned code);
 
 /*
- * Writes the head of a frame with a whole message or control payload of `size` bytes. `mask`: four bytes if the sender
- * is a client, or NULL. Returns the head's length. `bytes` has room for HEDDLE_WEBSOCKET_HEAD.
+ * Writes the head of a frame that contains a whole message or a control payload of `size` bytes. `mask`: four bytes for
+ * a client's frame, or NULL for a server's frame. `bytes` has room for HEDDLE_WEBSOCKET_HEAD. Returns the head's
+ * length.
  */
 size_t heddle_websocket_write_head(char *bytes, heddle_websocket_opcode opcode, bool compressed, uint64_t size,
                                    const uint8_t *mask);

@@ -8,24 +8,24 @@
 #include <ruby.h>
 
 enum {
-    HEDDLE_WEBSOCKET_CODES = 18, /* 1000 to 1015, all from 3000 on, all from 4000 on */
+    HEDDLE_WEBSOCKET_CODES = 18, /* 1000 to 1015, all from 3000 to 3999, all from 4000 on */
 };
 
 typedef struct {
     heddle_websocket_limits limits;
-    uint64_t output_limit; /* bytes that may wait for a client that reads slowly */
+    uint64_t output_limit; /* bytes of output that may wait for a client */
     int64_t ping;          /* ns without input before a ping is sent; 0: none is sent */
     uint64_t unfinished_limit; /* the maximum of `unfinished` */
-    uint64_t unfinished;   /* bytes of all messages whose end has not come */
+    uint64_t unfinished;   /* bytes of memory of all unfinished messages */
     int64_t timeout;       /* ns for the client to answer a ping or a close frame */
     heddle_deflater *deflater; /* shared by all sockets that have negotiated permessage-deflate; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
     uint32_t free_slot, slot_count; /* free slots are a list: each has the number of the next */
-    uint16_t retire_code;  /* the code of the close frames when the server stops (server/drain.rb chooses it) … */
-    int64_t retire_time;   /* … and the time over which they are spread, ns */
+    uint16_t retire_code;  /* the close code when the server stops (chosen by server/drain.rb) … */
+    int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
     int64_t retire_end;    /* until then sockets wait for on_shutdown: CLOCK_MONOTONIC, ns */
-    uint32_t retired;      /* the number of sockets that got on_shutdown */
+    uint32_t retired;      /* the number of sockets for which on_shutdown was queued */
     uint64_t open, opened; /* how many sockets are open, and were opened */
     uint64_t received, received_bytes, sent, sent_bytes; /* how many messages, and their bytes */
     uint64_t failures;     /* sockets whose client has violated the protocol or a limit */
