@@ -1,17 +1,19 @@
-/* A WebSocket as a work item: the callbacks of its handler that are due. */
+/*
+ * A push session as a work item: which callbacks of its handler are due, and how a runner (a pooled fiber) calls them.
+ */
 
 #include "http/push/session.h"
 
 enum {
-    WAITING_SIZE = 65536, /* bytes of messages that may wait for the handler before reading pauses … */
-    WAITING_COUNT = 128,  /* … and the number of these messages */
+    WAITING_SIZE = 65536, /* reading pauses when this many bytes of messages wait for the handler … */
+    WAITING_COUNT = 128,  /* … or this many messages */
 };
 
 /* -- due work ------------------------------------------------------------------------------------------------------ */
 
 void heddle_push_queue_callback(heddle_push_session *session, uint8_t callback)
 {
-    /* on_close always needs a runner, which ends the socket, even if the handler does not define it. */
+    /* on_close is queued even if the handler does not define it: its runner ends the socket. */
     if (session->wanted & callback || (callback == HEDDLE_PUSH_ON_CLOSE && heddle_push_has_client(session)))
         session->due_callbacks |= callback;
 }
@@ -69,7 +71,7 @@ static VALUE create_object(heddle_work *work)
     return heddle_push_client(session);
 }
 
-/* Calls one callback, so that other sockets get their turn. */
+/* Calls only one callback, so that other sockets get their turns. */
 static VALUE serve_socket(heddle_work *work, VALUE client)
 {
     static const uint8_t AFTER_MESSAGES[] = {HEDDLE_PUSH_ON_WAKE, HEDDLE_PUSH_ON_RESET, HEDDLE_PUSH_ON_DRAINED,
@@ -82,7 +84,7 @@ static VALUE serve_socket(heddle_work *work, VALUE client)
     for (size_t i = 0; !next && i < sizeof(AFTER_MESSAGES); i++)
         next = session->due_callbacks & AFTER_MESSAGES[i];
     if (!next)
-        return Qnil; /* another fiber has taken the message */
+        return Qnil; /* a fiber has received the message by #receive */
     session->due_callbacks &= (uint8_t)~next;
     session->calling = next;
     if (next == HEDDLE_PUSH_ON_RESET && heddle_push_count_resets(session) > 1)
@@ -108,7 +110,7 @@ static void note_served(heddle_work *work, VALUE client)
 static void reject_work(heddle_work *work, heddle_overload why)
 {
     heddle_push_session *session = heddle_push_session_of_work(work);
-    if (why == HEDDLE_QUEUE_ENDS) { /* the callbacks are dropped, because the sockets are being closed */
+    if (why == HEDDLE_QUEUE_ENDS) { /* all sockets are being closed: their callbacks are not called */
         heddle_sockets_close_connection(work->connection);
         return;
     }

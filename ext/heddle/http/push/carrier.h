@@ -1,10 +1,11 @@
 #pragma once
 
 /*
- * The carrier of a push session: the connection of an HTTP/1.1 request after its response's head (h1_carrier.c), or a
- * stream of HTTP/2 (RFC 8441; h2_carrier.c). The session calls these operations with the GVL, while the session is held
- * (heddle_push_hold). Only is_free and wait_for_room raise. The carrier calls the framing's `feed`, and
- * heddle_push_handle_drained, _handle_deadline and _stop_carrier.
+ * A carrier transports the bytes of a push session (a WebSocket or an event stream). It is the connection of an
+ * HTTP/1.1 request, after the head of the response (h1_carrier.c), or a stream of HTTP/2 (RFC 8441; h2_carrier.c). The
+ * session calls these operations with the GVL, while the session is held (heddle_push_hold). Only is_free and
+ * wait_for_room raise. The carrier calls the framing's `feed`, heddle_push_handle_drained, heddle_push_handle_deadline
+ * and heddle_push_stop_carrier.
  */
 
 #include "http/exchange_ruby.h"
@@ -13,26 +14,27 @@ typedef struct heddle_push_session heddle_push_session;
 
 typedef struct {
     const heddle_exchange_operations *exchanges; /* the operations of the exchanges that this carrier continues */
-    /* Was the whole request read, and is no fiber writing? Raises ClientGoneError when the client has left. */
+    /* Was the request read completely, and is no fiber writing? Raises ClientGoneError if the client has left. */
     bool (*is_free)(const heddle_exchange_handle *exchange);
     /*
-     * Allocates what the carrier needs in the session. Returns false without memory. NULL if the carrier needs nothing.
+     * Allocates the carrier's own record in the session. Returns false when out of memory. NULL if the carrier has no
+     * record.
      */
     bool (*prepare)(heddle_push_session *session);
     /*
-     * Ends the exchange and begins the session. `status` is the response's; `early`: frames that came with the request
-     * over HTTP/2, a String or nil.
+     * Ends the exchange and begins the session. `status`: the response's status; `early`: frames that the client has
+     * sent with the request over HTTP/2, a String or nil.
      */
     void (*begin)(heddle_push_session *session, heddle_exchange_handle *exchange, int status, VALUE early);
     /*
-     * Queues bytes, and then the String unless it is 0. A long String must be frozen. They are sent in the loop's next
-     * tick at the latest. Returns false without memory: then the output ends within a frame. May be called on any
-     * thread.
+     * Queues `bytes`, and then `string` unless it is 0. A long String must be frozen. The loop sends the output in its
+     * next tick at the latest. Returns false when out of memory; then the output ends within a frame. May be called on
+     * any thread.
      */
     bool (*write)(heddle_push_session *session, const char *bytes, size_t size, VALUE string);
     /*
      * Sends as much of a frame as possible at once, and queues the rest. Returns false if the carrier is broken, or
-     * without memory. Called in the loop.
+     * when out of memory. Called in the loop.
      */
     bool (*send)(heddle_push_session *session, VALUE frame);
     /* The number of queued bytes. May be called on any thread. */
@@ -45,23 +47,24 @@ typedef struct {
      */
     int (*flush)(heddle_push_session *session);
     /*
-     * Reads until there is no input, or the session is no longer open. If heddle_push_must_pause returns true, pauses
-     * the session.
+     * Reads until there is no input, or the session has ended. Pauses the session if heddle_push_must_pause returns
+     * true.
      */
     void (*read)(heddle_push_session *session);
     /*
-     * Called when the last frame is queued: sends the rest, ends the output, and discards input until the client has
-     * ended.
+     * Called when the last frame is queued. Sends the rest, ends the output, and discards input until the client has
+     * ended its side.
      */
     void (*end)(heddle_push_session *session);
-    /* Ends sending and reading. With `abrupt` the client sees that frames are missing. */
+    /* Stops sending and reading. With `abrupt`, the client sees that frames are missing. */
     void (*stop)(heddle_push_session *session, bool abrupt);
-    /* Ends the carrier, which calls heddle_push_drop_carrier. */
+    /* Closes the connection or the stream. This calls heddle_push_drop_carrier. */
     void (*close)(heddle_push_session *session);
-    /* Sets the time, ns, at which heddle_push_handle_deadline is called; < 0: never. */
+    /* Sets the time (coarse clock, ns) at which heddle_push_handle_deadline is called; < 0: never. */
     void (*set_deadline)(heddle_push_session *session, int64_t at);
     /*
-     * Lets the calling fiber wait until some output was sent. Returns false if the carrier is gone. Raises interrupts.
+     * Blocks the calling fiber until some output was sent. Returns false if the carrier has ended. May raise, for
+     * example when the fiber is cancelled.
      */
     bool (*wait_for_room)(heddle_push_session *session);
     /* Wakes the fiber that waits in wait_for_room. */
@@ -70,5 +73,5 @@ typedef struct {
 
 extern const heddle_push_carrier heddle_push_h1_carrier, heddle_push_h2_carrier;
 
-/* The carrier that continues this open exchange. */
+/* Returns the carrier that can continue this open exchange. */
 const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *exchange);

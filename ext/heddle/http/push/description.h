@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The description of a session that another process continues: its protocol's number and a version, one byte each, then
- * fields. The version says which fields follow. A field is its size (32 bits, of this machine) and its
- * bytes.
+ * The description of a session that is handed off to another process. It begins with the protocol's number and a
+ * version, one byte each. The version determines the fields that follow. A field is its size (32 bits, native byte
+ * order) and its bytes.
  */
 
 #include "system.h"
@@ -11,13 +11,13 @@
 typedef struct {
     char *bytes;
     size_t size, room;
-    bool fits; /* false once a field had no room */
+    bool fits; /* false after a field that did not fit */
 } heddle_description_writer;
 
 typedef struct {
-    const char *bytes; /* the fields that were not read yet */
+    const char *bytes; /* the fields that are still to be read */
     size_t size;
-    bool valid; /* false once a field was missing, or had a wrong size */
+    bool valid; /* false after a field that was missing or invalid */
 } heddle_description_reader;
 
 typedef struct {
@@ -43,7 +43,7 @@ static inline void heddle_description_add_number(heddle_description_writer *writ
     heddle_description_add(writer, &number, sizeof(number));
 }
 
-/* Begins a description: writes the two bytes. `room` is at least 2. */
+/* Begins a description with the protocol's number and the version. `room` is at least 2. */
 static inline heddle_description_writer heddle_description_begin(char *bytes, size_t room, uint8_t protocol,
                                                                  uint8_t version)
 {
@@ -52,7 +52,7 @@ static inline heddle_description_writer heddle_description_begin(char *bytes, si
     return (heddle_description_writer){.bytes = bytes, .size = 2, .room = room, .fits = true};
 }
 
-/* `bytes` begins after the protocol's number. The reader is not valid if the version differs. */
+/* `bytes` begins after the protocol's number. If the version differs, the reader is not valid. */
 static inline heddle_description_reader heddle_description_open(const char *bytes, size_t size, uint8_t version)
 {
     if (size < 1 || (uint8_t)bytes[0] != version)
@@ -60,7 +60,7 @@ static inline heddle_description_reader heddle_description_open(const char *byte
     return (heddle_description_reader){.bytes = bytes + 1, .size = size - 1, .valid = true};
 }
 
-/* Reads the next field, which is empty if there is none. */
+/* Returns the next field. If there is none, returns an empty field, and the reader is no longer valid. */
 static inline heddle_description_field heddle_description_take(heddle_description_reader *reader)
 {
     uint32_t length;
@@ -78,7 +78,10 @@ invalid:
     return (heddle_description_field){"", 0};
 }
 
-/* Reads a number, which must be at most `most`; returns 0 if it is not, or if there is none. */
+/*
+ * Returns the next field, a number. If it is missing or larger than `most`, returns 0, and the reader is no longer
+ * valid.
+ */
 static inline uint32_t heddle_description_take_number(heddle_description_reader *reader, uint32_t most)
 {
     uint32_t number = 0;
@@ -89,7 +92,7 @@ static inline uint32_t heddle_description_take_number(heddle_description_reader 
     return reader->valid ? number : 0;
 }
 
-/* Was the whole description valid, and read? */
+/* Was the whole description read, and valid? */
 static inline bool heddle_description_is_complete(const heddle_description_reader *reader)
 {
     return reader->valid && reader->size == 0;

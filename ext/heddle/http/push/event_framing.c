@@ -1,6 +1,6 @@
 /*
- * The framing of event streams, and event streams without a handler, which send the messages of a topic until the
- * client leaves.
+ * The framing of event streams (server-sent events). This file also has event streams without a handler, which only
+ * send the messages of a topic until the client leaves.
  */
 
 #include "http/push/event_text.h"
@@ -11,7 +11,7 @@
 #include <ruby/encoding.h>
 
 enum {
-    DISCARDED = 65536, /* bytes that a client may send; they are discarded */
+    DISCARDED = 65536, /* bytes; input is discarded, and a client that sends more is disconnected */
     VERSION = 1,       /* the version of the fields that describe a stream to another process */
 };
 
@@ -25,7 +25,7 @@ static size_t discard_input(heddle_push_session *session, char *bytes, size_t si
     return size;
 }
 
-/* Treats a BINARY String as UTF-8. */
+/* Makes the text of an event. A BINARY String is treated as UTF-8. */
 static VALUE prepare_event(VALUE data)
 {
     if (rb_enc_get_index(data) == rb_ascii8bit_encindex())
@@ -60,8 +60,9 @@ bool heddle_push_send_comment(heddle_push_session *session)
 }
 
 /*
- * Ends the stream by the end of the content. When the server stops, makes clients reconnect after random times.
- * Otherwise sends a comment, which wakes the loop if another thread closes the stream.
+ * An event stream has no close frame: the end of the content ends it. When the server stops, sends a random
+ * reconnection time first, so that clients don't reconnect all at once. Otherwise sends a comment: queued output wakes
+ * the loop if another thread closes the stream.
  */
 static bool send_farewell(heddle_push_session *session, unsigned code, const char *reason, size_t size)
 {
@@ -73,7 +74,7 @@ static bool send_farewell(heddle_push_session *session, unsigned code, const cha
     return !session->chunked || session->carrier->write(session, "0\r\n\r\n", 5, 0);
 }
 
-/* Resets the stream, so that the client sees that it has missed events. */
+/* Resets the connection or the stream, so that the client sees that it has missed events. */
 static void end_slow(heddle_push_session *session)
 {
     if (heddle_push_has_client(session))
@@ -100,7 +101,7 @@ static const heddle_push_subscription *subscription_of(const heddle_push_session
     return session->subscriptions && session->subscriptions->subscriber.topic ? session->subscriptions : NULL;
 }
 
-/* Subscribes to the topic, or ends the stream. Held. */
+/* Subscribes to the topic; ends the stream if that fails. The session must be held (heddle_push_hold). */
 static void subscribe(heddle_push_session *session, heddle_fanout *fanout, heddle_push_topic *topic,
                       heddle_position since)
 {
@@ -111,7 +112,7 @@ static void subscribe(heddle_push_session *session, heddle_fanout *fanout, heddl
         heddle_push_reset_carrier(session);
 }
 
-/* A stream that begins after the server began to stop ends at once. Held. */
+/* Ends the stream at once if the server is stopping. The session must be held. */
 static void retire_if_draining(heddle_push_session *session)
 {
     const heddle_connection *connection = session->work.connection;
@@ -120,7 +121,7 @@ static void retire_if_draining(heddle_push_session *session)
         heddle_push_retire(session);
 }
 
-/* Held. */
+/* Sends the beginning of the stream, and subscribes to the topic. The session must be held. */
 static void begin_events(heddle_push_session *session, heddle_fanout *fanout, heddle_push_topic *topic, VALUE since,
                          VALUE beginning)
 {
@@ -142,11 +143,11 @@ static void begin_events(heddle_push_session *session, heddle_fanout *fanout, he
 /*
  * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
- * Called when the head was written: sends the events of the topic until the client leaves. This object can't be used
- * afterwards. If `since` is nil, only new messages are sent. `lines` are added before each event, such as "event:
- * price\n"; `beginning` is sent first, such as "retry: 1000\n\n". When this process is replaced, the next process
- * continues the stream; without `handoff` the client reconnects instead. Returns false, and does nothing, if a part of
- * the request was not read.
+ * Sends the messages of `topic` as events until the client leaves. Called when the head of the response was written.
+ * This exchange can't be used afterwards. `since`: the position from which to resume, or nil to send only new messages.
+ * `lines`: added before each event, such as "event: price\n". `beginning`: sent first, such as "retry: 1000\n\n".
+ * `handoff`: whether a process that replaces this one continues the stream; otherwise the client reconnects. Returns
+ * false, and does nothing, if the request was not read completely.
  */
 static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 {
@@ -161,7 +162,8 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
     if (!NIL_P(since))
         Check_Type(since, T_STRING);
     if (RSTRING_LEN(name) > HEDDLE_TOPIC_LIMIT || RSTRING_LEN(lines) > HEDDLE_EVENTS_LINES)
-        rb_raise(rb_eArgError, "the topic or the name of the events is too long");
+        rb_raise(rb_eArgError, "the topic has %ld bytes (limit %d), the lines before each event have %ld (limit %d)",
+                 RSTRING_LEN(name), HEDDLE_TOPIC_LIMIT, RSTRING_LEN(lines), HEDDLE_EVENTS_LINES);
     heddle_fanout *fanout = heddle_fanout_of(heddle_exchange_writable_connection(exchange)->sockets->loop);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
     if (!carrier->is_free(exchange))
@@ -192,7 +194,7 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 
 /* -- between processes --------------------------------------------------------------------------------------------- */
 
-/* Sends the queued output. Held. */
+/* Sends the queued output. The session must be held. */
 static void flush_output(heddle_push_session *session)
 {
     int result = heddle_push_pending(session) ? session->carrier->flush(session) : -EAGAIN;
@@ -242,7 +244,7 @@ typedef struct {
     heddle_position since;
 } stream_fields;
 
-/* Reads the fields. Returns false if they are damaged, or of another version of Heddle. */
+/* Reads the fields. Returns false if they are invalid, or come from an incompatible version of Heddle. */
 static bool read_stream(VALUE description, stream_fields *into)
 {
     heddle_description_reader fields = heddle_description_open(RSTRING_PTR(description),

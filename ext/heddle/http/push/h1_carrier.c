@@ -1,4 +1,7 @@
-/* A connection as the carrier of a push session: its protocol after the head of a response over HTTP/1.1. */
+/*
+ * The HTTP/1.1 carrier of a push session (a WebSocket or an event stream): the connection, which changes to the
+ * protocol below after the head of the response.
+ */
 
 #include "http/h1/server/server.h"
 #include "http/push/session.h"
@@ -9,7 +12,10 @@ enum {
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Feeds received bytes, and keeps the bytes for which the handler's queue has no room. */
+/*
+ * Passes received bytes to the framing. Keeps the bytes that the framing does not use while the handler's queue is
+ * full.
+ */
 static void feed_scratch(heddle_push_session *session, char *bytes, size_t size)
 {
     heddle_connection *connection = session->work.connection;
@@ -49,7 +55,7 @@ static void read_input(heddle_push_session *session)
             heddle_connection_want(connection, HEDDLE_READING);
             return;
         }
-        if (bytes <= 0) { /* the end without a close frame is an error */
+        if (bytes <= 0) { /* the client has ended the connection without a close frame */
             heddle_push_stop_carrier(session);
             return;
         }
@@ -118,7 +124,7 @@ static void wake_writer(heddle_push_session *session)
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
-/* After the last frame the output ends, and the connection lingers (net/linger.c). */
+/* After the last frame, ends the output and discards input until the client closes the connection (net/linger.c). */
 static void end_output(heddle_push_session *session)
 {
     heddle_connection *connection = session->work.connection;
@@ -191,11 +197,11 @@ const heddle_push_carrier heddle_push_h1_carrier = {
     .wake_writer = wake_writer,
 };
 
-/* -- as a protocol ------------------------------------------------------------------------------------------------- */
+/* -- the protocol -------------------------------------------------------------------------------------------------- */
 
 static void begin_socket(heddle_connection *connection)
 {
-    heddle_connection_flush_later(connection); /* the head of the response */
+    heddle_connection_flush_later(connection); /* sends the head of the response */
     heddle_push_begin_session(heddle_push_session_of(connection), connection);
 }
 
@@ -283,7 +289,7 @@ static void abandon_socket(heddle_connection *connection)
 }
 
 const heddle_protocol heddle_push_protocol = {
-    .stays = true, /* its handler is in this process */
+    .stays = true, /* the watch thread never hands it off: its handler is in this process */
     .waits_for_turns = true,
     .describe = heddle_events_describe,
     .begin = begin_socket,

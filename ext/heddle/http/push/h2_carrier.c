@@ -1,4 +1,4 @@
-/* A stream of HTTP/2 as the carrier of a push session: a WebSocket (RFC 8441) or an event stream. */
+/* The HTTP/2 carrier of a push session: a stream, as a WebSocket (RFC 8441) or an event stream. */
 
 #include "http/h2/server/server.h"
 #include "http/push/session.h"
@@ -8,7 +8,7 @@ struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
     heddle_push_session *session;
     heddle_wait *writer; /* the fiber that waits for room */
-    heddle_bytes input; /* received and not consumed yet; the stream's window bounds them */
+    heddle_bytes input; /* received and not used yet; the stream's flow-control window limits it */
     size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
     bool ended;  /* the client has sent END_STREAM */
     bool abrupt;
@@ -21,7 +21,7 @@ static heddle_push_stream *stream_of(const heddle_h2_tunnel *tunnel)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Counts the waiting input in the memory of waiting requests. */
+/* Counts the input that is not used yet as memory of waiting requests. */
 static void count_input(heddle_push_stream *stream)
 {
     size_t size = heddle_bytes_left(&stream->input);
@@ -60,7 +60,9 @@ static void read_input(heddle_push_session *session)
         heddle_push_stop_carrier(session); /* the end without a close frame is an error */
 }
 
-/* Feeds an open socket. */
+/*
+ * Passes received bytes to the framing. Keeps the bytes that it does not use, or all bytes while the session is paused.
+ */
 static void take_frames(heddle_push_session *session, char *bytes, size_t size)
 {
     heddle_push_stream *stream = session->stream;
@@ -142,7 +144,7 @@ static bool is_full(const heddle_push_session *session, uint64_t limit)
     return heddle_h2_tunnel_is_full(&session->stream->tunnel, limit);
 }
 
-/* Bytes stay queued while the client's windows are closed, even if the kernel has room. */
+/* Bytes stay queued while the client's flow-control windows are full, even if the kernel has room. */
 static int flush_stream(heddle_push_session *session)
 {
     int result = heddle_h2_flush(session->stream->tunnel.server);
@@ -155,7 +157,7 @@ static bool wait_for_room(heddle_push_session *session)
 {
     heddle_wait wait = {.slot = &session->stream->writer, .deadline = -1, .part = HEDDLE_SPENT_CLIENT};
     return heddle_wait_in_slot(session->work.connection->sockets->loop, wait,
-                               "another fiber waits for this socket's output already") != HEDDLE_WAIT_CLOSED;
+                               "another fiber already waits for this socket's output") != HEDDLE_WAIT_CLOSED;
 }
 
 static void wake_writer(heddle_push_session *session)
@@ -165,7 +167,7 @@ static void wake_writer(heddle_push_session *session)
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
-/* Called when all output was sent: gives the client time to end its side. */
+/* Called when all output was sent. Gives the client time to end its side. */
 static void begin_linger(heddle_push_session *session)
 {
     if (session->stream->ended || session->engine->linger_timeout == 0) {
@@ -270,7 +272,7 @@ static bool is_free(const heddle_exchange_handle *exchange)
 {
     const heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange->exchange);
     if (carrier->gone)
-        heddle_exchange_raise_gone("the stream ended before its session began", 0);
+        heddle_exchange_raise_gone("the stream has ended before the WebSocket or event stream began", 0);
     return carrier->received && !carrier->waits[HEDDLE_WRITING] && heddle_h2_may_write(carrier->stream);
 }
 
@@ -286,13 +288,13 @@ static bool prepare_stream(heddle_push_session *session)
     return true;
 }
 
-/* Keeps bytes that the client has sent already. Returns false without memory. */
+/* Keeps bytes that the client has sent before the session began. Returns false when out of memory. */
 static bool keep_early_input(heddle_push_session *session, heddle_exchange *exchange, VALUE early)
 {
     if (!session->framing->reads_frames)
         return true;
     heddle_bytes *input = &session->stream->input;
-    VALUE more = heddle_exchange_take_body(exchange); /* bytes that came meanwhile */
+    VALUE more = heddle_exchange_take_body(exchange); /* bytes that were received meanwhile */
     bool kept = (NIL_P(early) || heddle_bytes_add(input, RSTRING_PTR(early), (size_t)RSTRING_LEN(early))) &&
                 (NIL_P(more) || heddle_bytes_add(input, RSTRING_PTR(more), (size_t)RSTRING_LEN(more)));
     RB_GC_GUARD(early);
@@ -318,7 +320,7 @@ static void begin_on_stream(heddle_push_session *session, heddle_exchange_handle
     else if (ended && session->framing->reads_frames)
         end_input(&stream->tunnel);
     else
-        stream->ended = ended; /* a GET has no body: the client's side has ended before the event stream begins */
+        stream->ended = ended; /* true for an event stream: a GET has no body, so the client's side has ended */
     heddle_push_release_hold(session);
     heddle_h2_end_call(server);
 }

@@ -1,9 +1,9 @@
 /*
- * Hands a WebSocket off to another process: its descriptor, the state of its handler, and its topics, each with its
- * position. A socket is handed off only between two messages, when nothing is queued, half read or unsent.
+ * Hands off a WebSocket to another process: its descriptor, the state of its handler, and the position in each of its
+ * topics. A socket can be handed off only between two messages, when nothing is queued, half read or unsent.
  *
- * The other process may run an older or newer Heddle. A change of the fields, or of the numbers in them, changes
- * VERSION.
+ * The other process may run an older or newer Heddle. So increase VERSION when you change the fields, or the numbers in
+ * them.
  */
 
 #include "http/push/subscriptions.h"
@@ -17,6 +17,7 @@ enum {
     VERSION = 1,
 };
 
+/* Can the socket be handed off now? */
 static bool is_at_rest(const heddle_push_session *session)
 {
     const heddle_connection *connection = session->work.connection;
@@ -38,7 +39,7 @@ static heddle_push_session *session_of(VALUE client)
 /*
  *  call-seq: movable? -> true or false
  *
- * Is the socket open, on a connection that can be handed off?
+ * Is the socket open, and can its connection be handed off? True for WebSockets over HTTP/1.1 without TLS.
  */
 static VALUE client_movable_p(VALUE self)
 {
@@ -92,10 +93,11 @@ static void add_subscription(heddle_description_writer *fields, const heddle_pus
 /*
  * call-seq: hand_off(socket, name, state) -> :done, :full, :busy or :fixed
  *
- * Sends the socket to another process, which reads this SEQPACKET socket with Sockets#accept_handoff. Also sends the
- * name of the handler's class and the handler's state. From then on no callback is called in this process. Returns
- * :full if the SEQPACKET socket has no room now, :busy if input came meanwhile, and :fixed if the WebSocket is not on
- * plain TCP or the description is too long.
+ * Hands off the WebSocket to the process that reads from +socket+, a SEQPACKET socket, with Sockets#accept_handoff.
+ * +name+: the class name of the handler; +state+: the state of the handler. Returns :done if the WebSocket was sent:
+ * then no callback is called in this process any more. Returns :full if +socket+ has no room now, :busy if the
+ * WebSocket can't be handed off now, and :fixed if it never can: it is not on plain TCP, or its description is too
+ * long.
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
@@ -163,7 +165,7 @@ static void read_topic(heddle_description_reader *fields, topic_fields *into)
     fields->valid = least ? into->envelope.size >= least : into->envelope.size == 0;
 }
 
-/* Is the field empty, or a label as label_of in session_ruby.c makes it? */
+/* Is the field empty, or a label of four parts (label_of in session_ruby.c)? */
 static bool is_label(heddle_description_field label)
 {
     unsigned parts = 0;
@@ -172,7 +174,7 @@ static bool is_label(heddle_description_field label)
     return label.size == 0 || parts == 3;
 }
 
-/* Returns false if the fields are of another version of Heddle, or damaged. */
+/* Returns false if the fields are invalid, or come from an incompatible version of Heddle. */
 static bool read_socket(VALUE description, socket_fields *into)
 {
     heddle_description_reader fields = heddle_description_open(RSTRING_PTR(description),
@@ -191,9 +193,7 @@ static bool read_socket(VALUE description, socket_fields *into)
            (heddle_deflate_is_available() || !into->deflates);
 }
 
-/*
- * Calls the loader with the handler's class name and state, or with nil for both if the description can't be read.
- */
+/* Calls the loader with the handler's class name and state. If the description can't be read, both are nil. */
 static VALUE call_load(VALUE arguments)
 {
     VALUE description = RARRAY_AREF(arguments, 1), name = Qnil, state = Qnil;
@@ -208,7 +208,10 @@ static VALUE call_load(VALUE arguments)
     return rb_funcall(RARRAY_AREF(arguments, 0), rb_intern("load"), 2, name, state);
 }
 
-/* Returns handler, caller and description. The handler is nil if the socket must be closed. May wait. */
+/*
+ * Returns an Array of the handler, the object that calls it, and the description; or nil if there is no loader. The
+ * handler is nil if the socket must be closed. May block the fiber.
+ */
 VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 {
     if (!engine->has_object || !engine->websockets.loader)
@@ -223,7 +226,7 @@ typedef struct {
     socket_fields *fields;
 } resumption;
 
-/* Subscribes again to each topic after its position, and calls on_resume. */
+/* Subscribes to each topic again, from its position on, and calls on_resume. */
 static VALUE resume_topics(VALUE data)
 {
     resumption *resumption = (void *)data;
@@ -264,7 +267,7 @@ void heddle_push_resume(heddle_connection *connection, VALUE loaded)
     session->wanted &= (uint8_t)~HEDDLE_PUSH_ON_OPEN; /* on_open was called in the other process */
     engine->websockets.opened--;
     session->reader->allows_deflate = valid && fields.deflates;
-    session->depth++; /* held, because resuming may close it */
+    session->depth++; /* held, because resuming may close the session */
     heddle_connection_start(connection, &heddle_push_protocol, session);
     resumption resumption = {.session = session, .client = client, .handler = handler, .fields = &fields};
     int state = 0;

@@ -5,7 +5,7 @@
 
 #include "http/push/session.h"
 
-/* ns. Heddle::EventStream has the same interval for streams that a fiber writes. */
+/* In ns. Heddle::EventStream uses the same interval for streams that a fiber writes. */
 static const int64_t COMMENT_INTERVAL = INT64_C(15000000000);
 
 /* -- pings --------------------------------------------------------------------------------------------------------- */
@@ -23,7 +23,9 @@ void heddle_push_check_pings(heddle_push_session *session, int64_t now)
     size_t pending = heddle_push_pending(session);
     bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
     bool moved = heddle_push_has_output_moved(session, pending) && (full || session->stalls);
-    /* a paused socket reads no input, so silence means nothing; if output has moved, the client reads */
+    /*
+     * a paused socket reads no input, so silence does not show that the client is gone; sent output shows that it reads
+     */
     if (session->paused || moved)
         session->heard = now;
     if (session->pinged && session->heard >= session->keepalive_sent_at)
@@ -38,7 +40,7 @@ void heddle_push_check_pings(heddle_push_session *session, int64_t now)
     }
     session->pinged = true;
     session->keepalive_sent_at = now;
-    session->stalls = full; /* a ping would wait behind the output, so the output is watched instead */
+    session->stalls = full; /* a ping would wait behind the output, so progress of the output is checked instead */
     if (!full && !heddle_push_send_control(session, HEDDLE_WEBSOCKET_PING, NULL, 0))
         heddle_push_stop_carrier(session);
 }

@@ -1,18 +1,18 @@
-/* The answers to the pings of a client that may read slowly, or not at all. */
+/* Answers the pings of a client, which may read slowly or not at all. */
 
 #include "http/push/session.h"
 
-/* A pong that was written when much output waited, and the latest ping since then. */
+/* A pong that was queued behind much output, and the latest ping that came after it. */
 struct heddle_push_pong {
-    uint64_t end; /* the pong was sent when this many of the session's bytes were sent */
-    bool pinged;  /* a ping with the following payload came since */
+    uint64_t end; /* the pong is sent when the session has sent this many bytes */
+    bool pinged;  /* another ping came since, with the following payload */
     uint8_t size;
     char payload[HEDDLE_WEBSOCKET_CONTROL];
 };
 
 /*
- * While little output waits, each ping gets its pong. Behind much output only one pong waits at a time. So a client
- * that sends pings and reads nothing costs only this record.
+ * While little output waits, each ping is answered. Behind much output, only one pong is queued at a time. So a client
+ * that sends pings and reads nothing uses only this record.
  */
 bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, size_t size)
 {

@@ -27,8 +27,8 @@ bool heddle_push_check_pace(heddle_push_session *session)
         return true;
     if (!heddle_push_is_in_loop(session)) {
         /*
-         * Only the loop can flush. If another thread has queued far too much, its message is dropped and the socket
-         * ends.
+         * Only the loop can flush the output. If other threads have queued far too much, this message is dropped, and
+         * the loop ends the socket.
          */
         bool far_ahead = heddle_push_pending(session) / 4 > session->engine->websockets.output_limit;
         session->overflowed = true;
@@ -36,7 +36,7 @@ bool heddle_push_check_pace(heddle_push_session *session)
         heddle_connection_flush_later(session->work.connection);
         return !far_ahead;
     }
-    int result = session->carrier->flush(session); /* the kernel may have room for the output */
+    int result = session->carrier->flush(session); /* the kernel may accept more output now */
     if (result != 0 && result != -EAGAIN)
         heddle_push_stop_carrier(session);
     if (!heddle_push_exceeds_output(session))
@@ -68,7 +68,7 @@ bool heddle_push_send(heddle_push_session *session, heddle_websocket_opcode opco
     if (session->state != HEDDLE_PUSH_OPEN || !heddle_push_check_pace(session))
         return false;
     if (!session->framing->send(session, opcode, message)) {
-        heddle_push_stop_carrier(session); /* no memory, and the output ends within a message */
+        heddle_push_stop_carrier(session); /* out of memory: the output ends within a message */
         return false;
     }
     heddle_push_count_sent(session, (uint64_t)RSTRING_LEN(message));

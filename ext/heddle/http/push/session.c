@@ -2,7 +2,7 @@
 
 #include "http/push/session.h"
 
-/* Frees a session without a connection. */
+/* Frees a session that has no connection. */
 static void free_session(heddle_push_session *session)
 {
     heddle_push_drop_messages(session);
@@ -58,7 +58,7 @@ static void count_end(heddle_push_session *session)
     session->engine->websockets.closes[heddle_websocket_code_slot(session->code)]++;
 }
 
-/* Ends sending and receiving of frames. on_close is called after the messages that came before. */
+/* Ends sending and receiving of frames. on_close is called after the messages that were received earlier. */
 static void end_frames(heddle_push_session *session, heddle_push_state state, unsigned code)
 {
     if (session->state <= HEDDLE_PUSH_CLOSING) {
@@ -111,10 +111,7 @@ void heddle_push_begin_close(heddle_push_session *session, unsigned code, const 
     size_t pending = heddle_push_pending(session);
     session->sent_at_check = session->written - pending;
     session->stalls = pending >= HEDDLE_OUTPUT_AT_ONCE;
-    /*
-     * A paused socket must read again, to find the client's close frame behind messages that the handler no longer
-     * gets.
-     */
+    /* A paused socket must read again: the client's close frame comes after messages, which are discarded. */
     session->defers_reading = session->paused;
     session->paused = false;
     /* If there is no close handshake, the loop ends the output at once. */
@@ -143,7 +140,7 @@ void heddle_push_fail_session(heddle_push_session *session, unsigned code, const
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* A closing socket does not pause: its input is discarded. */
+/* A closing socket never pauses, because its messages are discarded. */
 bool heddle_push_must_pause(const heddle_push_session *session)
 {
     return session->state == HEDDLE_PUSH_OPEN && heddle_push_is_full(session);
@@ -185,11 +182,11 @@ void heddle_push_release_hold(heddle_push_session *session)
     if (--session->depth > 0 || session->running)
         return;
     if (connection && !heddle_push_is_in_loop(session))
-        return; /* on another thread: the queued output wakes the loop, which does the rest */
+        return; /* on another thread: the queued output wakes the loop, which will do what follows */
     if (!connection)
         free_session(session);
     else if (heddle_push_has_work(session) && !session->work.list)
-        /* on_close is queued before all other items, however many wait. */
+        /* on_close comes before all other work items: it must not wait in a long queue. */
         heddle_sockets_queue(connection->sockets, &session->work, session->due_callbacks & HEDDLE_PUSH_ON_CLOSE);
     else if (session->state == HEDDLE_PUSH_OVER && !session->work.list)
         session->carrier->close(session);

@@ -2,25 +2,25 @@
 
 /*
  * A push session: a WebSocket of the server (RFC 6455), or a stream of server-sent events (HTML standard, section 9.2).
- * While nothing happens it is only this record, without a fiber. Its framing says whether it is a WebSocket or an event
- * stream; its carrier is the connection or stream below it. A session with a handler becomes a work item when a message
- * is complete: a runner calls the handler, one callback of a session at a time and in order. An event stream that only
- * sends the messages of a topic has no handler.
+ * While nothing happens it is only this record, without a fiber. Its framing encodes and decodes the bytes of a
+ * WebSocket or an event stream. Its carrier is the connection or HTTP/2 stream that transports these bytes. A session
+ * with a handler becomes a work item when a message is complete: a runner calls the handler, one callback of a session
+ * at a time and in order. An event stream that only sends the messages of a topic has no handler.
  *
  *   shared_state.c       what the sessions of an engine share
  *   session.c            its states, and its end
  *   websocket_framing.c  the framing of WebSockets
  *   event_framing.c      the framing of event streams, and event streams without a handler
- *   time_limits.c        the next thing to do, and the end when the server stops
+ *   time_limits.c        time limits, and the end when the server stops
  *   sending.c            writes messages into the carrier's output
  *   keepalive.c          pings to the client, and comments of event streams
  *   pongs.c              the answers to pings of the client
  *   callbacks.c          the callbacks that are due, and the runner that calls them
- *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler sees
- *   session_methods.c    its methods that the handler calls
+ *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler uses
+ *   session_methods.c    the methods that the handler calls
  *   carrier.h            the operations of its carrier
  *
- * All of it runs with the GVL. A function that may be called on another thread than the loop's says so.
+ * All functions need the GVL. They must be called on the loop's thread, unless their comments say "any thread".
  */
 
 #include "http/engine.h"
@@ -37,20 +37,23 @@ typedef struct heddle_push_pong heddle_push_pong;
 
 typedef enum {
     HEDDLE_PUSH_OPEN,
-    HEDDLE_PUSH_CLOSING, /* our close frame is queued or sent, and the peer's has not come */
-    /* no frames are queued or read any more; the output is sent, then FIN; input is discarded */
+    HEDDLE_PUSH_CLOSING, /* our close frame is queued or sent; the client's close frame was not received yet */
+    /* no more frames are queued or read; the rest of the output and FIN are sent; input is discarded */
     HEDDLE_PUSH_FINISHING,
-    HEDDLE_PUSH_OVER, /* the carrier can't be used any more: it is closed after the last callback */
+    HEDDLE_PUSH_OVER, /* the carrier can't be used any more, and is closed after the last callback */
 } heddle_push_state;
 
-/* One row for each state, one bit for each that may follow. */
+/* One row for each state, with one bit for each state that may follow it. */
 HEDDLE_TRANSITIONS(heddle_push_may_enter,
     [HEDDLE_PUSH_OPEN] = 1 << HEDDLE_PUSH_CLOSING | 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
     [HEDDLE_PUSH_CLOSING] = 1 << HEDDLE_PUSH_FINISHING | 1 << HEDDLE_PUSH_OVER,
     [HEDDLE_PUSH_FINISHING] = 1 << HEDDLE_PUSH_OVER,
     [HEDDLE_PUSH_OVER] = 0)
 
-/* The callbacks of a handler. Bits of `wanted` and `due_callbacks`; on_message is due while there are messages. */
+/*
+ * The callbacks of a handler, as bits of `wanted` and `due_callbacks`. on_message and on_publication have no bit in
+ * `due_callbacks`: they are due while messages wait.
+ */
 enum {
     HEDDLE_PUSH_ON_OPEN = 1,
     HEDDLE_PUSH_ON_MESSAGE = 2,
@@ -58,29 +61,29 @@ enum {
     HEDDLE_PUSH_ON_SHUTDOWN = 8,
     HEDDLE_PUSH_ON_CLOSE = 16,
     HEDDLE_PUSH_ON_RESET = 32,
-    HEDDLE_PUSH_ON_PUBLICATION = 64, /* a topic's message, queued among the client's */
-    HEDDLE_PUSH_ON_WAKE = 128,       /* called because the handler asked for it */
+    HEDDLE_PUSH_ON_PUBLICATION = 64, /* for a message of a topic, queued among the client's messages */
+    HEDDLE_PUSH_ON_WAKE = 128,       /* called after #wake */
     HEDDLE_PUSH_CALLBACKS = 8,
 };
 
 /*
- * Frames the messages of a session, and reads its client's bytes. All operations are called while the session is held
- * (heddle_push_hold). Operations that send may be called on any thread.
+ * The framing of a session: encodes its messages, and reads its client's bytes. All operations are called while the
+ * session is held (heddle_push_hold). Operations that send may be called on any thread.
  */
 typedef struct {
     /* Does the client send frames, and answer our close frame? Otherwise its bytes are discarded. */
     bool reads_frames;
     /* Reads the client's bytes, which it may overwrite. Returns how many bytes it has used. */
     size_t (*feed)(heddle_push_session *session, char *bytes, size_t size);
-    /* Turns a String that a handler writes into the value for `send`. May raise. Not held. */
+    /* Converts a String that a handler writes into the value for `send`. May raise, so the session must not be held. */
     VALUE (*prepare)(VALUE data);
-    /* Queues a message. Returns false without memory, or if the carrier is broken. */
+    /* Queues a message. Returns false when out of memory, or if the carrier is broken. */
     bool (*send)(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE message);
     /* Queues the last bytes before the session ends. Returns false in the same cases as `send`. */
     bool (*send_close)(heddle_push_session *session, unsigned code, const char *reason, size_t size);
-    /* When an open session has something to send or to check; < 0: never. */
+    /* Returns the time (coarse clock, ns) at which `check` is due for an open session; < 0: never. */
     int64_t (*next_check)(const heddle_push_session *session);
-    /* Called when that time has come, or another time limit has passed. */
+    /* Called when that time has come, or another time limit of the session has passed. */
     void (*check)(heddle_push_session *session, int64_t now);
     /* Called when the session is about to be freed. May be NULL. */
     void (*release)(heddle_push_session *session);
@@ -90,14 +93,14 @@ typedef struct {
 
 extern const heddle_push_framing heddle_push_frames, heddle_push_events;
 
-/* The number of messages, and the bytes of their payloads. */
+/* Statistics of one session: numbers of messages, and bytes of their payloads. */
 typedef struct {
     uint64_t sent, sent_bytes, received, received_bytes;
-    int64_t since; /* CLOCK_MONOTONIC, ns */
+    int64_t since; /* when the session began: CLOCK_MONOTONIC, ns */
 } heddle_push_traffic;
 
 struct heddle_push_session {
-    /* the members that a broadcast uses come first: together they fill few cache lines */
+    /* the members that a broadcast uses come first, so that they are in few cache lines */
     heddle_work work;
     heddle_engine *engine;
     const heddle_push_carrier *carrier;
@@ -106,42 +109,44 @@ struct heddle_push_session {
     uint8_t wanted;             /* the callbacks that the handler defines */
     uint8_t due_callbacks;                /* the callbacks that must be called */
     uint8_t calling;            /* the callback that runs */
-    uint8_t depth;              /* nested calls that use the record: it is freed after the last one */
+    uint8_t depth;              /* nested holds (heddle_push_hold): the record is freed after the last one */
     bool chunked;               /* events are sent as chunks of HTTP/1.1 */
     bool stays;                 /* an event stream that is never handed off */
-    bool running;               /* a runner serves it */
+    bool running;               /* a runner calls its callbacks */
     bool paused;                /* enough messages wait for the handler: nothing is read */
-    bool defers_reading;        /* it was paused when it began to close, and reads again at its deadline */
-    bool pinged;                /* a ping was due at `keepalive_sent_at`, and no input came since; see `stalls` */
-    bool overflowed;            /* another thread has found too much output: the loop checks it */
-    bool overrun;               /* another thread has dropped a message: the loop closes the socket */
+    bool defers_reading;        /* it was paused when it began to close; it reads again at its deadline */
+    bool pinged;                /* a ping was due at `keepalive_sent_at`, and no input has come since; see `stalls` */
+    bool overflowed;            /* another thread has found too much output: the loop must check it */
+    bool overrun;               /* another thread has dropped a message: the loop must close the socket */
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
     /*
-     * a ping was due while the output was full: it was not sent, and progress of the output counts as the answer.
-     * CLOSING: output waits for the client
+     * OPEN: a ping was due while the output was full. It was not sent; progress of the output counts as its answer.
+     * CLOSING: output is queued that the client has not read yet
      */
     bool stalls;
     bool lingers;               /* FINISHING: all output was sent, including FIN */
     uint16_t code;              /* the close code; 0: not closed yet */
     heddle_push_subscription *subscriptions;
     heddle_push_pong *pong; /* a pong that waits behind much output, from malloc; else NULL */
-    uint64_t written;           /* bytes that were ever queued … */
+    uint64_t written;           /* bytes that were queued since the session began … */
     heddle_push_traffic traffic;
     uint64_t sent_at_check;     /* … and how many of them had been sent at the last check */
-    heddle_push_stream *stream; /* of the HTTP/2 carrier; otherwise NULL */
-    heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: there is none any more */
+    heddle_push_stream *stream; /* the record of the HTTP/2 carrier; otherwise NULL */
+    heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: the object is freed */
     uint32_t slot;            /* the slot of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
     uint32_t waiting_count;     /* messages that wait for the handler … */
     size_t waiting_size;        /* … and their bytes */
     heddle_websocket_message *first, **last;
     heddle_wait *wait; /* the fiber that waits for a message */
-    /* when input came last; for an event stream, when output was last taken or none was queued. Coarse clock, ns */
+    /*
+     * the time of the last input; for an event stream, when output was last sent or none was queued. Coarse clock, ns
+     */
     int64_t heard;
     int64_t keepalive_sent_at, retires_at; /* a keepalive is a ping, or a comment of an event stream */
-    uint64_t lingered;          /* discarded bytes */
+    uint64_t lingered;          /* discarded bytes of input */
     heddle_link receiving_link; /* in the list of sockets with an unfinished message */
     int64_t message_deadline;   /* when the unfinished message must continue: see heddle_body_next_deadline; 0: none */
-    size_t message_size;        /* bytes of the unfinished message that came … */
+    size_t message_size;        /* received bytes of the unfinished message … */
     size_t unfinished;          /* … and the memory that is counted for that message */
     heddle_websocket_reader reader[]; /* one element if the client sends frames */
 };
@@ -177,13 +182,13 @@ static inline bool heddle_push_deflates(const heddle_push_session *session)
 
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
-/* Makes a session without a WebSocket::Session. NULL without memory. */
+/* Makes a session without a WebSocket::Session. Returns NULL when out of memory. */
 heddle_push_session *heddle_push_session_new(heddle_engine *engine, const heddle_push_carrier *carrier,
                                              const heddle_push_framing *framing);
 /*
- * While a session is held, its record is not freed, and no call closes its connection. heddle_push_release_hold then
- * queues its work, sets its time limit, or closes its connection. A function whose comment says "Held" must be called
- * on a held session.
+ * While a session is held, its record is not freed, and no function closes its connection. heddle_push_release_hold
+ * catches up: it queues the session's due callbacks, or closes the connection. A function whose comment says "Held" may
+ * only be called on a held session.
  */
 static inline void heddle_push_hold(heddle_push_session *session)
 {
@@ -192,30 +197,32 @@ static inline void heddle_push_hold(heddle_push_session *session)
 HEDDLE_LAST_USE void heddle_push_release_hold(heddle_push_session *session);
 /* Continues reading after a pause. Held. */
 void heddle_push_resume_reading(heddle_push_session *session);
-/* Begins the close handshake if the socket is open. Held. On any thread. */
+/* Begins the close handshake if the socket is open. Held. May be called on any thread. */
 void heddle_push_begin_close(heddle_push_session *session, unsigned code, const char *reason, size_t size);
-/* Ends the output as soon as the queued bytes are sent. Held, in the loop. */
+/* Ends the output as soon as the queued bytes are sent. Held. */
 void heddle_push_finish_output(heddle_push_session *session, unsigned code);
-/* Ends the socket with a close frame, without waiting for an answer. Held. */
+/* Ends the socket with a close frame, without waiting for the client's close frame. Held. */
 void heddle_push_fail_session(heddle_push_session *session, unsigned code, const char *reason);
-/* Called when a flush has emptied the output: calls the handler and the subscriptions, and answers a ping. Held. */
+/*
+ * Called when all output was sent. Makes on_drained due, sends further messages of topics, and may answer a ping. Held.
+ */
 void heddle_push_handle_drained(heddle_push_session *session);
 /*
- * Called when another process has got the socket, before the connection is detached. From then on no callback is
- * called.
+ * Called when another process has received the socket, before the connection is detached. No callback is called
+ * afterwards.
  */
 void heddle_push_finish_handoff(heddle_push_session *session);
-/* Ends a socket whose carrier can't be used any more. Held. */
+/* Ends a session whose carrier can't be used any more. Held. */
 void heddle_push_stop_carrier(heddle_push_session *session);
-/* Like heddle_push_stop_carrier, but lets the client see that frames are missing. */
+/* Like heddle_push_stop_carrier, but shows the client that frames are missing, by a reset. Held. */
 void heddle_push_reset_carrier(heddle_push_session *session);
 /* Begins the session on its carrier. */
 HEDDLE_LAST_USE void heddle_push_begin_session(heddle_push_session *session, heddle_connection *connection);
-/* Called when the carrier has ended: frees the session, unless it is held or served. */
+/* Called when the carrier has ended. Frees the session, unless it is held or a callback runs. */
 HEDDLE_LAST_USE void heddle_push_drop_carrier(heddle_push_session *session);
-/* Called in a forked child, where the session's fibers do not exist. */
+/* Called in a forked child, where the fibers of the session don't exist. */
 void heddle_push_abandon(heddle_push_session *session);
-/* Must reading pause until the handler has caught up? */
+/* Must reading pause until the handler has processed more messages? */
 bool heddle_push_must_pause(const heddle_push_session *session);
 
 /* Does the calling thread run the session's loop? */
@@ -228,18 +235,19 @@ void heddle_push_count_sent(heddle_push_session *session, uint64_t bytes);
 
 /* -- time_limits.c ------------------------------------------------------------------------------------------------- */
 
-/* Sets the time at which an open socket must do something next. Held. */
+/* Sets the time of the next check of an open session. Held. */
 void heddle_push_set_deadline(heddle_push_session *session);
+/* Sets a time limit for the current state, in ns from now. Held. */
 void heddle_push_set_time_limit(heddle_push_session *session, int64_t duration);
-/* How long the client may take to close its side; the time is shorter when the server stops. */
+/* Returns how long the client may take to close its side, in ns. The time is shorter when the server stops. */
 int64_t heddle_push_closing_time(const heddle_push_session *session);
-/* Handles the deadline's passing. Held. */
+/* Called when the time limit has passed. Held. */
 void heddle_push_handle_deadline(heddle_push_session *session);
-/* Has the kernel taken output since the last check? If so while the send buffer is full, the client has read. */
+/* Has the kernel accepted output since the last check? If the send buffer is full, this shows that the client reads. */
 bool heddle_push_has_output_moved(heddle_push_session *session, size_t pending);
 /*
- * Does the server stop, and is on_shutdown not due yet? For a session without a handler, returns whether it is open.
- * Such a session can be ended at any time, because its client reconnects with the position of the last event.
+ * Does the server stop, and is on_shutdown not due yet? For a session without a handler, returns whether it is open: it
+ * can be ended at any time, because its client reconnects with the position of the last event.
  */
 bool heddle_push_has_to_retire(const heddle_push_session *session);
 /* Schedules the end of the session; a session without a handler ends at once. */
@@ -247,29 +255,30 @@ HEDDLE_LAST_USE void heddle_push_retire(heddle_push_session *session);
 
 /* -- sending.c ----------------------------------------------------------------------------------------------------- */
 
-/* The bytes that were not sent yet; 0 when the carrier has ended. */
+/* Returns the number of bytes that were not sent yet; 0 when the carrier has ended. */
 size_t heddle_push_pending(const heddle_push_session *session);
 /* Are more bytes queued than the limits allow? */
 bool heddle_push_exceeds_output(const heddle_push_session *session);
-/* Queues a short frame. Returns false without memory. Held. On any thread. */
+/* Queues a control frame. Returns false when out of memory. Held. May be called on any thread. */
 bool heddle_push_send_control(heddle_push_session *session, heddle_websocket_opcode opcode, const char *payload,
                               size_t size);
 /*
- * Closes the socket if too much output waits; returns false then. On another thread than the loop's, leaves this check
- * to heddle_push_check_overflow, and returns false only if the message must be dropped. Held.
+ * If too much output waits, closes the socket and returns false. On any other thread than the loop's,
+ * heddle_push_check_overflow does this later; there this function returns false only if the message must be dropped.
+ * Held.
  */
 bool heddle_push_check_pace(heddle_push_session *session);
 /*
  * Queues a message that the framing has prepared. Returns false if the socket is not open, or was just closed because
- * its client is too slow. Held. On any thread.
+ * its client is too slow. Held. May be called on any thread.
  */
 bool heddle_push_send(heddle_push_session *session, heddle_websocket_opcode opcode, VALUE string);
 
-/* Called in the loop: checks the output that another thread has found too large, after a flush. Held. */
+/* Called after a flush. If another thread has found too much output, checks the output again. Held. */
 void heddle_push_check_overflow(heddle_push_session *session);
 /*
- * Sends a frame that is encoded already. With `at_once`, which is allowed only in the loop, sends it now because no
- * other frame follows soon. Returns false without memory, or if the carrier is broken.
+ * Sends an encoded frame. `at_once`: sends it now instead of at the end of the tick, because no other frame follows
+ * soon; allowed only on the loop's thread. Returns false when out of memory, or if the carrier is broken.
  */
 bool heddle_push_send_frame(heddle_push_session *session, VALUE frame, bool at_once);
 /* Ends an open session whose client reads too slowly. Held. */
@@ -277,7 +286,7 @@ void heddle_push_end_slow(heddle_push_session *session);
 
 /* -- websocket_framing.c ------------------------------------------------------------------------------------------- */
 
-/* The String in UTF-8; raises ArgumentError if it is not valid text. */
+/* Returns the String in UTF-8. Raises ArgumentError if it is not valid text. */
 VALUE heddle_push_text_of(VALUE string);
 
 /* -- event_framing.c ----------------------------------------------------------------------------------------------- */
@@ -287,41 +296,38 @@ bool heddle_push_send_comment(heddle_push_session *session);
 
 /* -- keepalive.c --------------------------------------------------------------------------------------------------- */
 
-/* When a ping is to be sent, or its answer must have come; -1: never. */
+/* Returns when a ping is due, or until when its answer must have come (coarse clock, ns); -1: never. */
 int64_t heddle_push_next_ping(const heddle_push_session *session);
 /* Sends a ping if it is due. Ends the socket if the client did not answer in time. Held. */
 void heddle_push_check_pings(heddle_push_session *session, int64_t now);
-/* The following two are operations of the framing. */
+/* The following two functions are operations of the framing of event streams. */
 int64_t heddle_push_next_comment(const heddle_push_session *session);
-/* Sends a comment if it is due. Resets a stream whose client has taken no output for too long. */
+/* Sends a comment if it is due. Resets a stream whose client has read no output for too long. */
 void heddle_push_check_comments(heddle_push_session *session, int64_t now);
 
 /* -- pongs.c ------------------------------------------------------------------------------------------------------- */
 
 /*
- * Answers a ping. While a pong already waits behind much output, only keeps the payload of the latest ping (RFC 6455,
- * section 5.5.3). Returns false without memory, or if the carrier is broken. Held, in the loop.
+ * Answers a ping. While another pong waits behind much output, only keeps the payload of the latest ping (RFC 6455,
+ * section 5.5.3). Returns false when out of memory, or if the carrier is broken. Held.
  */
 bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, size_t size);
-/*
- * Called when some output was sent. If the waiting pong was sent, answers the ping that came after it. Held, in the
- * loop.
- */
+/* Called when some output was sent. If this included the waiting pong, answers the ping that came after it. Held. */
 void heddle_push_update_pong(heddle_push_session *session);
 
 /* -- subscriptions.c ----------------------------------------------------------------------------------------------- */
 
-/* Ends the delivery of topics. Held. */
+/* Unsubscribes from all topics. Held. */
 void heddle_push_end_subscriptions(heddle_push_session *session);
-/* Ends the delivery of topics, and frees the subscriptions. */
+/* Unsubscribes from all topics, and frees the subscriptions. */
 void heddle_push_free_subscriptions(heddle_push_session *session);
 /* Called in a forked child. */
 void heddle_push_abandon_subscriptions(heddle_push_session *session);
-/* Called when the output is empty: delivers the messages that were held back because the client was too slow. Held. */
+/* Called when the output is empty. Delivers messages that were not delivered because the client was too slow. Held. */
 void heddle_push_catch_up(heddle_push_session *session);
-/* The number of topics with lost messages for which on_reset was not called yet. */
+/* Returns the number of topics that have lost messages and for which on_reset was not called yet. */
 unsigned heddle_push_count_resets(const heddle_push_session *session);
-/* Removes and returns a topic that lost messages, a String; nil if there is none. */
+/* Returns the name of a topic for which on_reset is due, and clears that mark; nil if there is none. */
 VALUE heddle_push_take_reset(heddle_push_session *session);
 /* Marks the envelopes of the subscriptions. */
 void heddle_push_mark_subscriptions(const heddle_push_session *session);
@@ -332,7 +338,7 @@ void heddle_push_mark_subscriptions(const heddle_push_session *session);
 void heddle_push_queue_callback(heddle_push_session *session, uint8_t callback);
 /* Queues a complete message for the handler. Held. */
 void heddle_push_deliver(heddle_push_session *session, heddle_websocket_message *message);
-/* Do enough messages wait for the handler? */
+/* Do so many messages wait for the handler that reading must pause? */
 bool heddle_push_is_full(const heddle_push_session *session);
 /* Is a callback due? */
 bool heddle_push_has_work(const heddle_push_session *session);
@@ -344,26 +350,28 @@ void heddle_push_drop_messages(heddle_push_session *session);
 
 struct heddle_push_handle {
     heddle_push_session *session; /* NULL: it is closed */
-    VALUE handler, caller;
+    VALUE handler, caller; /* `caller` calls the handler's callbacks, see open_websocket */
     VALUE reason; /* the close frame's reason, a String, or nil */
-    VALUE label;  /* for the log: a String, see label_of in session_ruby.c; nil: nothing is logged */
+    VALUE label;  /* values for the log line at the end, see label_of in session_ruby.c; nil: nothing is logged */
     VALUE farewell; /* a frame that is sent before the close frame when the server stops; nil: none */
     uint16_t code;
 };
 
 heddle_push_handle *heddle_push_handle_of(VALUE client);
-/* Copies the close code and reason to the WebSocket::Session. */
+/* Copies the close code and the reason to the WebSocket::Session. */
 void heddle_push_keep_end(heddle_push_session *session, VALUE client);
 /*
- * Makes a session and its WebSocket::Session. Without memory returns nil, and the session is NULL. `label`: see
- * WebSocket::Session#label.
+ * Makes a session and its WebSocket::Session. When out of memory, returns nil and sets the session to NULL. `label`:
+ * see heddle_push_handle.
  */
 VALUE heddle_push_new_client(heddle_engine *engine, const heddle_push_carrier *carrier,
                              const heddle_push_framing *framing, VALUE handler, VALUE caller, VALUE label,
                              heddle_push_session **session);
-/* The WebSocket::Session of this session. */
+/* Returns the WebSocket::Session of this session. */
 VALUE heddle_push_client(const heddle_push_session *session);
-/* Separates the session from its WebSocket::Session, which continues to exist. Uses no Ruby memory when `abandoned`. */
+/*
+ * Separates the session from its WebSocket::Session, which continues to exist. With `abandoned`, uses no Ruby object.
+ */
 void heddle_push_drop_client(heddle_push_session *session, bool abandoned);
 /* Calls one callback of the handler. */
 VALUE heddle_push_call(heddle_push_session *session, VALUE client, uint8_t callback,

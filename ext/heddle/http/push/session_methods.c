@@ -15,7 +15,7 @@ static heddle_push_session *session_of(VALUE self)
     return heddle_push_handle_of(self)->session;
 }
 
-/* Returns NULL if the socket is not open, and in a forked child, which must not write to its parent's sockets. */
+/* Returns NULL if the socket is not open. Also in a forked child, which must not write to its parent's sockets. */
 static heddle_push_session *open_session(VALUE self)
 {
     heddle_push_session *session = session_of(self);
@@ -25,10 +25,10 @@ static heddle_push_session *open_session(VALUE self)
 /*
  * call-seq: write(data) -> true or false
  *
- * Sends a message: text, or binary if the String's encoding is BINARY. Never waits: #pending counts the bytes that are
- * still queued. When they are more than websocket_output_limit, the socket is closed with 1008. Returns false if the
- * socket is closed. May be called on any thread. On an event stream +data+ must be text, and is sent as the data of an
- * event.
+ * Sends a message: binary if the String's encoding is BINARY, otherwise text. Never waits; #pending returns the number
+ * of bytes that are still queued. If there are more than websocket_output_limit, the socket is closed with 1008.
+ * Returns false if the socket is closed. May be called on any thread. On an event stream, +data+ must be text, and is
+ * sent as the data of an event.
  */
 static VALUE client_write(VALUE self, VALUE data)
 {
@@ -81,8 +81,8 @@ static VALUE client_close(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: close_code -> Integer or nil
  *
- * When on_close is called, the code with which the socket has ended: the client's code, or ours if the client sent
- * none. 1005: the client's close frame had no code; 1006: the client left without a close frame.
+ * The code with which the socket has ended; nil before on_close. This is the client's code, or ours if the client has
+ * sent none. 1005: the client's close frame had no code; 1006: the client left without a close frame.
  */
 static VALUE client_close_code(VALUE self)
 {
@@ -93,13 +93,13 @@ static VALUE client_close_code(VALUE self)
 #define METHODS(X)                                                                                                     \
     /* Can messages be written? */                                                                                     \
     X(client_open_p, "open?", open_session(self) ? Qtrue : Qfalse)                                                     \
-    /* The handler to which the request was upgraded. */                                                               \
+    /* The application's object whose callbacks are called. */                                                         \
     X(client_handler, "handler", heddle_push_handle_of(self)->handler)                                                 \
     /* call-seq: close_reason -> String or nil */                                                                      \
     X(client_close_reason, "close_reason", heddle_push_handle_of(self)->reason)                                        \
-    /* Bytes that were written and that the kernel has not taken yet; 0 when the socket is closed. */                  \
+    /* Bytes that were written but not accepted by the kernel yet; 0 when the socket is closed. */                     \
     X(client_pending, "pending", SIZET2NUM(session_of(self) ? heddle_push_pending(session_of(self)) : 0))              \
-    /* websocket_output_limit; 0 when the socket is closed. */                                                         \
+    /* The option websocket_output_limit, in bytes; 0 when the socket is closed. */                                    \
     X(client_output_limit, "output_limit",                                                                             \
       ULL2NUM(session_of(self) ? session_of(self)->engine->websockets.output_limit : 0))
 METHODS(HEDDLE_DEFINE_METHOD)
@@ -125,8 +125,8 @@ heddle_slow_policy heddle_push_policy_named(VALUE name)
 }
 
 /*
- * Raises unless the form allows this envelope: a frozen String, or nil. The caller has interned the String, so it never
- * moves, and is one object for all sockets that send the same bytes.
+ * Raises ArgumentError unless the form allows this envelope: a frozen String, or nil. The caller has interned the
+ * String. So it never moves, and is the same object for all sockets with the same envelope.
  */
 static void check_envelope(VALUE envelope, heddle_push_form form)
 {
@@ -139,8 +139,8 @@ static void check_envelope(VALUE envelope, heddle_push_form form)
 /*
  * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
- * See ServerSocket#subscribe. Returns the position after which the client gets messages, false if the client got a
- * reset because messages are lost, or nil if the socket is closed.
+ * See ServerSocket#subscribe. Returns the position after which the client receives messages, false if messages are lost
+ * and the client was sent a reset, or nil if the socket is closed.
  */
 static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)
 {
@@ -178,7 +178,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
         rb_raise(rb_eArgError, "the topic has %ld bytes, the limit is %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
     if (result == HEDDLE_SUBSCRIBE_FAILED)
         rb_raise(rb_eRuntimeError,
-                 "the subscription failed: no memory, or another process keeps the lock of the pub/sub history");
+                 "the subscription failed: out of memory, or another process does not release the history's lock");
     if (was_reset)
         return Qfalse;
     return size ? rb_usascii_str_new(text, (long)size) : Qnil;
@@ -197,7 +197,8 @@ static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 /*
  * call-seq: write_frame(frame) -> true or false
  *
- * Sends a frame that Codec.frame has made without a mask. Returns false if the socket is closed. Called in the loop.
+ * Sends a frame that Codec.frame has made without a mask. Returns false if the socket is closed. Must be called on the
+ * loop's thread.
  */
 static VALUE client_write_frame(VALUE self, VALUE frame)
 {
@@ -234,7 +235,8 @@ static VALUE client_set_farewell(VALUE self, VALUE frame)
 /*
  * call-seq: wake -> nil
  *
- * Makes the handler's on_wake due, once, after the messages that came before. Called in the loop.
+ * Schedules one call of the handler's on_wake, after the messages that were received earlier. Must be called on the
+ * loop's thread.
  */
 static VALUE client_wake(VALUE self)
 {
@@ -251,7 +253,7 @@ static VALUE client_wake(VALUE self)
 /*
  * call-seq: prepare(scheduler) -> nil
  *
- * Makes the loop's fan-out, so that callbacks on other threads than the loop's can subscribe to it.
+ * Creates the loop's fan-out (which delivers messages of topics), so that callbacks on other threads can subscribe.
  */
 static VALUE websocket_prepare(VALUE self, VALUE scheduler)
 {
@@ -297,15 +299,15 @@ static VALUE client_receive(VALUE self, VALUE seconds)
         }
         heddle_wait wait = {.slot = &session->wait, .deadline = deadline, .part = HEDDLE_SPENT_CLIENT};
         if (heddle_wait_in_slot(session->work.connection->sockets->loop, wait,
-                                "another fiber waits for this socket's messages already") == HEDDLE_WAIT_TIMED_OUT)
-            rb_raise(rb_eIOTimeoutError, "no message came in time");
+                                "another fiber already waits for this socket's messages") == HEDDLE_WAIT_TIMED_OUT)
+            rb_raise(rb_eIOTimeoutError, "no message was received in time");
     }
 }
 
 /*
  * call-seq: drain(most) -> true or false
  *
- * Waits until at most +most+ bytes are pending. Returns false if the socket is closed.
+ * Waits until at most +most+ bytes are pending, and returns true. Returns false if the socket is closed.
  */
 static VALUE client_drain(VALUE self, VALUE most)
 {

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::WebSocket::Session: the Ruby object of a socket, for its handler. */
+/* Heddle::HTTP::WebSocket::Session: the Ruby object of a WebSocket or an event stream, which its handler uses. */
 
 #include "binding.h"
 #include "http/push/subscriptions.h"
@@ -52,7 +52,7 @@ heddle_push_handle *heddle_push_handle_of(VALUE self)
     return rb_check_typeddata(self, &client_type);
 }
 
-/* -- the list of an engine's clients ------------------------------------------------------------------------------- */
+/* -- the list of an engine's sessions ------------------------------------------------------------------------------ */
 
 static uint32_t list_client(heddle_websockets *all, VALUE client)
 {
@@ -72,7 +72,7 @@ static uint32_t list_client(heddle_websockets *all, VALUE client)
 
 static void unlist_client(heddle_websockets *all, uint32_t slot)
 {
-    rb_ary_store(all->clients, slot, UINT2NUM(all->free_slot)); /* a Fixnum */
+    rb_ary_store(all->clients, slot, UINT2NUM(all->free_slot)); /* links the free slots */
     all->free_slot = slot;
 }
 
@@ -87,7 +87,7 @@ void heddle_push_drop_client(heddle_push_session *session, bool abandoned)
         session->handle->session = NULL;
     session->handle = NULL;
     bool listed = heddle_push_has_client(session) && session->engine->has_object;
-    if (listed && !abandoned) /* otherwise the list is gone, or this is a forked child */
+    if (listed && !abandoned) /* otherwise the list no longer exists, or this is a forked child */
         unlist_client(&session->engine->websockets, session->slot);
 }
 
@@ -108,7 +108,7 @@ void heddle_push_keep_end(heddle_push_session *session, VALUE client)
         RB_OBJ_WRITE(client, &handle->reason, rb_utf8_str_new_cstr(reader->failure));
 }
 
-/* [label, seconds, code, messages received, their bytes, messages sent, their bytes] */
+/* Returns [label, seconds, close code, messages received, their bytes, messages sent, their bytes] for the log. */
 static VALUE summarize_socket(const heddle_push_session *session, const heddle_push_handle *handle)
 {
     const heddle_push_traffic *traffic = &session->traffic;
@@ -124,7 +124,7 @@ VALUE heddle_push_call(heddle_push_session *session, VALUE client, uint8_t callb
     VALUE data = message ? heddle_websocket_message_string(message) : Qnil;
     if (callback == HEDDLE_PUSH_ON_RESET)
         data = heddle_push_take_reset(session);
-    if (callback == HEDDLE_PUSH_ON_RESET && NIL_P(data)) /* the subscription has ended meanwhile */
+    if (callback == HEDDLE_PUSH_ON_RESET && NIL_P(data)) /* the subscription has already ended */
         return Qnil;
     if (callback == HEDDLE_PUSH_ON_CLOSE) {
         heddle_push_keep_end(session, client);
@@ -160,7 +160,7 @@ enum {
     LABEL_TARGET = 200, /* bytes of a target that are kept for the log */
 };
 
-/* "target\0client\0proxy\0request id" in one String: for the log line at the socket's end. */
+/* Returns "target\0client\0proxy\0request ID": values for the log line at the end of the socket. */
 static VALUE label_of(VALUE exchange, const heddle_exchange_handle *handle)
 {
     const heddle_exchange *request = handle->exchange;
@@ -211,18 +211,18 @@ const heddle_push_carrier *heddle_push_carrier_of(const heddle_exchange_handle *
 /*
  * call-seq: open_websocket(handler, caller, logged, early, kind) -> Heddle::WebSocket::ServerSocket
  *
- * Makes the connection or the stream a WebSocket. Called when the head of the response was written. Its status is 101,
- * or 200 over HTTP/2. `kind`: :plain; :deflated: permessage-deflate was negotiated; :events: the response has the
- * status 200 and is a stream of server-sent events. `caller` is called with the handler, the name of a callback, the
- * client and the message or nil; with `logged`, `caller.ended` is called once with the values for the log, see
- * summarize_socket. `early`: frames that came with the request over HTTP/2, a String or nil.
+ * Turns the connection or the stream into a WebSocket or an event stream. Called when the head of the response was
+ * written; its status is 101, or 200 for event streams and over HTTP/2. `kind`: :plain, :deflated (a WebSocket with
+ * permessage-deflate) or :events (an event stream). `caller.call` is called for each callback, with the handler, the
+ * callback's name, the socket, and the message or nil. With `logged`, `caller.ended` is called once with the values for
+ * the log (summarize_socket). `early`: frames that the client has sent with the request over HTTP/2, a String or nil.
  */
 static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logged, VALUE early, VALUE kind)
 {
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_exchange_writable_connection(exchange);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
-    carrier->is_free(exchange); /* raises if the client has left; input may have come meanwhile */
+    carrier->is_free(exchange); /* only to raise if the client has left: further input is no problem */
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;

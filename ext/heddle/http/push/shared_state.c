@@ -1,12 +1,12 @@
-/* The state that the WebSockets of an engine share, and their protocol table for the engine. */
+/* The state that the WebSockets of an engine share, and the table by which the engine uses their protocol. */
 
 #include "http/push/session.h"
 
 enum {
-    FRAGMENTS = 1000,            /* the limit of the frames in a message is at least this; browsers send one frame */
-    BYTES_PER_FRAGMENT = 1024,   /* bytes of websocket_message_limit that allow one more frame */
-    UNFINISHED_BYTES = 16777216, /* the limit of the bytes of all incomplete messages is at least this */
-    UNFINISHED = 4,              /* … or this many times websocket_message_limit, if that is more */
+    FRAGMENTS = 1000,            /* the smallest limit of frames for a message; browsers send one frame */
+    BYTES_PER_FRAGMENT = 1024,   /* a larger websocket_message_limit allows one frame for this many bytes */
+    UNFINISHED_BYTES = 16777216, /* the smallest limit of bytes for all incomplete messages together … */
+    UNFINISHED = 4,              /* … it is this many times websocket_message_limit, if that is more */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)
@@ -35,7 +35,7 @@ static void release_shared(heddle_engine *engine)
     heddle_deflater_free(engine->websockets.deflater);
 }
 
-/* Without `begin`: a WebSocket begins with the response to a request. */
+/* There is no `begin`, because a WebSocket begins with the response to a request. */
 const heddle_http_protocol heddle_push_http_protocol = {
     .load = heddle_push_load,
     .resume = heddle_push_resume,

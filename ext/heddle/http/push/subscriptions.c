@@ -47,10 +47,7 @@ static VALUE encode_binary(heddle_message *message, VALUE envelope, void *deflat
                       deflater);
 }
 
-/*
- * Adds a string of JSON (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD, perhaps with valid characters
- * next to them.
- */
+/* If the text is not valid UTF-8, each byte above ASCII becomes U+FFFD, so valid characters are replaced, too. */
 void heddle_push_add_json(VALUE json, const char *bytes, size_t size)
 {
     bool valid = heddle_push_is_utf8(bytes, size);
@@ -137,7 +134,9 @@ const heddle_push_form_definition *heddle_push_form_of(unsigned form)
     return forms[form];
 }
 
-/* A payload that is too short to be compressed is encoded once for sockets with and without permessage-deflate. */
+/*
+ * A payload that is too short to be compressed is encoded only once, for sockets with and without permessage-deflate.
+ */
 static VALUE encode_message(const heddle_push_subscription *subscription, heddle_message *message)
 {
     heddle_push_session *session = subscription->session;
@@ -155,7 +154,7 @@ static heddle_push_subscription *subscription_of(const heddle_subscriber *subscr
     return HEDDLE_CONTAINER_OF(subscriber, heddle_push_subscription, subscriber);
 }
 
-/* Queues the message for the handler. Returns false without memory. */
+/* Queues the message for the handler. Returns false when out of memory. */
 static bool queue_publication(heddle_push_session *session, const heddle_message *message)
 {
     size_t payload = (size_t)RSTRING_LEN(message->payload);
@@ -203,7 +202,7 @@ static void deliver_message(heddle_subscriber *subscriber, heddle_message *messa
         delivered = send_encoded(subscription, message);
     }
     if (!delivered)
-        /* ends the socket, because no message may be lost silently */
+        /* ends the socket: the client must notice that a message is lost */
         heddle_push_stop_carrier(session);
     heddle_push_release_hold(session);
 }
@@ -214,7 +213,7 @@ static bool is_full(const heddle_subscriber *subscriber)
     if (subscription_of(subscriber)->form == HEDDLE_PUSH_TO_HANDLER)
         return session->waiting_size > session->engine->websockets.output_limit;
     if (heddle_push_exceeds_output(session))
-        session->carrier->flush(session); /* the kernel may have room; a failure is reported by an event */
+        session->carrier->flush(session); /* the kernel may accept output; an event will report a failure */
     return heddle_push_exceeds_output(session);
 }
 

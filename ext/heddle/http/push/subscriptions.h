@@ -1,20 +1,20 @@
 #pragma once
 
 /*
- * The topics of a WebSocket. Their messages go from the loop's fan-out into the socket's output, encoded once for all
- * sockets.
+ * The topics of a push session. The loop's fan-out (which delivers messages to the loop's subscribers) adds their
+ * messages to the session's output. A message is encoded once for all sessions.
  */
 
 #include "http/push/session.h"
 #include "pubsub/fanout.h"
 
-/* The form of a message. Further forms are registered; they have the numbers from HEDDLE_PUSH_FORMS on. */
+/* The form in which messages are sent. Forms that are registered later have numbers from HEDDLE_PUSH_FORMS on. */
 typedef enum {
     HEDDLE_PUSH_AS_TEXT,    /* the payload; a binary frame if it is not UTF-8 */
     HEDDLE_PUSH_AS_BINARY,  /* the payload */
     HEDDLE_PUSH_AS_JSON,    /* a text frame: an object with topic, position, and data or reset */
     HEDDLE_PUSH_TO_HANDLER, /* no frame is sent: on_publication is called */
-    HEDDLE_PUSH_AS_EVENT,   /* an event stream has this form or the following one */
+    HEDDLE_PUSH_AS_EVENT,   /* event streams have this form or the following one */
     HEDDLE_PUSH_AS_EVENT_CHUNK,
     HEDDLE_PUSH_FORMS,
     HEDDLE_PUSH_MOST_FORMS = HEDDLE_PUSH_FORMS + 2,
@@ -22,25 +22,25 @@ typedef enum {
 
 typedef struct {
     const char *name; /* the value of the argument `as`; NULL: applications can't choose this form */
-    /* the smallest envelope of a subscription, in bytes; encoders get the envelope as key. 0: there are no envelopes */
+    /* the smallest size of an envelope in bytes; 0: the form has no envelopes. Encoders get the envelope as `key` */
     size_t min_envelope_size;
-    bool sends_reset; /* a reset is sent to the client as a message; otherwise the handler is called */
-    /* encodes a message as a frame; the context is the deflater, or NULL for sockets without permessage-deflate */
+    bool sends_reset; /* a reset (messages are lost) is sent to the client; otherwise on_reset is called */
+    /* encodes a message as a frame; `context`: the deflater, or NULL for sockets without permessage-deflate */
     heddle_message_encoder *encode;
 } heddle_push_form_definition;
 
 /* Called before the first WebSocket exists. The definition is static. */
 void heddle_push_register_form(const heddle_push_form_definition *form);
-/* The number of the form with this name, or -1. */
+/* Returns the number of the form with this name, or -1. */
 int heddle_push_find_form(const char *name, size_t size);
 const heddle_push_form_definition *heddle_push_form_of(unsigned form);
 
 /* -- for encoders -------------------------------------------------------------------------------------------------- */
 
 bool heddle_push_is_utf8(const char *bytes, size_t size);
-/* Adds a string of JSON (RFC 8259, section 7). What is not UTF-8 becomes U+FFFD. */
+/* Appends a JSON string (RFC 8259, section 7). Replaces text that is not valid UTF-8 with U+FFFD. */
 void heddle_push_add_json(VALUE json, const char *bytes, size_t size);
-/* A frame with this text, a frozen String. `deflater`: NULL for sockets without permessage-deflate. */
+/* Returns a text frame, a frozen String. `deflater`: NULL for sockets without permessage-deflate. */
 VALUE heddle_push_text_frame(VALUE text, heddle_deflater **deflater);
 
 struct heddle_push_subscription {
@@ -49,7 +49,7 @@ struct heddle_push_subscription {
     heddle_push_subscription *next; /* in the socket's list */
     uint8_t form;                        /* heddle_push_form */
     bool reset_due;                      /* messages are lost, and on_reset was not called yet */
-    bool was_reset;                      /* the client got a reset */
+    bool was_reset;                      /* the client was sent a reset */
     VALUE envelope; /* an interned String, marked by the WebSocket::Session; nil: the form has none */
     uint32_t size;
     uint16_t lines_size;
@@ -57,11 +57,11 @@ struct heddle_push_subscription {
 };
 
 /*
- * All these functions are called in the loop, or, once the loop has a fan-out, on another thread that has the GVL.
- * Held.
+ * The functions below are called on the loop's thread, or, once the loop has a fan-out, on another thread that has the
+ * GVL. Held.
  */
 
-/* A topic of a socket, and the form of its messages. A socket may subscribe to a topic once for each envelope. */
+/* The arguments of a subscription. A session may subscribe to a topic once for each envelope. */
 typedef struct {
     const char *name; /* of the topic */
     size_t size;
@@ -75,10 +75,10 @@ typedef struct {
 /* Returns NULL if the topic is not subscribed with this envelope. */
 heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *session, const char *name,
                                                         size_t size, VALUE envelope);
-/* Replaces an earlier subscription of this topic with this envelope. */
+/* Subscribes to messages after `since`. Replaces an earlier subscription to this topic with this envelope. */
 heddle_subscribe_result heddle_push_subscribe(heddle_push_session *session, heddle_fanout *fanout,
                                               const heddle_push_topic *topic, heddle_position since);
-/* :close, :coalesce or :drop; raises ArgumentError. */
+/* Converts :close, :coalesce or :drop. Raises ArgumentError for other values. */
 heddle_slow_policy heddle_push_policy_named(VALUE name);
 /* Returns false if there was no such subscription. */
 bool heddle_push_unsubscribe(heddle_push_session *session, const char *name, size_t size, VALUE envelope);

@@ -45,7 +45,7 @@ static void handle_time_when_open(heddle_push_session *session)
     int64_t now = heddle_clock_coarse();
     bool on_shutdown_returned = !((session->due_callbacks | session->calling) & HEDDLE_PUSH_ON_SHUTDOWN);
     if (session->retires && session->retires_at <= now && !on_shutdown_returned && now < all->retire_end) {
-        /* the messages of on_shutdown are sent before the close frame */
+        /* waits for on_shutdown, because its messages are sent before the close frame */
         session->retires_at = heddle_add_duration(now, HEDDLE_DUE_INTERVAL);
     } else if (session->retires && session->retires_at <= now) {
         if (session->handle && !NIL_P(session->handle->farewell) &&
@@ -100,7 +100,7 @@ void heddle_push_retire(heddle_push_session *session)
         heddle_push_release_hold(session);
         return;
     }
-    /* spreads the sockets evenly over retire_time, in a mixed order */
+    /* spreads the sockets evenly over retire_time, in a pseudorandom order */
     uint64_t share = (uint64_t)(all->retired++) * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     int64_t wait = (int64_t)((double)share / 4294967296.0 * (double)all->retire_time);
     session->retires_at = heddle_add_duration(heddle_clock_coarse(), wait);

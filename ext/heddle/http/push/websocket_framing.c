@@ -18,7 +18,7 @@ static void handle_message(heddle_push_session *session)
         session->traffic.received_bytes += message->size;
         heddle_push_deliver(session, message);
     } else {
-        free(message); /* the handler knows already that the socket is closed */
+        free(message); /* the handler gets no more messages once the socket is closing */
     }
 }
 
@@ -54,7 +54,7 @@ static void end_unfinished(heddle_push_session *session, const char *reason)
     heddle_push_release_hold(session);
 }
 
-/* Returns the socket whose unfinished message began next, or NULL. */
+/* Returns the socket whose unfinished message began next after that of `session`, or NULL. */
 static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session *session)
 {
     heddle_link *head = &engine->receiving;
@@ -62,13 +62,13 @@ static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session
     return link ? HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link) : NULL;
 }
 
-/* Returns 0 for clients that are not counted by address, and for one that has left. */
+/* Returns 0 if the client is not counted by address, or has left. */
 static uint16_t find_address(const heddle_push_session *session)
 {
     return session->work.connection ? session->work.connection->address_bucket : 0;
 }
 
-/* If an address has more than half of all bytes, considers only its sockets. */
+/* Finds the oldest unfinished message. If one address has more than half of all bytes, considers only its sockets. */
 static heddle_push_session *find_oldest(heddle_engine *engine)
 {
     heddle_majority majority = {0};
@@ -90,12 +90,14 @@ static void check_budget(heddle_push_session *session)
     while (all->unfinished > all->unfinished_limit) {
         heddle_push_session *oldest = find_oldest(session->engine);
         if (!oldest || oldest == session)
-            break; /* the limit of one message bounds this socket alone */
+            break; /* this socket alone is bounded by the limit of one message */
         end_unfinished(oldest, "too many messages are unfinished");
     }
 }
 
-/* Called when all received bytes were read. An unfinished message gets a time limit, like a request's body. */
+/*
+ * Called when all received bytes were read. Sets a time limit for an unfinished message, like that of a request's body.
+ */
 static void track_message(heddle_push_session *session)
 {
     heddle_websocket_reader *reader = session->reader;
@@ -127,7 +129,7 @@ static bool send_close(heddle_push_session *session, unsigned code, const char *
     return heddle_push_send_control(session, HEDDLE_WEBSOCKET_CLOSE, payload, used);
 }
 
-/* Answers the client's close frame with its own code (RFC 6455, section 5.5.1). */
+/* Answers the client's close frame with the client's code (RFC 6455, section 5.5.1). */
 static void answer_close(heddle_push_session *session)
 {
     bool ours = session->state == HEDDLE_PUSH_CLOSING;
@@ -139,7 +141,7 @@ static void answer_close(heddle_push_session *session)
         heddle_push_finish_output(session, code);
 }
 
-/* Reads frames until the handler must catch up, or no more frames are read. */
+/* Reads frames until reading must pause, or the session has ended. */
 static size_t read_frames(heddle_push_session *session, char *bytes, size_t size)
 {
     size_t used = 0;
