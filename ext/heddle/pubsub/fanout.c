@@ -124,7 +124,7 @@ heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop)
 
 /* -- records of the log -------------------------------------------------------------------------------------------- */
 
-/* From now on all subscribers catch up from the history, some of them in each tick. */
+/* Begins an overrun: all subscribers catch up from the history, some of them in each tick. */
 static void begin_overrun(heddle_fanout *fanout)
 {
     for (heddle_link *link = heddle_link_first(&fanout->topics); link; link = heddle_link_after(&fanout->topics, link))
@@ -161,8 +161,8 @@ static void continue_overrun(heddle_fanout *fanout)
 }
 
 /*
- * Called when the history has a new generation: earlier positions are invalid, so every subscriber must get a reset.
- * Calls no operation.
+ * If the history has a new generation, earlier positions are invalid, so every subscriber must get a reset. Begins an
+ * overrun for this. Calls no operation of a subscriber.
  */
 static void renew_generation(heddle_fanout *fanout)
 {
@@ -179,12 +179,15 @@ static void renew_generation(heddle_fanout *fanout)
     begin_overrun(fanout);
 }
 
-/* Begins a broadcast if the record's topic has subscribers. Returns false if the record was overwritten. */
+/*
+ * Begins a broadcast (the delivery of messages of one topic) if the record's topic has subscribers. Returns false if
+ * the record was overwritten.
+ */
 static bool begin_broadcast(heddle_fanout *fanout, const heddle_history_record *record)
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
-        renew_generation(fanout); /* in a newer generation all subscribers catch up, and get this record, too */
+        renew_generation(fanout); /* if it is newer, all subscribers catch up, and get this record, too */
     if (record->topic_size > HEDDLE_TOPIC_LIMIT || record->generation != fanout->generation)
         return true;
     if (!heddle_history_copy_topic(fanout->history, record, name))
@@ -221,7 +224,9 @@ static bool read_record(heddle_fanout *fanout)
     return true;
 }
 
-/* Reads a record only when all subscribers have got the records before it, to keep the order in each topic. */
+/*
+ * Reads a record only after all subscribers have received the records before it, which keeps the order in each topic.
+ */
 static void read_log(heddle_fanout_wait *wait)
 {
     heddle_fanout *fanout = HEDDLE_CONTAINER_OF(wait, heddle_fanout, wait);
@@ -244,7 +249,7 @@ static void read_log(heddle_fanout_wait *wait)
 
 /* -- subscribing --------------------------------------------------------------------------------------------------- */
 
-/* Returns false if the position does not belong to this history. */
+/* Returns false if the position is malformed, or has another epoch than the history. */
 static bool parse_position(const heddle_fanout *fanout, heddle_position position, uint64_t *offset)
 {
     const size_t epoch = HEDDLE_EPOCH_SIZE;
@@ -260,7 +265,7 @@ static bool parse_position(const heddle_fanout *fanout, heddle_position position
     return true;
 }
 
-/* The topic's last offset, in the fan-out's generation. Negative if the history can't be read. */
+/* Returns the topic's last offset in the fan-out's generation, or a negative number if the history can't be read. */
 static int64_t find_last_offset(heddle_fanout *fanout, const char *name, size_t size)
 {
     for (int tries = 0; tries < RENEWALS; tries++) {
@@ -330,7 +335,7 @@ void heddle_unsubscribe(heddle_subscriber *subscriber)
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text)
 {
     const heddle_fanout *fanout = subscriber->topic->fanout;
-    /* Until the subscriber has got its reset, its position belongs to an earlier generation. */
+    /* Until the subscriber has received its reset, its position belongs to an earlier generation. */
     heddle_message message = {.offset = subscriber->generation == fanout->generation ? subscriber->seen : 0};
     memcpy(message.epoch, fanout->epoch, sizeof(message.epoch));
     return heddle_message_position(&message, text);

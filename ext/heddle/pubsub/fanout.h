@@ -1,42 +1,42 @@
 #pragma once
 
 /*
- * The subscribers of one loop, by topic. Each message that any process has published is copied from the history's
- * log once for this loop, encoded once for each framing, and given to each subscriber by a C call.
+ * The fan-out of a loop: its subscribers, by topic. A message that any process publishes is copied from the history's
+ * log (shared memory) once for this loop, encoded once for each form, and delivered to each subscriber by a C call.
  *
  * How a connection subscribes
  *
  * 1. It embeds a heddle_subscriber in its own record, zeroed, and sets `operations` (a static table) and `policy`.
- * 2. It registers this record by heddle_subscribe(heddle_fanout_of(loop), …). If a position is given, that
- *    calls `deliver` for each missed message; so the connection must be ready to send before.
+ * 2. It registers this record with heddle_subscribe(heddle_fanout_of(loop), …). If a position is given, this calls
+ *    `deliver` for each missed message, so the connection must be able to send by then.
  * 3. `deliver` appends heddle_message_encoded(message, encoder, …) to the connection's output, and calls
- *    heddle_connection_flush_later; from HEDDLE_OUTPUT_AT_ONCE on it flushes at once. If nothing is queued, the newest
- *    message may be sent without the queue (heddle_connection_send_now). A reset is delivered like any message.
- * 4. Whenever its output is empty after a flush that had left output, the connection calls
- *    heddle_subscriber_drained, which delivers the messages that were held back. That costs one comparison if no
- *    message was missed.
- * 5. It calls heddle_unsubscribe before the record is freed, in the `release` of its protocol; and in `abandon`
- *    heddle_subscriber_abandon, which takes no lock. Both are idempotent, and also accept a record that never
- *    subscribed.
+ *    heddle_connection_flush_later. If at least HEDDLE_OUTPUT_AT_ONCE bytes are queued, it flushes at once. If nothing
+ *    is queued, the newest message may be sent without the queue (heddle_connection_send_now). A reset is delivered
+ *    like any message.
+ * 4. When a later flush has emptied its output, the connection calls heddle_subscriber_drained, which delivers the
+ *    messages that were held back. If no message was held back, this costs one comparison.
+ * 5. Before the record is freed, the connection calls heddle_unsubscribe, in the `release` of its protocol. In
+ *    `abandon` (in a forked child) it calls heddle_subscriber_abandon instead. Both functions are idempotent, and also
+ *    accept a record that was never subscribed.
  *
  * Ticks
  *
- * A message goes to a few hundred subscribers in each tick, so a subscriber may leave, join, catch up or be freed
- * between two ticks.
+ * In each tick a message is delivered to a few hundred subscribers. So subscribers may leave, join, catch up or be
+ * freed between two ticks of the same delivery.
  *
  * When a connection ends during a delivery
  *
- * All operations may call heddle_unsubscribe for this subscriber and for any other, and may free their records: the
- * delivery continues with the next one that still exists. They must not call heddle_subscribe for the topic whose
- * message is being delivered to them. A subscriber that is added during a delivery does not get that message from it.
+ * All operations may call heddle_unsubscribe for this subscriber and for others, and may free their records: the
+ * delivery continues with the next subscriber that still exists. Operations must not call heddle_subscribe for the
+ * topic whose message is being delivered. A subscriber that is added during a delivery does not get the message of this
+ * delivery.
  *
  * Slow readers
  *
- * Before each message the fan-out asks `is_full`: whether more output waits for the client than its connection allows.
- * If so, the policy decides: CLOSE calls `too_slow`, once; COALESCE skips messages, and gives the newest one when the
- * output has drained; DROP skips messages; RESUME continues from the history when the output has drained, with a reset
- * if the history is too short. A subscriber that catches up from a position waits until its output has drained, with
- * every policy.
+ * Before each message the fan-out calls `is_full`. If it returns true, the subscriber's policy decides. CLOSE calls
+ * `too_slow`, once. COALESCE skips messages, and delivers the newest one when the output has drained. DROP skips
+ * messages. RESUME continues from the history when the output has drained, with a reset if messages are no longer in
+ * the history. A subscriber that catches up from a position waits until its output has drained, with every policy.
  *
  * All functions run on the loop's thread, with the GVL. No operation may raise or run Ruby code.
  */
@@ -52,7 +52,7 @@ typedef struct heddle_topic heddle_topic;
 typedef struct heddle_subscriber heddle_subscriber;
 
 enum {
-    HEDDLE_PENDING_LIMIT = 1048576, /* bytes of output, where no option sets the limit */
+    HEDDLE_PENDING_LIMIT = 1048576, /* bytes of waiting output, where no option sets the limit */
     HEDDLE_TOPIC_LIMIT = 1024,      /* bytes of a topic's name */
 };
 
@@ -65,15 +65,15 @@ typedef enum {
 
 typedef struct {
     void (*deliver)(heddle_subscriber *subscriber, heddle_message *message);
-    /* Does more output wait for its client than is allowed? */
+    /* Does more output wait for the client than is allowed? */
     bool (*is_full)(const heddle_subscriber *subscriber);
-    /* Called for a client that is too slow: ends the connection, as WebSockets do with 1008. No message follows. */
+    /* Ends the connection of a client that is too slow, as WebSockets do with 1008. No message follows. */
     void (*too_slow)(heddle_subscriber *subscriber);
     /* Called when the loop closes: the subscriber is no longer subscribed. May be NULL. */
     void (*ended)(heddle_subscriber *subscriber);
     /*
-     * Prefetches memory that `deliver` reads. Called twice: when another subscriber is still before this one, and when
-     * this one `is_next`. At the second call the cache has the memory that the first one has prefetched. May be NULL.
+     * Prefetches memory that `deliver` reads. Called twice before a delivery; `is_next` is true in the second call. The
+     * second call may use the memory that the first call has prefetched. May be NULL.
      */
     void (*prefetch)(const heddle_subscriber *subscriber, bool is_next);
 } heddle_subscriber_operations;
@@ -85,8 +85,8 @@ struct heddle_subscriber {
     uint64_t seen;  /* the offset of the last message that was delivered, or need not be delivered */
     uint32_t generation; /* the generation of the history that `seen` belongs to */
     uint8_t policy; /* a heddle_slow_policy */
-    bool behind;    /* it continues from the history when its output has drained */
-    bool closing;   /* its client was too slow */
+    bool behind;    /* the subscriber continues from the history when its output has drained */
+    bool closing;   /* `too_slow` was called */
 };
 
 /* The position from which a client continues, as the client sent it: "epoch:offset". */
@@ -98,15 +98,15 @@ typedef struct {
 typedef enum {
     HEDDLE_SUBSCRIBED,
     HEDDLE_TOPIC_TOO_LONG,
-    HEDDLE_SUBSCRIBE_FAILED, /* no memory, or another process holds the history's mutex and makes no progress */
+    HEDDLE_SUBSCRIBE_FAILED, /* out of memory, or another process does not release the history's mutex */
 } heddle_subscribe_result;
 
-/* The loop's fan-out, which is made if there is none. Raises. */
+/* Returns the loop's fan-out. Creates it at the first call, and raises if that fails. */
 heddle_fanout *heddle_fanout_of(heddle_loop *loop);
 
 /*
- * Subscribes. If the position is unknown, or messages after it are lost, the subscriber gets a reset at once. Its
- * operations may unsubscribe it during this call.
+ * Subscribes. If the position is unknown, or messages after it are lost, the subscriber gets a reset at once. The
+ * operations of the subscriber may unsubscribe it during this call.
  */
 heddle_subscribe_result heddle_subscribe(heddle_fanout *fanout, heddle_subscriber *subscriber, const char *topic,
                                          size_t size, heddle_position since) __attribute__((warn_unused_result));
@@ -123,7 +123,7 @@ size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *tex
 /* The slow path of heddle_subscriber_drained. */
 HEDDLE_LAST_USE void heddle_subscriber_catch_up(heddle_subscriber *subscriber);
 
-/* The connection must call this when its output is empty. */
+/* The connection must call this function when its output is empty. */
 static inline HEDDLE_LAST_USE void heddle_subscriber_drained(heddle_subscriber *subscriber)
 {
     if (subscriber->behind && subscriber->topic)
@@ -139,5 +139,5 @@ typedef struct {
     size_t subscribers, topics;
 } heddle_fanout_statistics;
 
-/* All zero when the loop has no fan-out, which is not made here. May be called on any thread with the GVL. */
+/* Returns zeros if the loop has no fan-out. May be called on any thread with the GVL. */
 heddle_fanout_statistics heddle_fanout_read_statistics(const heddle_loop *loop);

@@ -5,16 +5,16 @@
 #include "scheduler/take_errinfo.h"
 
 enum {
-    SHARED_MESSAGES = 64, /* messages of a topic that its subscribers share when all of them catch up */
+    SHARED_MESSAGES = 64, /* the most messages that the subscribers of a topic share when all of them catch up */
 };
 
 /*
- * The state that the subscribers of a topic share while all of them catch up. It lies on the C stack, which keeps and
- * pins its Strings.
+ * The messages that the subscribers of a topic share while all of them catch up. The record is on the C stack, so the
+ * GC marks and pins its Strings.
  */
 struct heddle_shared_messages {
     const heddle_topic *topic;
-    uint64_t lsns[SHARED_MESSAGES]; /* (LSN of the message) + 1, see pubsub/history.h; 0: the slot is empty */
+    uint64_t lsns[SHARED_MESSAGES]; /* the message's LSN (see pubsub/history.h) + 1; 0: the slot is empty */
     heddle_message messages[SHARED_MESSAGES];
 };
 
@@ -47,8 +47,8 @@ void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset)
 }
 
 /*
- * Applies the subscriber's policy if too much output waits for its client. In that case returns true: the message must
- * not be delivered, and the subscriber may be freed.
+ * If too much output waits for the client, applies the subscriber's policy and returns true. Then the message must not
+ * be delivered, and the subscriber may be freed.
  */
 static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_message *message)
 {
@@ -77,10 +77,10 @@ static bool apply_policy_if_full(heddle_subscriber *subscriber, const heddle_mes
 }
 
 /*
- * While the topic is in an overrun, `previous_offset` > `seen` means a gap: the subscriber gets this message when it
- * catches up. Outside of an overrun the subscriber was offered all earlier messages, and the comparison means nothing:
- * `previous_offset` is only an upper bound if the history has forgotten the topic. The history remembers one topic for
- * each KiB of `pubsub_memory`.
+ * During an overrun (all subscribers catch up from the history), `previous_offset` > `seen` means that the subscriber
+ * has missed messages. It will get this message, too, when it catches up. Outside of an overrun the subscriber has
+ * missed nothing, and the comparison would be wrong: if the history has forgotten the topic, `previous_offset` is only
+ * an upper bound.
  */
 static void offer_message(heddle_subscriber *subscriber, heddle_message *message)
 {
@@ -93,9 +93,9 @@ static void offer_message(heddle_subscriber *subscriber, heddle_message *message
 }
 
 /*
- * A subscriber's data are spread over several records, each with a pointer to the next (its socket, its output). The
- * records of ten thousand subscribers do not fit into a processor's caches. So the records of a subscriber are
- * prefetched step by step, while the subscribers before it get the message.
+ * The data of a subscriber is in several records, each with a pointer to the next (its socket, its output). The records
+ * of ten thousand subscribers do not fit into the processor's caches. So the records of a subscriber are prefetched
+ * step by step, while the message is delivered to the subscribers before it.
  */
 static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *next)
 {
@@ -122,7 +122,8 @@ static VALUE make_string(VALUE size)
 }
 
 /*
- * The payload as a frozen String, marked as UTF-8 whatever its bytes are. 0 if it was overwritten, or without memory.
+ * Returns the payload as a frozen String, in UTF-8 even if its bytes are not valid. Returns 0 if it was overwritten, or
+ * when out of memory.
  */
 static VALUE copy_payload(const heddle_history *history, const heddle_history_record *record)
 {
@@ -162,7 +163,7 @@ bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_rec
     broadcast->generation = fanout->generation;
     broadcast->count = 0;
     broadcast->size = 0;
-    /* Allocating the payload may collect the object of the topic's last subscriber, which unsubscribes it. */
+    /* keeps the topic: the allocation of the payload may free the topic's last subscriber */
     topic->deliveries++;
     if (!add_message(fanout, topic, record)) {
         heddle_fanout_end_broadcast(fanout);
@@ -189,7 +190,7 @@ unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most)
     heddle_delivery *delivery = &broadcast->delivery;
     const heddle_topic *topic = broadcast->topic;
     unsigned count = 0;
-    /* In a new generation all subscribers get a reset instead. */
+    /* If the generation is new, all subscribers get a reset instead. */
     if (broadcast->generation != fanout->generation)
         delivery->next = NULL;
     while (count < most && delivery->next) {
@@ -222,8 +223,8 @@ void heddle_fanout_end_broadcast(heddle_fanout *fanout)
 }
 
 /*
- * Marks the payloads and, for each encoding that is kept in `forms`, its string and its key. An encoding is found by
- * its key's address: if the key were collected, a new object at that address would get the encoding.
+ * Marks the payloads and the encoded Strings with their keys. An encoded String is found by the address of its key: if
+ * the key were freed, a new object at the same address would get the wrong String.
  */
 void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
 {
@@ -240,8 +241,8 @@ void heddle_fanout_mark_broadcast(const heddle_fanout *fanout)
 /* -- missed messages ----------------------------------------------------------------------------------------------- */
 
 /*
- * Reads the message at an LSN into `own`, or returns a shared one. Returns NULL if it was overwritten or belongs to
- * another generation, or without memory.
+ * Returns the message at an LSN: a shared message, or `own`, into which it is read. Returns NULL if the message was
+ * overwritten or belongs to another generation, or when out of memory.
  */
 static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_message *own)
 {
@@ -260,8 +261,8 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
     if (!payload)
         return NULL;
     /*
-     * A filled slot is kept: all subscribers read in the same order, so the next subscriber would need the replaced
-     * message.
+     * A used slot is not replaced: all subscribers read in the same order, so the next one needs its message before
+     * this one.
      */
     bool keep = shared && shared->lsns[slot] == 0;
     heddle_message *message = keep ? &shared->messages[slot] : own;
@@ -273,7 +274,7 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
 
 /* -- catching up --------------------------------------------------------------------------------------------------- */
 
-/* Called for a subscriber whose position belongs to an earlier generation, and so is invalid. */
+/* Delivers a reset to a subscriber whose position belongs to an earlier generation, and so is invalid. */
 static void renew_subscriber(heddle_subscriber *subscriber)
 {
     heddle_topic *topic = subscriber->topic;
@@ -289,7 +290,10 @@ static void renew_subscriber(heddle_subscriber *subscriber)
     heddle_fanout_deliver_reset(subscriber, offset < 0 ? 0 : (uint64_t)offset);
 }
 
-/* The offset after which the subscriber continues: just before the newest message if it gets no others. */
+/*
+ * Returns the offset after which the subscriber continues. If it only gets the newest message, this is the offset
+ * before that message.
+ */
 static uint64_t find_start_offset(const heddle_subscriber *subscriber, bool all_missed)
 {
     const heddle_topic *topic = subscriber->topic;
@@ -305,7 +309,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = find_start_offset(subscriber, all_missed), offset = since;
-    /* Sets `offset` for a reset: the topic has no message after it. It stays `since` if the history can't be read. */
+    /* `offset` is for a reset: the topic has no message after it. It remains `since` if the history can't be read. */
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
                                     &offset);
     if (count == -ESTALE)
@@ -316,8 +320,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     for (int i = 0; i < count && delivery.subscriber; i++) {
         heddle_message own, *message = read_message(topic, lsns[i], &own);
         /*
-         * read_message allocates, so the garbage collector may have unsubscribed this subscriber, which clears
-         * `delivery`.
+         * read_message allocates, so the GC may have freed and unsubscribed this subscriber, which clears `delivery`.
          */
         if (!delivery.subscriber)
             break;

@@ -1,6 +1,6 @@
 #pragma once
 
-/* The records of a fan-out, for its source files. */
+/* The records of a fan-out, which only its own source files use. */
 
 #include "net/fate.h"
 #include "pubsub/fanout.h"
@@ -12,36 +12,36 @@ struct heddle_topic {
     heddle_fanout *fanout;
     heddle_topic *next; /* in its bucket */
     uint64_t hash;
-    unsigned deliveries; /* deliveries that are running: until they end, the topic is kept even without subscribers */
+    unsigned deliveries; /* running deliveries: until they end, the topic is kept even without subscribers */
     uint32_t size;
-    bool overrun; /* its subscribers must catch up; such topics are at the beginning of the list */
+    bool overrun; /* its subscribers must catch up; such topics are at the beginning of the list of topics */
     char name[];
 };
 
 /*
- * The cursor of a running delivery. heddle_unsubscribe advances it. It lies on the C stack, and is in the list
- * `deliveries`. Only the broadcast's cursor is in the broadcast's record.
+ * The cursor of a running delivery. heddle_unsubscribe advances it if its subscriber ends. A cursor is on the C stack
+ * and in the list `deliveries`, except for the broadcast's cursor, which is in the broadcast's record.
  */
 typedef struct heddle_delivery heddle_delivery;
 struct heddle_delivery {
     heddle_delivery *outer;
-    heddle_link *next;             /* the next of a topic's subscribers; NULL: none is left */
-    heddle_subscriber *subscriber; /* the subscriber that gets messages now; NULL: none, or it is gone */
+    heddle_link *next;             /* the topic's subscriber that is next; NULL: none is left */
+    heddle_subscriber *subscriber; /* the subscriber that gets messages now; NULL: none, or it has ended */
 };
 
 enum {
     HEDDLE_BROADCAST_MESSAGES = 16,
-    HEDDLE_BROADCAST_SIZE = 262144, /* bytes of the messages; the last one may exceed it */
+    HEDDLE_BROADCAST_SIZE = 262144, /* bytes of all messages; the last message may exceed this limit */
 };
 
 /*
- * A broadcast: messages of a topic, consecutive in the log, that are being delivered to its subscribers, some
- * subscribers in each tick. Each subscriber gets all of the messages in the same tick, so they are sent together.
- * Marked by the fan-out's object.
+ * A broadcast: the delivery of messages of one topic, which are consecutive in the log, to some of the topic's
+ * subscribers in each tick. A subscriber gets all of the messages in the same tick, so they are sent together. The
+ * fan-out's object marks them.
  */
 typedef struct {
-    heddle_delivery delivery; /* not in the list of deliveries, which end before the next tick */
-    heddle_topic *topic;      /* NULL: there is none */
+    heddle_delivery delivery; /* not in the list `deliveries`, which has only deliveries that end in this tick */
+    heddle_topic *topic;      /* NULL: there is no broadcast */
     uint32_t generation;
     unsigned count;
     size_t size;
@@ -50,7 +50,7 @@ typedef struct {
 
 typedef struct heddle_shared_messages heddle_shared_messages;
 
-/* Exists until its object is collected and the last subscriber has left. */
+/* Exists until its Ruby object is freed and the last subscriber has left. */
 struct heddle_fanout {
     heddle_attachment attachment;
     heddle_loop *loop;
@@ -63,9 +63,9 @@ struct heddle_fanout {
     size_t bucket_count;
     heddle_link topics;
     struct {
-        size_t topics;     /* how many topics must catch up; they are at the beginning of the list */
+        size_t topics;     /* how many topics must catch up; they are at the beginning of the list of topics */
         bool begun;        /* some subscribers of the first of these topics have caught up */
-        heddle_link *next; /* the subscriber of that topic that catches up next; NULL: none is left */
+        heddle_link *next; /* the subscriber of that first topic that catches up next; NULL: none is left */
     } overrun;
     heddle_delivery *deliveries;
     heddle_broadcast broadcast;
@@ -78,7 +78,7 @@ struct heddle_fanout {
 
 /* Returns NULL if the topic has no subscribers. */
 heddle_topic *heddle_fanout_find_topic(heddle_fanout *fanout, const char *name, size_t size);
-/* Returns NULL without memory. */
+/* Returns the existing topic, or a new one; NULL when out of memory. */
 heddle_topic *heddle_fanout_make_topic(heddle_fanout *fanout, const char *name, size_t size);
 /* Frees the topic, unless it has subscribers or a delivery is running. */
 void heddle_fanout_drop_unused_topic(heddle_topic *topic);
@@ -97,13 +97,13 @@ static inline void heddle_fanout_end_delivery(heddle_fanout *fanout, const heddl
 }
 
 /*
- * Begins a broadcast with the record's message; none may be running. Returns false if the message was overwritten, or
- * without memory.
+ * Begins a broadcast with the record's message. No other broadcast may be running. Returns false if the message was
+ * overwritten, or when out of memory.
  */
 bool heddle_fanout_begin_broadcast(heddle_topic *topic, const heddle_history_record *record);
 /*
- * Adds the record's message if it belongs to the topic. Returns false if it does not, does not fit or was overwritten,
- * or without memory.
+ * Adds the record's message to the broadcast. Returns false if it has another topic, does not fit or was overwritten,
+ * or when out of memory.
  */
 bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_record *record);
 /*
@@ -111,7 +111,7 @@ bool heddle_fanout_extend_broadcast(heddle_fanout *fanout, const heddle_history_
  * Returns the number of deliveries. The broadcast ends after the topic's last subscriber.
  */
 unsigned heddle_fanout_continue_broadcast(heddle_fanout *fanout, unsigned most);
-/* Ends the broadcast: the remaining subscribers do not get its messages. Idempotent. */
+/* Ends the broadcast. The remaining subscribers do not get its messages. Idempotent. */
 void heddle_fanout_end_broadcast(heddle_fanout *fanout);
 void heddle_fanout_mark_broadcast(const heddle_fanout *fanout);
 HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, uint64_t offset);
@@ -120,5 +120,5 @@ HEDDLE_LAST_USE void heddle_fanout_deliver_reset(heddle_subscriber *subscriber, 
  * `all_missed` is set.
  */
 HEDDLE_LAST_USE void heddle_fanout_catch_up(heddle_subscriber *subscriber, bool all_missed);
-/* Lets at most `most` subscribers, from overrun.next on, catch up with shared messages. Returns their number. */
+/* Delivers missed messages to at most `most` subscribers, from overrun.next on. Returns their number. */
 unsigned heddle_fanout_catch_up_some(heddle_topic *topic, unsigned most);

@@ -1,4 +1,4 @@
-/* The topics of a loop's subscribers: a hash table, and a list of all. */
+/* The topics that a loop's subscribers have: a hash table and a list. */
 
 #include "pubsub/fanout_records.h"
 

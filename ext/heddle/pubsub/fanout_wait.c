@@ -41,7 +41,7 @@ static void handle_ready(heddle_waiter *waiter, int result, uint32_t flags)
         heddle_loop_count_disarmed(wait->loop);
         heddle_loop_arm(wait->loop, waiter);
     }
-    /* Clears the event before reading: a message that is published meanwhile causes another one. */
+    /* Clears the event before `fn` reads: a message that is published meanwhile causes another event. */
     while (epoll_wait(wait->epoll_fd, &event, 1, 0) > 0) {
     }
     wait->fn(wait);
@@ -65,7 +65,7 @@ static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 
 #else
 
-/* Returns an error if the eventfd can't be watched: nothing would wake the loop, so the subscriber must be rejected. */
+/* Fails, because without epoll nothing would wake the loop. */
 static int watch_eventfd(heddle_fanout_wait *wait, int wake_fd)
 {
     return -ENOSYS;

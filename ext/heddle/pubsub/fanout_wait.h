@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Notifies a loop of new messages. All processes share an eventfd. Each loop has it, edge-triggered, in an epoll set of
- * its own, so that no loop needs to read it. Without epoll, heddle_fanout_wait_open fails.
+ * Notifies a loop of new messages. All processes share an eventfd. Each loop watches it, edge-triggered, through its
+ * own epoll descriptor, so that no loop needs to read it. Without epoll, heddle_fanout_wait_open fails.
  */
 
 #include "net/fork_guard.h"
@@ -24,10 +24,10 @@ struct heddle_fanout_wait {
 };
 
 void heddle_fanout_wait_init(heddle_fanout_wait *wait);
-/* Begins to call `fn` when messages are published: `wake_fd` is the history's eventfd. 0 or -errno. */
+/* Begins to call `fn` when messages are published. `wake_fd`: the history's eventfd. Returns 0 or -errno. */
 int heddle_fanout_wait_open(heddle_fanout_wait *wait, heddle_loop *loop, int wake_fd, heddle_fanout_wait_fn *fn);
 /* Makes the loop call `fn` in its next tick, without an event. */
 void heddle_fanout_wait_call_again(heddle_fanout_wait *wait);
 void heddle_fanout_wait_close(heddle_fanout_wait *wait); /* idempotent */
-/* Closes it when the loop may be freed already. Idempotent. */
+/* Closes the record without using the loop, which may already be freed. Idempotent. */
 void heddle_fanout_wait_abandon(heddle_fanout_wait *wait);

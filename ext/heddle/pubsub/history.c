@@ -1,4 +1,4 @@
-/* Writes topics and messages of a history, with the mutex held. */
+/* Writes messages and the table of topics of a history, with the mutex held. */
 
 #include "pubsub/history_layout.h"
 
@@ -35,6 +35,7 @@ static bool is_topic(const heddle_history *history, const heddle_history_topic *
     return topic->hash.low == hash->low && topic->hash.high == hash->high && is_used(history, topic);
 }
 
+/* Returns an offset after which the topics that were removed from this set have no message. */
 static uint64_t find_forgotten_offset(const heddle_history *history, const heddle_history_topic_set *set)
 {
     const heddle_history_state *state = &history->header->state;
@@ -67,12 +68,12 @@ bool heddle_history_forgot_since(const heddle_history *history, const char *name
         return false;
     for (int i = 0; i < HEDDLE_HISTORY_WAYS; i++) {
         if (is_used(history, &set->ways[i]) && set->ways[i].published < time)
-            return false; /* no forgotten topic had a message after this time */
+            return false; /* the oldest topic is forgotten first, so no newer topic was forgotten */
     }
     return true;
 }
 
-/* Writes to the journal which entry of the table the topic gets, and the present content of that entry. */
+/* Chooses the topic's entry in the table, and writes its number and its present content to the journal. */
 static void choose_entry(const heddle_history *history, const char *name, size_t size, heddle_history_journal *journal)
 {
     heddle_topic_hash hash = hash_of(history, name, size);
@@ -100,7 +101,7 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
-/* The padding to the next multiple of 8 is written, too. */
+/* Also writes the padding to the next multiple of 8 bytes. */
 static void write_words(const heddle_history *history, uint64_t lsn, const void *bytes, size_t size)
 {
     for (size_t at = 0; at < size; at += 8) {
@@ -110,7 +111,7 @@ static void write_words(const heddle_history *history, uint64_t lsn, const void 
     }
 }
 
-/* Everything before `end - log_size` may be overwritten from now on. */
+/* Marks the bytes before `end - log_size` as overwritten, before they are. */
 static void move_tail(heddle_history *history, uint64_t end)
 {
     uint64_t tail = end > history->log_size ? end - history->log_size : 0;

@@ -1,20 +1,20 @@
 #pragma once
 
 /*
- * The messages of all topics, in memory that a master shares with its workers: a log of records that overwrites its
- * oldest ones, and a table of topics. A message's position is the history's epoch and the message's offset, which
- * counts the messages of all topics. Each record has the offset of the previous message of its topic, so that a gap is
- * visible.
+ * The history: the newest messages of all topics, in memory that a master shares with its workers. It consists of a log
+ * of records, in which new records overwrite the oldest ones, and a table of topics. The position of a message is the
+ * history's epoch and the message's offset, which counts the messages of all topics. Each record contains the offset of
+ * the previous message of its topic, so that readers notice missing messages.
  *
- * Without a backend the history itself assigns the offsets. A history that follows a backend, such as Redis, gets the
- * offset with each message. The code that reads from the backend calls heddle_history_begin when the backend has a new
- * epoch, or when messages are lost.
+ * Without a backend, the history itself assigns the offsets. A history that follows a backend, such as Redis, receives
+ * the offset with each message. The code that reads from the backend calls heddle_history_begin when the backend has a
+ * new epoch, or when messages are lost.
  *
- * One process at a time writes, under a robust mutex. If a process ends while it holds the mutex, the history has
- * either all of its message or nothing: the words that must change together are first written to a journal, and the
- * next owner of the mutex applies it. An LSN (log sequence number, as PostgreSQL has it) is a place in the log: the
- * number of bytes written before it. Readers take no lock: a copy is valid if the tail has not passed the record
- * meanwhile. Uses no Ruby.
+ * One process at a time writes, under a robust mutex. If a process ends while it holds the mutex, its message is either
+ * in the history or not, but never in part: the words that must change together are first written to a journal, which
+ * the next owner of the mutex applies. An LSN (log sequence number, as in PostgreSQL) is a place in the log: the number
+ * of bytes that were written before it. Readers of the log need no lock: a copy is valid if the tail has not passed the
+ * record meanwhile. Uses no Ruby.
  */
 
 #include "net/shared_memory.h"
@@ -36,61 +36,62 @@ typedef struct {
      */
     uint64_t log_size;
     uint32_t topic_sets;
-    int wake_fd; /* an eventfd that all processes have; -1: none */
+    int wake_fd; /* an eventfd that all processes share; -1: none */
 } heddle_history;
 
 typedef struct {
     size_t log_size;   /* bytes, a power of two */
-    /* a power of two; if there are more topics, those without messages for the longest time are forgotten */
+    /* a power of two; if there are more topics, the topics whose last messages are oldest are forgotten */
     uint32_t topics;
-    uint32_t messages; /* messages of a topic that can be replayed */
-    int64_t age;       /* the age of a message that can be replayed, ns */
+    uint32_t messages; /* how many messages of a topic can be replayed */
+    int64_t age;       /* how old a message that is replayed may be, ns */
 } heddle_history_limits;
 
-/* The fields outside of the log and the table of topics that change under the mutex. */
+/* The values, beside the log and the table of topics, that change under the mutex. */
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
     uint64_t count;        /* the offset of the last message of any topic */
     uint64_t floor_lsn;    /* records before it belong to an earlier generation */
-    uint64_t floor_offset; /* messages up to this offset are unknown */
+    uint64_t floor_offset; /* messages up to this offset are not in the history */
     uint32_t generation;   /* increased when all subscribers need a reset */
     uint32_t follows;      /* a backend assigns the offsets */
 } heddle_history_state;
 
-/* A record of the log, without its bytes. */
+/* The metadata of a record in the log. */
 typedef struct {
     uint64_t lsn;
     uint64_t next; /* LSN of the next record */
     uint64_t offset;
     uint64_t previous;        /* LSN + 1 of the topic's previous record; 0: unknown */
-    uint64_t previous_offset; /* the topic has no messages between this offset and the record's own */
+    uint64_t previous_offset; /* the topic has no messages between this offset and the record's offset */
     int64_t published; /* CLOCK_MONOTONIC, ns */
     uint32_t topic_size, data_size;
     uint32_t generation;
 } heddle_history_record;
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int heddle_history_create(heddle_history *history, const heddle_history_limits *limits);
-/* Takes over both descriptors, and closes them also on failure. Returns -EPROTO if the memory is of another version. */
+/* Takes ownership of both descriptors, and closes them on failure, too. Returns -EPROTO if the layout differs. */
 int heddle_history_open(heddle_history *history, int memory_fd, int wake_fd);
 void heddle_history_close(heddle_history *history); /* idempotent */
 
-/* Returns 0, or -ETIMEDOUT if another process holds the mutex and makes no progress. */
+/* Returns 0, or -ETIMEDOUT if another process does not release the mutex. */
 int heddle_history_read_state(heddle_history *history, heddle_history_state *state);
 uint32_t heddle_history_generation(const heddle_history *history);
-/* The size of the largest message, including its topic. */
+/* Returns the size of the largest possible message, including its topic, in bytes. */
 size_t heddle_history_largest_message(const heddle_history *history);
 
 /*
- * Appends a message and wakes the processes that read. Returns its offset, -EMSGSIZE if it is larger than
- * heddle_history_largest_message, -EPERM if this history follows a backend, or -ETIMEDOUT. `state`: the state after it.
+ * Appends a message and wakes the reading processes. Returns its offset, -EMSGSIZE if it is larger than
+ * heddle_history_largest_message, -EPERM if this history follows a backend, or -ETIMEDOUT. Sets `*state` to the state
+ * after the message.
  */
 int64_t heddle_history_publish(heddle_history *history, const char *topic, size_t topic_size, const char *data,
                                size_t data_size, heddle_history_state *state);
 /*
- * From now on the history follows a backend with this epoch. It does not have the backend's messages up to `offset`, so
- * subscribers get a reset. Changes nothing if the history already has that epoch and that message. Returns 0 or
- * -ETIMEDOUT.
+ * From now on the history follows a backend with this epoch. The backend's messages up to `offset` are not in the
+ * history, so subscribers get a reset. Changes nothing if the history already has this epoch and reaches this offset.
+ * Returns 0 or -ETIMEDOUT.
  */
 int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t offset);
 /*
@@ -100,36 +101,40 @@ int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t of
  */
 int heddle_history_append(heddle_history *history, const char *epoch, uint64_t offset, const char *topic,
                           size_t topic_size, const char *data, size_t data_size);
-/* Makes all processes read the log. */
+/* Wakes the loops of all processes, so that they read the log. */
 void heddle_history_wake(const heddle_history *history);
 
-/* The LSN of the next record. */
+/* Returns the LSN of the next record that will be written. */
 uint64_t heddle_history_head(const heddle_history *history);
 /*
- * Returns 1 if there is a record at this LSN or after it, 0 if there is none yet, and -ENODATA if it was overwritten.
+ * Reads the metadata of the record at this LSN, or of the next record after padding. Returns 1, 0 if there is none yet,
+ * or -ENODATA if it was overwritten.
  */
 int heddle_history_check_record(const heddle_history *history, uint64_t lsn, heddle_history_record *record);
-/* Copies topic_size or data_size bytes of a record. Both functions return false if it was overwritten meanwhile. */
+/*
+ * These functions copy the topic (topic_size bytes) or the data (data_size bytes) of a record. They return false if the
+ * record was overwritten meanwhile.
+ */
 bool heddle_history_copy_topic(const heddle_history *history, const heddle_history_record *record, char *topic);
 bool heddle_history_copy_data(const heddle_history *history, const heddle_history_record *record, char *data);
 
-/* A hash of the topic's name, with a random key, so that clients can't cause collisions. */
+/* Returns a hash of the topic's name. Its key is random, so that clients can't cause collisions. */
 uint64_t heddle_history_hash(const heddle_history *history, const char *topic, size_t size);
 /*
  * Returns the offset of the topic's last message, or -ETIMEDOUT. If the topic is unknown, returns the offset of the
- * last message of any topic. `state`: the state at that time.
+ * last message of any topic. Sets `*state` to the state at that time.
  */
 int64_t heddle_history_offset(heddle_history *history, const char *topic, size_t size, heddle_history_state *state);
 /*
- * The offset after which the topic's messages of the last `age` nanoseconds begin. Returns -ENODATA if some of them are
- * gone, or -ETIMEDOUT. `state`: the state at that time.
+ * Returns the offset after which the topic's messages of the last `age` nanoseconds begin, -ENODATA if some of them are
+ * no longer in the history, or -ETIMEDOUT. Sets `*state` to the state at that time.
  */
 int64_t heddle_history_offset_before(heddle_history *history, const char *topic, size_t size, int64_t age,
                                      heddle_history_state *state);
 /*
  * Finds the LSNs of the topic's messages after the offset `since`, oldest first. Returns their number, -ENODATA if some
- * of them are gone or `since` was never assigned, -ESTALE if the history has another generation, or -ETIMEDOUT. Sets
- * `*offset`, after which the topic has no message.
+ * of them are no longer in the history or `since` was never assigned, -ESTALE if the history has another generation, or
+ * -ETIMEDOUT. Sets `*offset` to an offset after which the topic has no message.
  */
 int heddle_history_find(heddle_history *history, const char *topic, size_t size, uint32_t generation, uint64_t since,
                         uint64_t lsns[HEDDLE_HISTORY_MESSAGES], uint64_t *offset);

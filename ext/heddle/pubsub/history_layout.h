@@ -1,12 +1,12 @@
 #pragma once
 
-/* The layout of a history's shared memory. Any change of it must change MAGIC. Uses no Ruby. */
+/* The layout of a history's shared memory. When you change it, change HEDDLE_HISTORY_MAGIC, too. Uses no Ruby. */
 
 #include "pubsub/history.h"
 #include "pubsub/topic_hash.h"
 
 enum {
-    HEDDLE_HISTORY_WAYS = 8,    /* topics in a set of the table */
+    HEDDLE_HISTORY_WAYS = 8,    /* topics in a set of the table: a topic's hash determines its set */
     HEDDLE_HISTORY_PAGE = 4096, /* bytes of the header, after which the table of topics begins */
 };
 
@@ -27,10 +27,10 @@ typedef struct {
     heddle_history_topic ways[HEDDLE_HISTORY_WAYS];
 } heddle_history_topic_set;
 
-/* All fields that change with a message. */
+/* The journal: the new values of all words that change with a message. */
 typedef struct {
-    _Atomic uint32_t complete; /* the other fields are valid */
-    uint32_t slot;             /* the topic's entry; HEDDLE_HISTORY_NO_SLOT: none changes */
+    _Atomic uint32_t complete; /* 1: the other fields are valid and must be applied */
+    uint32_t slot;             /* the number of the topic's entry; HEDDLE_HISTORY_NO_SLOT: no entry changes */
     heddle_history_topic topic;
     uint64_t forgotten; /* the new `forgotten` of the topic's set */
     uint64_t head;
@@ -46,14 +46,14 @@ struct heddle_history_header {
     pthread_mutex_t mutex;
     heddle_history_state state;
     heddle_history_journal journal;
-    _Alignas(64) _Atomic uint64_t head; /* bytes that were ever written */
-    _Alignas(64) _Atomic uint64_t tail; /* records before it may be overwritten */
-    _Atomic uint32_t generation;        /* of the state, for readers without the mutex */
+    _Alignas(64) _Atomic uint64_t head; /* LSN of the next record */
+    _Alignas(64) _Atomic uint64_t tail; /* LSN: records before it may be overwritten */
+    _Atomic uint32_t generation;        /* a copy of the state's, for readers without the mutex */
 };
 
 /* The head of a record; the topic and the data follow, each padded to a multiple of 8. */
 typedef struct {
-    uint64_t size; /* of the record including its bytes, a multiple of 8 */
+    uint64_t size; /* bytes of the whole record, a multiple of 8 */
     uint64_t offset;
     uint64_t previous; /* LSN + 1 of the topic's previous message; 0: there is none, or it was forgotten */
     uint64_t previous_offset;
@@ -85,8 +85,8 @@ static inline _Atomic uint64_t *heddle_history_word(const heddle_history *histor
 }
 
 /*
- * Acquires the mutex. Returns 0 or -ETIMEDOUT. If a process has ended while it held the mutex, the next owner completes
- * the change in the journal.
+ * Acquires the mutex. Returns 0 or -ETIMEDOUT. If a process has ended while it held the mutex, first completes the
+ * change in the journal.
  */
 int heddle_history_lock(heddle_history *history) __attribute__((warn_unused_result));
 void heddle_history_unlock(heddle_history *history);
@@ -97,7 +97,7 @@ void heddle_history_commit(heddle_history *history);
 const heddle_history_topic *heddle_history_find_topic(const heddle_history *history, const char *name, size_t size);
 /*
  * Called with the mutex held, for a topic that is not in the table. Returns an offset after which the topic has no
- * message.
+ * messages.
  */
 uint64_t heddle_history_find_forgotten(const heddle_history *history, const char *name, size_t size);
 /* Called with the mutex held. Has the topic's set forgotten a topic that may have messages since this time? */

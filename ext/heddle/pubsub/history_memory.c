@@ -172,10 +172,10 @@ void heddle_history_commit(heddle_history *history)
 
 #ifdef HAVE_PTHREAD_MUTEXATTR_SETROBUST
 
-/* On musl the limit of the wait can only use the wall clock, which an operator may set back meanwhile. */
+/* On musl the timeout can only use the wall clock, so the wait takes longer if the clock is set back meanwhile. */
 static int lock_with_limit(pthread_mutex_t *mutex)
 {
-#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* the sanitizer does not know clocklock */
+#if defined(HAVE_PTHREAD_MUTEX_CLOCKLOCK) && !defined(__SANITIZE_THREAD__) /* the sanitizer lacks clocklock */
     struct timespec until = heddle_clock_after(CLOCK_MONOTONIC, LOCK_TIMEOUT);
     return pthread_mutex_clocklock(mutex, CLOCK_MONOTONIC, &until);
 #else
@@ -228,6 +228,6 @@ void heddle_history_wake(const heddle_history *history)
 {
     const uint64_t one = 1;
     if (history->wake_fd >= 0 && write(history->wake_fd, &one, sizeof(one)) < 0) {
-        /* The counter is full only after 2^64 writes. */
+        /* Can't happen: the counter is full only after 2^64 writes. */
     }
 }

@@ -23,7 +23,7 @@ uint64_t heddle_history_head(const heddle_history *history)
     return atomic_load_explicit(&history->header->head, memory_order_acquire);
 }
 
-/* Other processes can write the memory, so its values are checked against its bounds. */
+/* Are the sizes in the record possible? Other processes can write to the memory, so they are checked. */
 static bool is_sound(const heddle_history_record_head *record, uint64_t left)
 {
     return record->size <= left && record->size >= sizeof(*record) && record->topic_size <= record->size &&
@@ -41,7 +41,8 @@ int heddle_history_check_record(const heddle_history *history, uint64_t lsn, hed
         uint64_t left = history->log_size - (lsn & (history->log_size - 1));
         heddle_history_record_head record = {.topic_size = HEDDLE_HISTORY_PADDING};
         /*
-         * At the end of the log there may be too few bytes for a head: then they are padding, and this reads only them.
+         * At the end of the log there may be too few bytes for the head of a record. Then they are padding, and only
+         * they are read.
          */
         read_words(history, lsn, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
         if (!is_kept(history, lsn))
@@ -87,9 +88,9 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
 }
 
 /*
- * Walks back from the topic's last message to its first message published at or after `oldest`. Returns the offset of
- * the topic's message before that one. Sets `*reached` if the walk has reached the topic's first known message: earlier
- * messages may be forgotten.
+ * Walks back from the topic's last message to its first message that was published at or after `oldest`. Returns the
+ * offset of the topic's message before that one, or -ENODATA if not all of these messages can be replayed. Sets
+ * `*reached` if the walk has reached the topic's first known message: earlier messages may be forgotten.
  */
 static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest,
                          bool *reached)
@@ -141,7 +142,8 @@ static void reverse_lsns(uint64_t *lsns, int count)
 }
 
 /*
- * Walks back from the topic's last message to its first one after the offset `since`; returns the number of messages.
+ * Walks back from the topic's last message to its first message after the offset `since`. Returns the number of
+ * messages, or -ENODATA if not all of them can be replayed.
  */
 static int collect_lsns(const heddle_history *history, const heddle_history_topic *topic, uint64_t since,
                         uint64_t *lsns)
@@ -175,7 +177,7 @@ int heddle_history_find(heddle_history *history, const char *name, size_t size, 
     *offset = topic ? last : state->count;
     if (generation != state->generation)
         result = -ESTALE;
-    else if (since > state->count && !state->follows) /* a follower may lack messages that the sender of `since` has */
+    else if (since > state->count && !state->follows) /* a backend's message may still be missing here */
         result = -ENODATA;
     else if (since >= last)
         result = 0;

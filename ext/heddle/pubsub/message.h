@@ -1,15 +1,15 @@
 #pragma once
 
 /*
- * A message that is being delivered to the subscribers of this loop. Its Strings are kept and pinned by the fan-out, or
- * by the C stack of the delivering function; a subscriber must mark the Strings that it keeps longer, as an output
- * queue does.
+ * A message that is being delivered to the subscribers of this loop. During the delivery, the fan-out or the C stack of
+ * the delivering function marks and pins its Strings. A subscriber must mark the Strings that it keeps longer, as an
+ * output queue does.
  */
 
 #include <ruby.h>
 
 enum {
-    HEDDLE_MESSAGE_FORMS = 8, /* framings for which one message is encoded */
+    HEDDLE_MESSAGE_FORMS = 8, /* encodings of a message that are kept for further subscribers */
 };
 
 typedef struct heddle_message heddle_message;
@@ -25,14 +25,14 @@ struct heddle_message {
     size_t topic_size;
     char epoch[16]; /* its position is "epoch:offset" */
     uint64_t offset;
-    /* the topic has no message between this offset and the message's own; 0 outside of a broadcast */
+    /* the topic has no message between this offset and `offset`; 0 outside of a broadcast */
     uint64_t previous_offset;
     /*
-     * Messages before this one are lost, and their number is unknown: the client's state is out of date. There is no
-     * payload. The client continues from `offset`, the offset of the last message.
+     * A reset: an unknown number of messages is lost, so the client's state is out of date. A reset has no payload. The
+     * client continues from `offset`, the offset of the last message.
      */
     bool reset;
-    bool newest; /* it was the last message of all topics when it was read: it can be sent at once */
+    bool newest; /* when it was read, it was the last message of all topics: it can be sent at once */
     VALUE payload; /* a frozen String; nil for a reset */
     struct {
         heddle_message_encoder *encoder;
@@ -49,8 +49,8 @@ enum {
 size_t heddle_message_position(const heddle_message *message, char *text);
 
 /*
- * The encoded message: the same frozen String for every subscriber with this context and this key. The key is a VALUE
- * that the caller keeps alive, or 0. Add the String to an output queue with heddle_output_add_string. Returns 0 without
- * memory.
+ * Returns the encoded message: the same frozen String for every subscriber with this encoder, key and context. The key
+ * is a VALUE that the caller keeps alive, or 0. Add the String to an output queue with heddle_output_add_string.
+ * Returns 0 when out of memory.
  */
 VALUE heddle_message_encoded(heddle_message *message, heddle_message_encoder *encoder, VALUE key, void *context);

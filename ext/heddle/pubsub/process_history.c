@@ -5,12 +5,12 @@
 
 enum {
     DEFAULT_MEMORY = 16 << 20,
-    BYTES_A_TOPIC = 1024, /* the table has room for one topic for each 1024 bytes of the log */
+    BYTES_A_TOPIC = 1024, /* the table of topics has one entry for each 1024 bytes of the log */
     DEFAULT_MESSAGES = 100,
     DEFAULT_AGE = 300,
 };
 
-/* A lock for all Ractors; a Ruby Mutex belongs to one Ractor. */
+/* For all Ractors of the process: a Ruby Mutex belongs to one Ractor. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
 static bool is_open;
@@ -21,8 +21,8 @@ heddle_history *heddle_process_history(void)
     if (!is_open)
         rb_raise(rb_path2class("Heddle::PubSub::UnreachableError"),
                  "this process has no topics: it does not belong to a server, and Heddle::PubSub.server names no "
-                 "backend. Set Heddle::PubSub.server to a backend's address, or to :process for the topics of this "
-                 "process alone");
+                 "backend. Set Heddle::PubSub.server to a backend's address, or to :process for topics that only "
+                 "this process uses");
     return &process_history;
 }
 
@@ -37,9 +37,10 @@ static uint64_t power_of_two(uint64_t least)
 /*
  * call-seq: History.open(memory = 16 MiB, messages = 100, age = 300) -> true or false
  *
- * Makes the process's history, with room for +memory+ bytes of messages (rounded up to a power of two), and for one
- * topic for each KiB of them; a topic's entry has 42 bytes. +messages+ of a topic can be replayed while they are
- * younger than +age+ seconds. Returns false, and keeps the earlier history, if there is one.
+ * Creates the history of this process, with room for +memory+ bytes of messages (rounded up to a power of two). For
+ * each KiB of them, the table of topics has one entry of 42 bytes. The last +messages+ messages of a topic can be
+ * replayed while they are younger than +age+ seconds. Returns false, and changes nothing, if the process already has a
+ * history.
  */
 static VALUE history_open(int argc, VALUE *argv, VALUE self)
 {
@@ -65,8 +66,8 @@ static VALUE history_open(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: History.adopt(memory, wake) -> true or false
  *
- * Uses the history behind these descriptors, which .descriptors has returned in another process, and owns the
- * descriptors. Returns false if the history has another version, or if this process has a history already.
+ * Uses the history of another process, which has passed its .descriptors to this one. Takes ownership of them. Returns
+ * false if the history has another layout, or if this process already has a history.
  */
 static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 {
@@ -88,8 +89,8 @@ static VALUE history_adopt(VALUE self, VALUE memory, VALUE wake)
 /*
  * call-seq: History.descriptors -> [Integer, Integer] or nil
  *
- * The descriptors of the memory and of the eventfd that wakes its readers; both are close-on-exec. nil: there is no
- * history, or only forked processes share it.
+ * Returns the descriptors of the memory and of the eventfd that wakes its readers; both are close-on-exec. Returns nil
+ * if there is no history, or if only forked processes can share it.
  */
 static VALUE history_descriptors(VALUE self)
 {
@@ -129,8 +130,8 @@ static void check_result(int64_t result, long data_size)
 /*
  * call-seq: History.publish(topic, data) -> String
  *
- * Appends a message and returns its position. Raises ArgumentError when it is too large, Errno::ETIMEDOUT when another
- * process holds the history and makes no progress, and Errno::EPERM when the history follows a backend.
+ * Appends a message and returns its position. Raises ArgumentError if it is too large, Errno::ETIMEDOUT if another
+ * process does not release the history's lock, and Errno::EPERM if the history follows a backend.
  */
 static VALUE history_publish(VALUE self, VALUE topic, VALUE data)
 {
@@ -169,8 +170,8 @@ static const char *epoch_of(VALUE epoch)
 /*
  * call-seq: History.begin(epoch, offset) -> nil
  *
- * From now on the history follows a backend, whose messages up to +offset+ it does not have. All subscribers get a
- * reset, unless the history has the message at +offset+ of +epoch+ already.
+ * From now on the history follows a backend, whose messages up to +offset+ are not in the history. All subscribers get
+ * a reset, unless the history already has +epoch+ and reaches +offset+.
  */
 static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
 {
@@ -183,8 +184,8 @@ static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
 /*
  * call-seq: History.append(epoch, offset, topic, data) -> Symbol
  *
- * Appends a message of the backend. Returns :appended, :known if the history already has it, :stale if the history has
- * another epoch, :gap if earlier messages are missing, or :too_large.
+ * Appends a message of the backend. Returns :appended, :known if the history already has the message, :stale if the
+ * history has another epoch, :gap if earlier messages are missing, or :too_large.
  */
 static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, VALUE data)
 {
@@ -210,7 +211,7 @@ static VALUE history_append(VALUE self, VALUE epoch, VALUE offset, VALUE topic, 
 /*
  * call-seq: History.state -> [epoch, offset, follows]
  *
- * The offset of the last message, and whether a backend assigns the offsets.
+ * Returns the epoch, the offset of the last message, and whether the history follows a backend.
  */
 static VALUE history_state(VALUE self)
 {
@@ -223,7 +224,8 @@ static VALUE history_state(VALUE self)
 /*
  * call-seq: History.largest -> Integer
  *
- * Bytes of the largest message, including its topic; in a process without a history, the default of a server.
+ * The size of the largest possible message in bytes, including its topic. In a process without a history, assumes the
+ * default size of a server's history.
  */
 static VALUE history_largest(VALUE self)
 {
@@ -234,7 +236,7 @@ static VALUE history_largest(VALUE self)
 /*
  * call-seq: History.published -> Integer
  *
- * Messages that this process has published; a forked process begins with 0.
+ * The number of messages that this process has published. A forked process begins with 0.
  */
 HEDDLE_DEFINE_METHOD(history_published, "published", ULL2NUM(atomic_load_explicit(&published, memory_order_relaxed)))
 
@@ -246,7 +248,7 @@ static void reset_published(void)
 /*
  * call-seq: History.position(topic) -> String
  *
- * The position after the topic's last message. Raises ArgumentError when the topic is too long.
+ * Returns the position after the topic's last message. Raises ArgumentError if the topic is too long.
  */
 static VALUE history_position(VALUE self, VALUE topic)
 {
@@ -263,7 +265,8 @@ static VALUE history_position(VALUE self, VALUE topic)
 /*
  * call-seq: History.position_before(topic, seconds) -> String or nil
  *
- * The position after which the topic's messages of the last +seconds+ begin; nil: some of them are gone.
+ * Returns the position after which the topic's messages of the last +seconds+ begin, or nil if some of them are no
+ * longer in the history.
  */
 static VALUE history_position_before(VALUE self, VALUE topic, VALUE seconds)
 {

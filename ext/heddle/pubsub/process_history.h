@@ -1,12 +1,14 @@
 #pragma once
 
-/* The history of this process and of those that it forks: Heddle::PubSub::History. */
+/* Heddle::PubSub::History: the pub/sub history that this process shares with other processes of its server. */
 
 #include "pubsub/history.h"
 
 #include <ruby.h>
 
-/* The history exists until the process ends. Raises Heddle::PubSub::UnreachableError if none was opened. */
+/*
+ * Returns the history, which exists until the process ends. Raises Heddle::PubSub::UnreachableError if there is none.
+ */
 heddle_history *heddle_process_history(void);
 
 void Init_heddle_history(VALUE pubsub);

@@ -1,4 +1,4 @@
-/* Heddle::PubSub::Subscription: a subscriber for a fiber, which takes messages from a queue. */
+/* Heddle::PubSub::Subscription: a subscriber with a queue, from which a fiber takes the messages. */
 
 #include "binding.h"
 #include "pubsub/fanout.h"
@@ -15,16 +15,16 @@ typedef struct {
 } entry;
 
 enum {
-    ENTRY_SIZE = 96, /* bytes of a message: up to two entries, because the array doubles, and the String's object */
+    ENTRY_SIZE = 96, /* bytes that a queued message needs beside its payload: two entries and the String's object */
 };
 
 typedef struct subscription {
     heddle_subscriber subscriber;
-    heddle_wait *wait; /* the wait of the fiber in #take */
+    heddle_wait *wait; /* the fiber that waits in #take */
     entry *entries;
     size_t first, count, room;
-    size_t bytes; /* of the payloads, and of their entries */
-    bool lost;    /* there was no memory for a message: the subscriber's state is out of date */
+    size_t bytes; /* memory of the queued messages */
+    bool lost;    /* a message was lost when out of memory: #take must return a reset */
 } subscription;
 
 static void mark_subscription(void *data)
@@ -109,22 +109,22 @@ static void note_end(heddle_subscriber *subscriber)
 static const heddle_subscriber_operations operations = {
     .deliver = deliver_message,
     .is_full = is_full,
-    .too_slow = note_end, /* not called: the subscriber continues from the history */
+    .too_slow = note_end, /* never called, because the policy is RESUME */
     .ended = note_end,
 };
 
-/* -- methods of Ruby ----------------------------------------------------------------------------------------------- */
+/* -- Ruby methods -------------------------------------------------------------------------------------------------- */
 
 /*
  * call-seq: Subscription.new(scheduler, topic, since) -> subscription
  *
- * +since+: a position from which it continues, or nil: only new messages.
+ * +since+: the position after which messages are delivered, or nil for new messages only.
  */
 static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, VALUE since)
 {
     subscription *subscription = subscription_of(self);
     if (subscription->subscriber.operations)
-        rb_raise(rb_eArgError, "initialized already");
+        rb_raise(rb_eArgError, "this Subscription is already initialized");
     StringValue(topic);
     if (!NIL_P(since))
         StringValue(since);
@@ -141,8 +141,8 @@ static VALUE subscription_initialize(VALUE self, VALUE scheduler, VALUE topic, V
     case HEDDLE_TOPIC_TOO_LONG:
         rb_raise(rb_eArgError, "the topic has %ld bytes, the limit is %d", RSTRING_LEN(topic), HEDDLE_TOPIC_LIMIT);
     case HEDDLE_SUBSCRIBE_FAILED:
-        rb_raise(rb_eIOError, "subscribing failed: there is no memory, or another process holds the history's mutex "
-                              "and makes no progress");
+        rb_raise(rb_eIOError,
+                 "the subscription failed: out of memory, or another process does not release the history's lock");
     }
     RB_GC_GUARD(topic);
     RB_GC_GUARD(since);
@@ -174,8 +174,8 @@ static VALUE data_of(VALUE payload)
 /*
  * call-seq: take -> [data, position] or nil
  *
- * Waits for the next message. Its data is a String in UTF-8, or in BINARY if it is not UTF-8; nil for a reset. Returns
- * nil if the subscription has ended. Only one fiber may wait at a time.
+ * Waits for the next message. Its data is a String in UTF-8, or in BINARY if it is not valid UTF-8. For a reset
+ * (messages are lost) the data is nil. Returns nil if the subscription has ended. Only one fiber may wait at a time.
  */
 static VALUE subscription_take(VALUE self)
 {
@@ -194,7 +194,7 @@ static VALUE subscription_take(VALUE self)
             return Qnil;
         heddle_wait wait = {.slot = &subscription->wait, .deadline = -1, .part = HEDDLE_SPENT_LOCK};
         heddle_wait_in_slot(heddle_loop_get(rb_fiber_scheduler_current()), wait,
-                            "another fiber waits for this subscription's messages");
+                            "another fiber already waits for this subscription's messages");
     }
     entry entry = subscription->entries[subscription->first];
     VALUE pair = rb_ary_new_from_args(2, data_of(entry.payload), position_of_entry(&entry));
@@ -208,7 +208,7 @@ static VALUE subscription_take(VALUE self)
 /*
  * call-seq: position -> String or nil
  *
- * The position after the last message that was delivered to the subscription; nil if it has ended.
+ * Returns the position after the last message that was added to the queue; nil if the subscription has ended.
  */
 static VALUE subscription_position(VALUE self)
 {
@@ -219,7 +219,7 @@ static VALUE subscription_position(VALUE self)
 /*
  * call-seq: close -> nil
  *
- * Ends the subscription: it gets no more messages, but queued messages can still be taken. Idempotent.
+ * Ends the subscription. It receives no more messages, but #take still returns queued messages. Idempotent.
  */
 static VALUE subscription_close(VALUE self)
 {
@@ -232,8 +232,9 @@ static VALUE subscription_close(VALUE self)
 /*
  * call-seq: Heddle::PubSub::Subscription.statistics(scheduler) -> Hash
  *
- * Counters of this loop: the subscribers and topics that there are; since the loop began the messages delivered and
- * dropped, the resets, and the subscribers closed because they were too slow. May be called on any thread.
+ * Statistics of this loop: the present numbers of subscribers and topics; and, since the loop began, the numbers of
+ * messages that were delivered and dropped, of resets, and of subscribers that were closed because they were too slow.
+ * May be called on any thread.
  */
 static VALUE read_statistics(VALUE self, VALUE scheduler)
 {
