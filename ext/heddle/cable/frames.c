@@ -1,6 +1,6 @@
 /*
- * The messages of topics as clients of Action Cable get them: {"identifier":…,"message":…}. The payload is JSON. The
- * envelope is the text before it, up to `"message":`.
+ * Encodes pub/sub messages as WebSocket frames for clients of Action Cable: {"identifier":…,"message":…}. The payload
+ * of a message is JSON. The envelope is the text before the payload, up to `"message":`.
  */
 
 #include "binding.h"
@@ -26,7 +26,7 @@ static VALUE make_frame(const heddle_message *message, VALUE envelope, bool exte
         rb_str_cat_cstr(json, ",\"type\":\"reject_history\"");
     } else {
         rb_str_cat(json, RSTRING_PTR(envelope), RSTRING_LEN(envelope));
-        if (heddle_push_is_utf8(bytes, size)) /* bytes that are not UTF-8 can't be JSON */
+        if (heddle_push_is_utf8(bytes, size)) /* JSON must be UTF-8 */
             rb_str_cat(json, bytes, (long)size);
         else
             rb_str_cat_cstr(json, "null");
@@ -53,7 +53,10 @@ static const heddle_push_form_definition
         .min_envelope_size = sizeof(ENVELOPE_END) - 1,
         .encode = encode_plain,
     },
-    /* with stream_id, epoch and offset; sends a reset as a message of type reject_history */
+    /*
+     * Adds stream_id, epoch and offset. Sends a reset (the notice that messages are lost) as a message of type
+     * reject_history.
+     */
     extended = {
         .name = "extended_cable",
         .min_envelope_size = sizeof(ENVELOPE_END) - 1,

@@ -1,4 +1,4 @@
-/* Heddle::Rack::EnvBuilder: makes the env of a request. */
+/* Heddle::Rack::EnvBuilder: makes the Rack env of a request. */
 
 #include "binding.h"
 #include "http/forwarded.h"
@@ -15,7 +15,7 @@
 
 typedef struct {
     VALUE template;
-    VALUE proxies; /* the Heddle::Net::Networks of trusted proxies, or Qnil: Forwarded fields are not examined */
+    VALUE proxies; /* a Heddle::Net::Networks with the trusted proxies; Qnil: the fields of proxies are not examined */
     heddle_env_memory memory;
 } env_builder;
 
@@ -58,7 +58,7 @@ static env_builder *builder_of(VALUE self)
 }
 
 /*
- * How many pairs an env has room for before its table grows. A browser's request and Rack need about as many. Twice
+ * The number of pairs for which an env has room before its table grows. A browser's request needs about as many. Twice
  * this room costs 40 ns; a table that grows costs 80 ns.
  */
 enum { USUAL_PAIRS = 31 };
@@ -77,14 +77,14 @@ static VALUE no_input(void)
 /*
  * call-seq: EnvBuilder.new(errors, proxies)
  *
- * `errors`: rack.errors; `proxies`: the Net::Networks of trusted proxies, whose Forwarded and X-Forwarded-* fields are
- * trusted; the same fields of other clients are dropped. With nil the application gets all of these fields, and the
- * server trusts none. A builder belongs to one loop.
+ * `errors`: rack.errors. `proxies`: a Net::Networks with the trusted proxies. Only their Forwarded and X-Forwarded-*
+ * fields are accepted; the same fields of other clients are removed. With nil, the application gets all of these
+ * fields, and the server itself uses none of them. A builder belongs to one loop.
  */
 static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
 {
     if (!NIL_P(any_builder_of(self)->template))
-        rb_raise(rb_eArgError, "this EnvBuilder is initialized already");
+        rb_raise(rb_eArgError, "this EnvBuilder is already initialized");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
     /* The template has the values of most requests; a request sets only the values that differ. */
     rb_hash_aset(template, heddle_env_key.request_method, heddle_env_value.methods[HEDDLE_GET]);
@@ -119,7 +119,7 @@ typedef struct {
     const heddle_address *local; /* NULL: not determined yet */
     heddle_connection *connection;
     bool secure;    /* the connection uses TLS */
-    bool forwarded; /* a Forwarded or X-Forwarded-* field came */
+    bool forwarded; /* the request may have a Forwarded or X-Forwarded-* field */
 } env;
 
 static VALUE string_of(const env *env, heddle_slice slice)
@@ -181,8 +181,8 @@ static void start_env(env *env)
 }
 
 /*
- * Fields with the same name become a list (RFC 9110, 5.3); cookies are joined with semicolons (RFC 9113, 8.2.3). A
- * repeated Content-Length, whose values are equal here, is kept once.
+ * Adds the value of a repeated field. Values are joined with commas (RFC 9110, 5.3), cookies with semicolons (RFC 9113,
+ * 8.2.3). A repeated Content-Length is ignored: the parser has checked that its values are equal.
  */
 static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earlier, heddle_slice value)
 {
@@ -198,8 +198,8 @@ static void add_again(const env *env, heddle_field_id id, VALUE key, VALUE earli
 _Static_assert(HEDDLE_FIELD_COUNT <= 64, "a bit for each field");
 
 /*
- * No standard has a field `Proxy`. In an env it would be HTTP_PROXY, which HTTP clients, and programs started with that
- * env, take for the proxy of their own requests (CVE-2016-5385 and others, "httpoxy").
+ * No standard defines a field `Proxy`. In an env it would be HTTP_PROXY, which HTTP clients, and programs started with
+ * that env, would use as the proxy of their own requests (CVE-2016-5385 and others, "httpoxy").
  */
 static bool is_proxy(const char *name, size_t size)
 {
@@ -207,13 +207,13 @@ static bool is_proxy(const char *name, size_t size)
 }
 
 /*
- * A bit for each known name tells whether it came before. If names with an underscore are kept, such a name may have
- * the same key as a known name.
+ * `seen` has a bit for each known name that has occurred. If names with an underscore are kept, such a name may have
+ * the same env key as a known name.
  */
 static void add_fields(env *env)
 {
     const heddle_request_head *head = env->head;
-    uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* Host was set with the authority */
+    uint64_t seen = UINT64_C(1) << HEDDLE_FIELD_HOST; /* start_env has set Host */
     bool underscores = false, others = false;
     for (unsigned i = 0; i < head->field_count; i++) {
         const heddle_field *field = &head->fields[i];
@@ -293,8 +293,8 @@ static void report_underscore(const env *env)
 }
 
 /*
- * Takes the scheme from the fields that a trusted proxy has sent. If the client is not a trusted proxy, the fields are
- * removed, because Rack and Rails would accept them from any client.
+ * If the peer is a trusted proxy, takes the scheme from its fields. Otherwise removes these fields, because Rack and
+ * Rails would accept them from any client.
  */
 static void judge_scheme(env *env)
 {
@@ -340,7 +340,7 @@ static VALUE build_env(env *env)
     return env->hash;
 }
 
-/* Adds the certificate of a client that was asked for one. */
+/* Adds the client's certificate, if the server has requested one. */
 static void add_client_certificate(VALUE hash, const heddle_connection *connection)
 {
     const heddle_tls *tls = connection->transport.tls;

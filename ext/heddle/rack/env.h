@@ -6,8 +6,8 @@
 #include "net/connection.h"
 
 /*
- * Makes the keys that come from the request; the caller adds the rest (rack.input, rack.hijack …). `builder`: a
- * Heddle::Rack::EnvBuilder. It keeps values for later requests, so a builder belongs to one loop.
+ * Makes an env with the values that come from the request. The caller adds the others (rack.input, rack.hijack …).
+ * `builder`: a Heddle::Rack::EnvBuilder, which keeps values for later requests and so belongs to one loop.
  */
 VALUE heddle_rack_env(VALUE builder, const heddle_request_head *head, const char *bytes,
                       heddle_connection *connection);

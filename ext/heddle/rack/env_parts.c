@@ -151,7 +151,7 @@ static VALUE text_of(const heddle_address *address)
     const char *text = heddle_address_text(address, room);
     if (!text)
         return heddle_env_value.empty;
-    /* Is the client on this machine? A client of a unix socket is. */
+    /* The client is on this machine, like every client of a unix socket. */
     if (address->family == AF_UNIX || strcmp(text, "127.0.0.1") == 0)
         return heddle_env_value.loopback;
     return make_frozen(text, strlen(text));
@@ -186,8 +186,8 @@ VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_ad
 /* -- fields ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Fields whose value is usually the same in all requests of a client, and that applications do not modify. So requests
- * share one frozen String.
+ * Fields whose values are usually the same in all requests of a client, and are not modified by applications. So
+ * requests share one frozen String.
  */
 static const bool steady[HEDDLE_FIELD_COUNT] = {
     [HEDDLE_FIELD_ACCEPT_ENCODING] = true,

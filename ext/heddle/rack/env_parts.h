@@ -1,6 +1,6 @@
 #pragma once
 
-/* Keys and values of an env that are made once, and values that are kept for later requests. */
+/* Keys and values of a Rack env that are made once, and values that are kept for later requests. */
 
 #include "http/fields.h"
 #include "http/message.h"
@@ -13,7 +13,7 @@
     X(url_scheme, "rack.url_scheme") X(https, "HTTPS") X(hijack, "rack.hijack") X(can_hijack, "rack.hijack?")          \
     X(finished, "rack.response_finished") X(after_reply, "rack.after_reply") X(upgrade, "rack.upgrade?")               \
     X(body_wait, "puma.request_body_wait")
-/* The last two: the name and address of both ends of a unix socket. */
+/* `localhost` and `loopback`: the name of the server and the address of the client on a unix socket. */
 #define HEDDLE_ENV_VALUES(X)                                                                                           \
     X(empty, "") X(root, "/") X(https, "https") X(on, "on") X(localhost, "localhost") X(loopback, "127.0.0.1")
 #define HEDDLE_ENV_MEMBER(member, text) VALUE member;
@@ -33,21 +33,21 @@ typedef struct {
 extern heddle_env_keys heddle_env_key;
 extern heddle_env_values heddle_env_value;
 
-/* The key of any other field. */
+/* Returns the key of a field that is not in heddle_env_keys. */
 VALUE heddle_env_key_of(const char *name, size_t size);
 
-/* A binary String of these bytes. */
+/* Returns a binary String of these bytes. */
 VALUE heddle_env_string(const char *bytes, size_t size);
 
 /* -- values of earlier requests, in tables of fixed size ------------------------------------------------------- */
 
 enum {
-    HEDDLE_ENV_HOSTS = 32,   /* powers of two */
-    HEDDLE_ENV_CLIENTS = 64,
-    HEDDLE_ENV_LONGEST_KEPT = 128, /* bytes */
+    HEDDLE_ENV_HOSTS = 32,   /* entries; a power of two */
+    HEDDLE_ENV_CLIENTS = 64, /* entries; a power of two */
+    HEDDLE_ENV_LONGEST_KEPT = 128, /* bytes of the longest value that is kept */
 };
 
-/* All 0: unused. Empty texts are "". */
+/* An unused entry is all 0. `name` and `port` are "" if the request has none. */
 typedef struct {
     VALUE authority, name, port;
     VALUE template; /* the builder's template with this host's values */
@@ -61,7 +61,7 @@ typedef struct {
 typedef struct {
     heddle_env_host hosts[HEDDLE_ENV_HOSTS];
     heddle_env_client clients[HEDDLE_ENV_CLIENTS];
-    VALUE latest[HEDDLE_FIELD_COUNT]; /* the last values of fields that clients repeat; or 0 */
+    VALUE latest[HEDDLE_FIELD_COUNT]; /* the last values of fields that clients repeat in each request; or 0 */
     VALUE own_port;                   /* or 0 */
     uint16_t own_port_number;
 } heddle_env_memory;
@@ -75,8 +75,8 @@ heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 /*
- * Returns the kept String, or a new one if the values of this field differ from request to request, or applications are
- * known to change them.
+ * Returns the String of an earlier request with the same value. Returns a new String if the values of this field
+ * usually differ from request to request, or if applications are known to change them.
  */
 VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_id id, const char *value, size_t size);
 

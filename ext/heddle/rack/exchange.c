@@ -1,4 +1,4 @@
-/* The exchange as Rack uses it: its env, and plain responses in one call. */
+/* Rack's view of an exchange (a request and its response): its env, and plain responses in one call. */
 
 #include "binding.h"
 #include "http/exchange_ruby.h"
@@ -22,16 +22,16 @@ static bool is_plain(VALUE answer)
 /*
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
- * Sends a Rack response (+answer+) whose headers are a Hash without any of Rack's own (rack.hijack), and whose body is
- * an Array of Strings. Returns false, and sends nothing, for any other response. The loop sends the bytes that the
- * client does not take at once. With +wait+, returns only after the last byte. Raises InvalidResponseError, and
+ * Sends a plain Rack response (+answer+): its headers are a Hash without Rack's own headers (such as rack.hijack), and
+ * its body is an Array of Strings. Returns false, and sends nothing, for any other response. The loop later sends the
+ * bytes that can't be sent at once. With +wait+, returns only after the last byte. Raises InvalidResponseError and
  * ClientGoneError.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {
     heddle_exchange_handle *handle = heddle_exchange_handle_of(object);
     if (!heddle_exchange_connection(handle) || handle->upgradable || !is_plain(answer))
-        return Qfalse; /* the connection may have been taken over, or the env asks for an upgrade */
+        return Qfalse; /* the application may have hijacked the connection; or the response may be an upgrade */
     VALUE headers = RARRAY_AREF(answer, 1), body = RARRAY_AREF(answer, 2);
     int64_t size = heddle_content_size(body);
     bool sent = size >= 0 && heddle_exchange_respond(handle, RARRAY_AREF(answer, 0), headers, body, size, RTEST(wait));
@@ -39,7 +39,7 @@ static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
     return sent ? Qtrue : Qfalse;
 }
 
-/* Does the client ask for a WebSocket (RFC 6455, section 4.1; RFC 8441, section 5)? */
+/* Does the client request a WebSocket (RFC 6455, section 4.1; RFC 8441, section 5)? */
 static bool asks_for_websocket(const heddle_exchange *exchange)
 {
     const heddle_request_head *head = &exchange->head;
@@ -58,7 +58,7 @@ static bool asks_for_websocket(const heddle_exchange *exchange)
     return asked && key;
 }
 
-/* Does the client ask for server-sent events, as a browser's EventSource does? */
+/* Does the client request server-sent events, as a browser's EventSource does? */
 static bool asks_for_events(const heddle_exchange *exchange)
 {
     static const char type[] = "text/event-stream";
@@ -80,7 +80,8 @@ static bool asks_for_events(const heddle_exchange *exchange)
 /*
  * call-seq: Heddle::Rack.env(builder, exchange, finished) -> Hash
  *
- * The env of a request, without rack.input and rack.early_hints. `finished`: an empty Array for callbacks.
+ * Returns the env of a request, without rack.input and rack.early_hints. `finished`: the Array for
+ * rack.response_finished.
  */
 static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
 {
@@ -96,7 +97,7 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
     rb_hash_aset(env, heddle_env_key.finished, finished);
     rb_hash_aset(env, heddle_env_key.after_reply, finished); /* Puma's name for the same list, see Handler#notify */
     if (exchange->head.content_length > 0 || exchange->head.content_length == HEDDLE_CHUNKED_BODY) {
-        /* ms: tools that measure the time in queues subtract how long the client took to send the body */
+        /* ms; tools that compute the time in queues subtract this time, in which the client has sent the body */
         int64_t wait = exchange->queued > exchange->arrived ? exchange->queued - exchange->arrived : 0;
         rb_hash_aset(env, heddle_env_key.body_wait, DBL2NUM((double)wait / 1e6));
     }
@@ -118,7 +119,7 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
 /* Heddle::Rack::Stream#write; the documentation is there. */
 static VALUE stream_write(int argc, VALUE *argv, VALUE self)
 {
-    /* only one instance variable is read, because a look-up takes as long as the write */
+    /* reads only one instance variable, because a look-up takes as long as the write itself */
     heddle_exchange_handle *handle = heddle_exchange_handle_of(rb_ivar_get(self, rb_intern("@exchange")));
     if (argc == 1 && !RTEST(rb_mutex_locked_p(handle->lock)) && heddle_exchange_write_piece(handle, argv[0]))
         return LONG2NUM(RSTRING_LEN(argv[0]));
