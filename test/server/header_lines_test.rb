@@ -44,7 +44,7 @@ class HeaderLinesTest < Minitest::Test
       serving(APP, lint: false, **options) do
         PROTOCOLS.each { |protocol| assert_empty cookies(protocol, 500) }
       end
-      assert_match(/several values of a header need an array/, errors.string)
+      assert_match(/pass several values of a header as an Array/, errors.string)
     end
   end
 

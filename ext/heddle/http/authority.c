@@ -17,7 +17,8 @@ static bool is_ipv6(const char *at, const char *end)
 }
 
 /*
- * Does the text have the form of IPvFuture (RFC 3986, 3.2.2): "v", hexadecimal digits, ".", characters of names or `:`?
+ * Is the text an IPvFuture address (RFC 3986, 3.2.2)? It consists of "v", hexadecimal digits, ".", and characters of
+ * names or `:`.
  */
 static bool is_future_address(const char *at, const char *end)
 {

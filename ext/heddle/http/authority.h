@@ -5,7 +5,7 @@
 #include "system.h"
 
 typedef struct {
-    size_t host_size;  /* from the start of the text; includes brackets */
+    size_t host_size;  /* bytes from the start of the text; includes the brackets of an IPv6 address */
     size_t port_start; /* offset in the text; the text's size if there is no port */
 } heddle_authority;
 

@@ -29,6 +29,9 @@ static void note_expectation(heddle_control_fields *controls, const char *at, co
     }
 }
 
+/*
+ * Records only the first violation, a second Host or another Content-Length: it determines the error that is reported.
+ */
 static void note_host(heddle_control_fields *controls, const heddle_field *field)
 {
     if (!controls->has_host) {

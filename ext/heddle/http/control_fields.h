@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The fields of a head about the message itself and its connection (RFC 9112, 6 and 9; RFC 9110, 7.6 to 7.8 and
- * 10.1.1), collected line by line. Several lines of one name are a list. The caller checks the fields when the head is
- * complete.
+ * Collects, line by line, the fields of a head that control the message and its connection (RFC 9112, 6 and 9; RFC
+ * 9110, 7.6 to 7.8 and 10.1.1). Several lines with the same name form one list. The caller checks the result when the
+ * head is complete.
  */
 
 #include "http/content_length.h"
@@ -14,12 +14,12 @@ typedef struct {
     bool has_host, second_host;
     heddle_content_length content_length;
     heddle_transfer_encoding transfer_encoding;
-    bool close, keep_alive, upgrade_named;
-    bool upgrade_offered;
-    bool continue_expected, more_expected;
+    bool close, keep_alive, upgrade_named;  /* Connection contains `close`, `keep-alive`, `upgrade` */
+    bool upgrade_offered;                   /* Upgrade contains a protocol */
+    bool continue_expected, more_expected;  /* Expect contains `100-continue`; another expectation */
 } heddle_control_fields;
 
-/* Notes a field with a known id; other fields are ignored. */
+/* Evaluates one field line. Lines with other names are ignored. */
 void heddle_control_fields_note(heddle_control_fields *controls, const char *bytes, const heddle_field *field);
 
 /* May the connection be kept open after this message (RFC 9112, 9.3)? */

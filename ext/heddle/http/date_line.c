@@ -12,7 +12,7 @@ static void put_digits(char *at, int count, int64_t number)
 
 void heddle_date_line(char *out, int64_t seconds)
 {
-    /* the first and the last second of the years with four digits */
+    /* the first and the last second of the years 0000 to 9999 */
     static const int64_t first = -INT64_C(62167219200), last = INT64_C(253402300799);
     seconds = seconds < first ? first : seconds > last ? last : seconds;
 

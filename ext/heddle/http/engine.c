@@ -1,4 +1,4 @@
-/* The HTTP service: starts each connection with HTTP/1.1, and counts the responses of all versions. */
+/* The HTTP service (the engine): starts each connection with HTTP/1.1, and counts the responses of all versions. */
 
 #include "http/engine.h"
 
@@ -106,12 +106,12 @@ heddle_fate heddle_engine_count_rejection(heddle_connection *connection, const h
     int state = 0;
     rb_protect(report_rejection, (VALUE)&report, &state);
     if (state)
-        heddle_take_errinfo(); /* an error in the callback, such as a full disk of its log, must not end the server */
+        heddle_take_errinfo(); /* an error in the callback, such as a full disk, must not stop the server */
     /* The callback may have closed the sockets. */
     return heddle_sockets_at(sockets, identity) == connection ? HEDDLE_ALIVE : HEDDLE_GONE;
 }
 
-/* -- as a service -------------------------------------------------------------------------------------------------- */
+/* -- operations of the service ------------------------------------------------------------------------------------- */
 
 static void reject_handshake(heddle_connection *connection, heddle_handshake_error error)
 {
@@ -122,7 +122,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
     protocols[HEDDLE_HTTP_1]->begin_rejecting(connection, 400, reasons[error]);
 }
 
-/* A request begins with the first letter of a method; a TLS record begins with another byte. */
+/* A plaintext request begins with a capital letter, the first one of its method. A TLS record never does. */
 static bool is_plaintext(char first)
 {
     return first >= 'A' && first <= 'Z';
@@ -153,14 +153,17 @@ static void choose_protocol(heddle_connection *connection)
     protocols[HEDDLE_HTTP_1]->begin(connection);
 }
 
-/* Returns an Array of the protocol's number and the loaded session. Returns nil if the session must end. */
+/*
+ * Loads a session that another process has handed off. Returns an Array of the protocol's number and the loaded
+ * session, or nil if the session can't continue.
+ */
 static VALUE load_session(heddle_service *service, VALUE description, int *state)
 {
     unsigned number = RSTRING_LEN(description) ? *(uint8_t *)RSTRING_PTR(description) : HEDDLE_HTTP_PROTOCOLS;
     if (number >= HEDDLE_HTTP_PROTOCOLS || !protocols[number]->load)
         return Qnil;
     VALUE rest = rb_str_new(RSTRING_PTR(description) + 1, RSTRING_LEN(description) - 1);
-    RB_GC_GUARD(description); /* the bytes are copied after an allocation, which may collect the String */
+    RB_GC_GUARD(description); /* allocating `rest` may run the GC before the bytes are copied */
     VALUE loaded = protocols[number]->load((heddle_engine *)service, rest, state);
     return *state || NIL_P(loaded) ? Qnil : rb_assoc_new(UINT2NUM(number), loaded);
 }

@@ -1,4 +1,4 @@
-/* Heddle::HTTP::Engine, the service that a Heddle::Net::Sockets gets. */
+/* Heddle::HTTP::Engine: the HTTP service of a Heddle::Net::Sockets. */
 
 #include "http/body/disk.h"
 #include "http/body/files.h"
@@ -92,7 +92,7 @@ static void set_path_option(heddle_path_option *option, VALUE paths)
     }
 }
 
-/* Called once, by Engine.new with a checked configuration. */
+/* Called once, by Engine.new, with a checked configuration. */
 static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, VALUE proxies, VALUE folder,
                            VALUE paths, VALUE health_paths, VALUE http2)
 {
@@ -130,9 +130,9 @@ static VALUE engine_set_up(VALUE self, VALUE configuration, VALUE on_rejection, 
 /*
  * call-seq: drain(close_code = 1001, seconds = 0) -> nil
  *
- * From now on every response tells its client that it is the connection's last. WebSockets are closed with this code
- * within +seconds+, at most a hundred a second if the time allows that. Before it is closed, a WebSocket's running
- * callback and its on_shutdown may finish, but not beyond that time.
+ * From now on every response announces that its connection will be closed. WebSockets are closed with +close_code+
+ * within +seconds+: a hundred a second, or more if the time is short. The running callback of a WebSocket and its
+ * on_shutdown may finish first, but not later than +seconds+ from now.
  */
 static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 {
@@ -151,9 +151,9 @@ static VALUE engine_drain(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: websocket_loader = loader
  *
- * +loader.load(name, state)+ must return the handler of a WebSocket that another process has handed off, and the object
- * that calls the handler. If the handler is nil, the WebSocket is closed. +loader.refuse_stream+ is called for an event
- * stream whose description can't be read.
+ * +loader.load(name, state)+ is called for a WebSocket that another process has handed off. It must return an Array of
+ * the handler and the object that calls the handler. If the handler is nil, the WebSocket is closed.
+ * +loader.refuse_stream+ is called for an event stream whose description can't be read.
  */
 static VALUE engine_set_websocket_loader(VALUE self, VALUE loader)
 {
@@ -183,7 +183,8 @@ static VALUE engine_body_files(VALUE class, VALUE descriptors)
 }
 
 /*
- * The scoreboard on which this process counts its bodies. It stays referenced, and so mapped, until the process ends.
+ * The scoreboard (shared memory) in which this process counts its bodies. The reference keeps it mapped until the
+ * process ends.
  */
 static VALUE disk_scoreboard = Qnil;
 
@@ -213,7 +214,7 @@ static VALUE array_of(const uint64_t *counts, unsigned size)
     return list;
 }
 
-/* How many requests were rejected before they reached the application, by status. */
+/* Returns the number of requests that were rejected before they reached the application, by status. */
 static VALUE engine_rejections(VALUE self)
 {
     VALUE counts = rb_hash_new();
@@ -236,9 +237,9 @@ static VALUE duration_key(const heddle_duration_series *series)
 /*
  * call-seq: durations -> Hash
  *
- * The durations of complete responses by method, scheme, version of HTTP (times 10) and status. Each value is an Array:
- * the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in nanoseconds.
- * Combinations beyond the first 128 are counted together, under the status 0.
+ * The durations of complete responses. A key is [method, scheme, version of HTTP times 10, status]. A value is an
+ * Array: the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in
+ * nanoseconds. Keys after the first 128 are counted together, under the status 0.
  */
 static VALUE engine_durations(VALUE self)
 {
@@ -264,7 +265,8 @@ static const char *part_name(int part)
 /*
  * call-seq: spent -> Hash{Symbol => Array}
  *
- * The time accounts. Each part that has occurred has an Array: the counts in its buckets, and the sum in seconds.
+ * The time accounts: on what requests have spent their time. A key is a part of the time, such as :query. A value is an
+ * Array: the counts in the buckets of LATENCY_BOUNDS, and the sum in seconds.
  */
 static VALUE engine_spent(VALUE self)
 {
@@ -282,7 +284,8 @@ static VALUE engine_spent(VALUE self)
 /*
  * call-seq: endpoints -> Hash{String => Hash{Symbol => Float}}
  *
- * The sums of the parts, in seconds, of requests that took a millisecond or more, by endpoint.
+ * The time accounts by endpoint ("GET /users/:id"): the seconds that requests have spent on each part. Requests that
+ * took less than a millisecond are not counted.
  */
 static VALUE engine_endpoints(VALUE self)
 {
@@ -308,16 +311,16 @@ static VALUE engine_endpoints(VALUE self)
     X(engine_rejected, "rejected", ULL2NUM(engine_of(self)->rejected))                                                 \
     /* Requests whose body went into a file. */                                                                        \
     X(engine_spooled, "spooled", ULL2NUM(engine_of(self)->spooled))                                                    \
-    /* Bytes on disk of all spooled bodies of this process, over all engines. */                                       \
+    /* Bytes on disk of request bodies, of all engines of this process. */                                             \
     X(engine_body_disk_used, "body_disk_used", ULL2NUM(heddle_body_disk_used()))                                       \
-    /* Complete responses of the application by the first digit of their status, 1 to 5; at index 0 those with         \
-     * another status. */                                                                                              \
+    /* The numbers of complete responses of the application. The index is the first digit of the status, 1 to 5,       \
+     * or 0 for any other status. */                                                                                   \
     X(engine_answers, "answers", array_of(engine_of(self)->answers, HEDDLE_STATUS_CLASSES))                            \
     /* The sum of the times that are counted in #latencies, in seconds. */                                             \
     X(engine_latency_sum, "latency_sum", DBL2NUM((double)engine_of(self)->latency.sum / 1e9))                          \
     X(engine_websocket_loader, "websocket_loader",                                                                     \
       engine_of(self)->websockets.loader ? engine_of(self)->websockets.loader : Qnil)                                  \
-    /* The durations of requests from their complete head to their response: counts in the buckets of                  \
+    /* The durations of requests, from the complete head to the complete response, as counts in the buckets of         \
      * LATENCY_BOUNDS. Hijacked and aborted requests are not counted. */                                               \
     X(engine_latencies, "latencies", array_of(engine_of(self)->latency.counts, HEDDLE_LATENCY_BUCKETS))
 METHODS(HEDDLE_DEFINE_METHOD)
@@ -331,8 +334,8 @@ static int compare_durations(const void *one, const void *other)
 /*
  * call-seq: slowest -> Array of Arrays
  *
- * The slowest responses of the last five minutes, slowest first: method and target, duration in seconds, seconds since
- * then, status. Requests of a millisecond or less are never listed.
+ * The slowest responses of the last five minutes, slowest first. Each element is [method and target, duration in
+ * seconds, seconds since the response, status]. Requests of a millisecond or less are never listed.
  */
 static VALUE engine_slowest(VALUE self)
 {
@@ -340,7 +343,7 @@ static VALUE engine_slowest(VALUE self)
     heddle_slow list[HEDDLE_SLOWEST];
     int64_t now = heddle_clock_now();
     heddle_slowest_expire(slowest, now);
-    unsigned count = slowest->count; /* copied first: allocating objects may run other threads, which change the list */
+    unsigned count = slowest->count; /* copied first: an allocation may run other threads, which change the list */
     memcpy(list, slowest->list, count * sizeof(*list));
     qsort(list, count, sizeof(*list), compare_durations);
     VALUE result = rb_ary_new_capa(count);
@@ -354,8 +357,8 @@ static VALUE engine_slowest(VALUE self)
 }
 
 /*
- * Adds the codes that have occurred: closed_1000 and so on. closed_3000 counts all codes from 3000 to 3999, and
- * closed_4000 those above.
+ * Adds the number of ended sockets for each close code: closed_1000 and so on. closed_3000 counts all codes from 3000
+ * to 3999, and closed_4000 all codes from 4000 on. Codes that have not occurred are omitted.
  */
 static void add_closes(VALUE result, const heddle_websockets *sockets)
 {
@@ -371,10 +374,10 @@ static void add_closes(VALUE result, const heddle_websockets *sockets)
 /*
  * call-seq: websockets -> Hash
  *
- * WebSockets that are +open+ now, and since the engine began: the number +opened+; messages +received+ and +sent+, and
- * their bytes; sockets that ended because their client violated the protocol or a limit (+failures+), read too slowly
- * (+too_slow+), or answered no ping (+vanished+); and ended sockets by their close code (+closed_1000+ and so on, where
- * there are any).
+ * Statistics of WebSockets: how many are +open+ now, and how many were +opened+ since the engine was created. Messages
+ * that were +received+ and +sent+, and their bytes. WebSockets that have ended because the client violated the protocol
+ * or a limit (+failures+), read too slowly (+too_slow+) or did not answer a ping (+vanished+). WebSockets that have
+ * ended by their close code: +closed_1000+ and so on, if there are any.
  */
 static VALUE engine_websockets(VALUE self)
 {
@@ -427,8 +430,8 @@ void Init_heddle_engine(VALUE http)
     rb_define_method(class, "slowest", engine_slowest, 0);
     rb_define_method(class, "websockets", engine_websockets, 0);
     /*
-     * The upper bounds of the buckets in seconds. Each is at most a quarter above the one before, and the last is
-     * infinite.
+     * The upper bounds of the buckets in seconds. Each bound is at most a quarter larger than the bound before it. The
+     * last bound is infinite.
      */
     rb_define_const(class, "LATENCY_BOUNDS", make_latency_bounds());
     VALUE bounds = rb_ary_new();

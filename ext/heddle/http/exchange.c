@@ -7,7 +7,7 @@
 #include "scheduler/take_errinfo.h"
 #include "selector/list.h"
 
-/* Returns the spare record of an ended exchange, or else a new record; NULL without memory. */
+/* Returns the record of an ended exchange, or else a new record; NULL when out of memory. */
 static heddle_exchange *take_spare(heddle_engine *engine)
 {
     heddle_exchange *exchange = engine->spare;
@@ -81,7 +81,7 @@ bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes)
 void heddle_exchange_leave_session(heddle_exchange *exchange)
 {
     heddle_connection *connection = exchange->work.connection;
-    /* true if the client has left, and false if the connection was handed off */
+    /* counts waiting requests whose client has left; the descriptor of a handed-off connection is already negative */
     if (exchange->work.list && connection->transport.fd >= 0)
         connection->sockets->clients_gone++;
     heddle_ready_list_remove(&exchange->work);

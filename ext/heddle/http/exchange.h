@@ -1,13 +1,14 @@
 #pragma once
 
 /*
- * An exchange is a request and its response, in any version of HTTP. It is HTTP's work item. The record has the
- * request's head, and the bytes of the body that came before a runner took the exchange. A body that may stay in memory
- * is received into a String, which the application gets without a copy; a larger body goes into a file. Records are
- * reused.
+ * An exchange is a request and its response, in any version of HTTP. It is the work item that a runner (a pooled fiber)
+ * serves. The record contains the request's head, and the part of the body that was received before a runner took the
+ * exchange. A small body is received into a String, which the application gets without a copy. A larger body goes into
+ * a file. Records are reused.
  *
- * While the exchange waits, the protocol's session owns it. From the moment a runner calls the application until the
- * application returns, the runner owns it; `work.connection` becomes NULL when the session no longer needs it.
+ * While the exchange waits, the session (the protocol's record of the connection) owns it. From the moment a runner
+ * calls the application until the application returns, the runner owns it. `work.connection` becomes NULL when the
+ * session no longer refers to the exchange.
  */
 
 #include "http/body/spool.h"
@@ -29,15 +30,20 @@ typedef struct heddle_exchange_handle heddle_exchange_handle;
  * gone.
  */
 typedef struct {
-    const char *version; /* the value of SERVER_PROTOCOL; NULL: taken from the version in the head */
-    bool takes_over;     /* the application may take the connection over (full hijack) */
+    const char *version; /* the value of SERVER_PROTOCOL; NULL: HTTP/1.0 or HTTP/1.1, as in the head */
+    bool takes_over;     /* the application may take over the connection (full hijack) */
     bool waits;          /* `send` can wait until the client has received everything */
-    /* The class of its Ruby object: a subclass of Heddle::HTTP::Exchange, with this protocol's own methods. */
+    /*
+     * The class of the exchange's Ruby object: a subclass of Heddle::HTTP::Exchange, with the protocol's own methods.
+     */
     const VALUE *object_class;
 
     /* Was the request's body received completely? */
     bool (*is_received)(heddle_exchange_handle *handle);
-    /* Returns the address of the flag "the client waits for 100 Continue"; NULL if the flag can't be set any more. */
+    /*
+     * Returns the address of the flag "the client waits for 100 Continue". The operation is NULL in protocols without
+     * the flag.
+     */
     bool *(*expectation)(heddle_exchange_handle *handle);
     /* Are there received bytes that the application has not read? */
     bool (*is_buffered)(heddle_exchange_handle *handle);
@@ -46,16 +52,18 @@ typedef struct {
      * heddle_exchange_body_object.
      */
     VALUE (*take_body)(heddle_exchange *exchange);
-    /* Returns received bytes of the body; nil if there are none now. Raises BadRequestError. */
+    /*
+     * Returns received bytes of the body, or nil if there are none now. Raises BadRequestError if the body is invalid.
+     */
     VALUE (*decode)(heddle_exchange_handle *handle);
-    /* Waits for more of the body. Raises IO::TimeoutError after `timeout` ns, unless that is negative. */
+    /* Waits for more of the body. Raises IO::TimeoutError after `timeout` ns; a negative `timeout` means no limit. */
     VALUE (*fill)(heddle_exchange_handle *handle, int64_t timeout);
 
     /* Checks that a response can be sent, and sets the members of `head` that depend on the version of HTTP. */
     void (*begin_head)(heddle_exchange_handle *handle, heddle_head_writer *head);
     /*
-     * Sends a complete response. Removes its head from `out`, where it begins at `start`. `body` is an Array of Strings
-     * with `size` bytes of content. Returns false if it has sent nothing because the client has gone.
+     * Sends a complete response. Its head begins at `start` in `out`, and is removed from there. `body` is an Array of
+     * Strings with `size` bytes of content. Returns false if it has sent nothing because the client has left.
      */
     bool (*send)(heddle_exchange_handle *handle, const heddle_head_writer *head, heddle_buffer *out, size_t start,
                  VALUE body, size_t size, bool wait);
@@ -69,41 +77,42 @@ typedef struct {
      * caller must call `write`. NULL in protocols that never set the handle's `chunking`.
      */
     bool (*write_piece)(heddle_exchange_handle *handle, VALUE string);
-    /* The response is complete: the loop sends the rest. `reusable`: the connection may serve another request. */
+    /* Ends the response; the loop sends the buffered rest. `reusable`: the connection may serve another request. */
     void (*finish)(heddle_exchange_handle *handle, bool reusable, int status);
 
     /*
-     * From now on heddle_exchange_disconnected is called when the client leaves. Returns true if it has left already.
+     * From now on, heddle_exchange_disconnected is called when the client leaves. Returns true if the client has
+     * already left.
      */
     bool (*watch_disconnect)(heddle_exchange *exchange);
-    /* Called when a runner has taken the exchange. Its connection may be freed. May be NULL. */
+    /* Called when a runner has taken the exchange. The call may free the connection. May be NULL. */
     void (*taken)(heddle_exchange *exchange);
-    /* Called for a waiting exchange that will not be served: sends this response. */
+    /* Sends this rejection instead of serving a waiting exchange. `retry_after`: the value of Retry-After, or NULL. */
     HEDDLE_LAST_USE void (*reject)(heddle_exchange *exchange, const heddle_rejection *rejection,
                                    const char *retry_after);
     /*
-     * Sends a rejection that the application asked for. Returns false if the client has gone. The connection may be
-     * freed.
+     * Sends a rejection that the application has requested. Returns false if the client has left. The call may free the
+     * connection.
      */
     bool (*reject_running)(heddle_exchange_handle *handle, const heddle_rejection *rejection, bool content);
     /*
-     * Called when the application has not finished the exchange, or aborts it. Ends it so that the client sees an
-     * incomplete response. The connection may be freed.
+     * Called when the application aborts the exchange, or returns without finishing it. Ends the exchange so that the
+     * client sees an incomplete response. The call may free the connection.
      */
     void (*abandon)(heddle_exchange *exchange);
 } heddle_exchange_operations;
 
 enum {
-    HEDDLE_EXCHANGE_FIELDS = 24, /* a head with more fields, or more bytes, costs a malloc */
+    HEDDLE_EXCHANGE_FIELDS = 24, /* a head with more fields, or more bytes, needs a malloc */
     HEDDLE_EXCHANGE_BYTES = 1024, /* small, because thousands of requests may wait */
-    HEDDLE_EXCHANGES_SPARE = 256,
+    HEDDLE_EXCHANGES_SPARE = 256, /* records that are kept for reuse */
 };
 
 struct heddle_exchange {
     heddle_work work;
     const heddle_exchange_operations *operations;
     heddle_engine *engine;
-    void *carrier;                  /* its protocol's own record of it */
+    void *carrier;                  /* the protocol's own record of the exchange */
     heddle_exchange_handle *handle; /* the C part of its Ruby object; NULL: none */
     uint8_t state;                  /* a heddle_exchange_state, changed only by heddle_exchange_enter */
     heddle_exchange *next, *previous; /* in the list of exchanges with `body`, or of spare records */
@@ -111,42 +120,42 @@ struct heddle_exchange {
     char *bytes;     /* the bytes that the slices of the head refer to */
     VALUE body;      /* 0: no body in memory; marked and pinned by the engine */
     size_t body_size, body_capacity;
-    /* bytes of a body larger than body_buffer, which heddle_body_memory_acquire counts until the exchange ends */
+    /* bytes that heddle_body_memory_acquire has counted, for a body in memory that is larger than body_buffer */
     size_t reserved_memory;
     heddle_body_spool *spool; /* the body, if it is in a file; or NULL */
     int64_t arrived; /* when its head was complete, CLOCK_MONOTONIC ns */
     int64_t queued;  /* when its body was complete, or its head, if the body is streamed; CLOCK_MONOTONIC ns */
-    int64_t began; /* when its first byte came; 0: together with the end of the head */
-    heddle_account *account; /* while a runner owns it; or NULL */
+    int64_t began; /* when its first byte was received; 0: at the same time as the end of the head */
+    heddle_account *account; /* the time account, while a runner owns the exchange; or NULL */
     heddle_field own_fields[HEDDLE_EXCHANGE_FIELDS];
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
 };
 
-/* The transition is checked in debug builds. */
+/* Debug builds check the transition. */
 static inline void heddle_exchange_enter(heddle_exchange *exchange, heddle_exchange_state state)
 {
     HEDDLE_ASSERT(heddle_exchange_may_enter(exchange->state, state));
     exchange->state = state;
 }
 
-/* Does a runner own the exchange? Also true once the session no longer knows the exchange. */
+/* Does a runner own the exchange? Also true after the session has released the exchange. */
 static inline bool heddle_exchange_is_running(const heddle_exchange *exchange)
 {
     return exchange->state == HEDDLE_EXCHANGE_RUNNING || exchange->state == HEDDLE_EXCHANGE_WITHOUT_SESSION;
 }
 
-/* Makes an exchange of this connection, with a copy of the head; NULL without memory. */
+/* Makes an exchange of this connection, with a copy of the head. Returns NULL when out of memory. */
 heddle_exchange *heddle_exchange_new(heddle_engine *engine, const heddle_exchange_operations *operations,
                                      heddle_connection *connection, const heddle_request_head *head, const char *bytes);
 void heddle_exchange_free(heddle_exchange *exchange);
 /*
- * Called when the client has left, or its stream has ended early. Calls `cancel` of the object that the application has
- * registered. The exchange may still wait for a runner. Never raises.
+ * Called when the client has left, or its stream has ended early. Calls `cancel` of the object that was registered with
+ * cancel_on_disconnect, if any. Never raises.
  */
 void heddle_exchange_disconnected(heddle_exchange *exchange);
 /*
- * Separates the exchange from its session, removes it from the queue and frees it. If a runner owns the exchange, it is
- * freed when the application has returned.
+ * Separates the exchange from its session and frees it. If a runner owns the exchange, it is freed when the application
+ * has returned.
  */
 void heddle_exchange_leave_session(heddle_exchange *exchange);
 
@@ -155,11 +164,11 @@ static inline heddle_exchange *heddle_exchange_of_work(heddle_work *work)
     return HEDDLE_CONTAINER_OF(work, heddle_exchange, work);
 }
 
-/* Makes room for `size` more bytes of the body. Returns where to store them, or NULL without memory. */
+/* Makes room for `size` more bytes of the body. Returns where to store them, or NULL when out of memory. */
 char *heddle_exchange_make_body_room(heddle_exchange *exchange, size_t size);
 /*
- * Sets `reserved_memory`, the bytes of this body that count against the memory for bodies. Returns false if all bodies
- * of this process together would need too much memory.
+ * Sets `reserved_memory`. Returns false, and changes nothing, if all bodies of this process together would need too
+ * much memory.
  */
 bool heddle_exchange_reserve_memory(heddle_exchange *exchange, size_t bytes);
 /* Returns the part of the body that is in memory, or nil. Removes it from the exchange. */

@@ -17,18 +17,18 @@ static void handle_mark(void *data)
     if (handle->lock)
         rb_gc_mark(handle->lock);
     if (handle->on_disconnect)
-        rb_gc_mark(handle->on_disconnect); /* pinned, because it is short-lived */
+        rb_gc_mark(handle->on_disconnect); /* pins it, too: the object lives too briefly for compaction to matter */
 }
 
 static void handle_free(void *data)
 {
     heddle_exchange_handle *handle = data;
     heddle_exchange *exchange = handle->exchange;
-    if (exchange) { /* the loop and the runner are gone */
+    if (exchange) { /* only if the loop and the runner no longer exist */
         exchange->handle = NULL;
         if (exchange->state == HEDDLE_EXCHANGE_RUNNING)
             heddle_exchange_enter(exchange, HEDDLE_EXCHANGE_WAITING);
-        if (!exchange->work.connection) /* otherwise its session frees it */
+        if (!exchange->work.connection) /* otherwise the session frees the exchange */
             heddle_exchange_free(exchange);
     }
     heddle_service_release(&handle->engine->base);
@@ -37,7 +37,7 @@ static void handle_free(void *data)
 /* The record is embedded in the object: each request has one, and a separate allocation would take longer. */
 static const rb_data_type_t exchange_type =
     HEDDLE_TYPE("Heddle::HTTP::Exchange", RUBY_TYPED_EMBEDDABLE, .dmark = handle_mark, .dfree = handle_free);
-_Static_assert(sizeof(heddle_exchange_handle) <= 320, "it fits into an object of Ruby's second largest size");
+_Static_assert(sizeof(heddle_exchange_handle) <= 320, "the record must fit into Ruby's second largest object slot");
 
 VALUE heddle_exchange_object(heddle_exchange *exchange)
 {
@@ -78,7 +78,7 @@ bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address
 }
 
 enum {
-    DESCRIBED = 200, /* bytes of a target */
+    DESCRIBED = 200, /* bytes; longer targets are cut */
 };
 
 VALUE heddle_exchange_describe(VALUE self)
@@ -162,7 +162,7 @@ void heddle_exchange_raise_gone(const char *text, int error)
 void heddle_exchange_raise_bad_request(const heddle_rejection *rejection)
 {
     VALUE arguments[] = {INT2FIX(rejection->status), rb_str_new_cstr(rejection->reason)};
-    /* Data.new turns the arguments into keywords, as initialize wants them. */
+    /* Data.new converts the arguments to keywords, which initialize expects. */
     VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::Rejection"), rb_intern("new"), 2, arguments);
     rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequestError")));
 }
@@ -233,8 +233,8 @@ bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status_value,
         .request = method,
         .status = heddle_response_status(status_value), /* may call application code */
         /*
-         * For HEAD, the length of an empty body says nothing: many applications omit the body that GET would get (RFC
-         * 9110, 8.6).
+         * For HEAD, an empty body does not mean the length 0: many applications omit the body that they would send for
+         * GET (RFC 9110, 8.6).
          */
         .length = method == HEDDLE_HEAD && size == 0 ? -1 : size,
     };
@@ -277,9 +277,9 @@ void heddle_exchange_disconnected(heddle_exchange *exchange)
 /*
  * call-seq: cancel_on_disconnect(scope) -> nil
  *
- * Calls `scope.cancel`, once, when the client leaves before the exchange is complete: the client closes its side of the
- * connection, resets the connection or the stream, or the connection fails. If the client has left already, calls it at
- * once.
+ * Calls `scope.cancel` once if the client leaves before the exchange is complete. A client leaves when it closes its
+ * side of the connection, when it resets the connection or the stream, or when the connection fails. If the client has
+ * already left, calls `scope.cancel` at once.
  */
 static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
 {
@@ -294,8 +294,8 @@ static VALUE exchange_cancel_on_disconnect(VALUE self, VALUE scope)
 /*
  * call-seq: reject(status, reason) -> true or false
  *
- * Responds with a sentence of text. The loop sends it; no fiber waits for that. Over HTTP/1.1 the connection closes.
- * Returns false if the client has gone.
+ * Responds with +status+, and with +reason+ as plain text. Does not wait: the loop sends the response. Over HTTP/1.1
+ * the connection is then closed. Returns false if the client has left.
  */
 static VALUE exchange_reject(VALUE self, VALUE status, VALUE reason)
 {
@@ -341,27 +341,27 @@ static VALUE exchange_close(VALUE self)
     X(exchange_received_p, "received?", CALL(self, is_received) ? Qtrue : Qfalse)                                      \
     /* Does the client wait for 100 Continue? */                                                                       \
     X(exchange_expects_p, "expects?", *expectation_of(heddle_exchange_handle_of(self)) ? Qtrue : Qfalse)               \
-    /* 100 Continue was sent, or the client no longer needs it. */                                                     \
+    /* Call this when 100 Continue was sent, or the client no longer needs it. */                                      \
     X(exchange_end_expectation, "end_expectation", (*expectation_of(heddle_exchange_handle_of(self)) = false, Qnil))   \
-    /* Are there received bytes that were not used yet? */                                                             \
+    /* Are there received bytes that were not read yet? */                                                             \
     X(exchange_buffered_p, "buffered?", CALL(self, is_buffered) ? Qtrue : Qfalse)                                      \
-    /* The received bytes of the body; nil: none now. Raises BadRequestError if they are malformed or too large. */    \
+    /* Received bytes of the body, or nil if there are none now. Raises BadRequestError if the body is invalid. */     \
     X(exchange_decode, "decode", CALL(self, decode))                                                                   \
     /* The method as sent: methods are case-sensitive. */                                                              \
     X(exchange_method, "method", string_of(exchange_of(self), exchange_of(self)->head.method))                         \
     /* The request target as sent. */                                                                                  \
     X(exchange_target, "target", string_of(exchange_of(self), exchange_of(self)->head.target))                         \
-    /* Does the request name a proxy in front of this server: in Via, Forwarded, X-Forwarded-* or X-Real-IP? */        \
+    /* Did a proxy forward the request? True if it has Via, Forwarded, X-Forwarded-* or X-Real-IP. */                  \
     X(exchange_proxied_p, "proxied?", is_proxied(exchange_of(self)) ? Qtrue : Qfalse)                                  \
-    /* The length of the body; nil if there is none or it is unknown. */                                               \
+    /* The length of the body in bytes; nil if there is no body, or its length is unknown. */                          \
     X(exchange_content_length, "content_length", length_of(&exchange_of(self)->head))                                  \
     /* Is the body chunked? */                                                                                         \
     X(exchange_chunked_p, "chunked?", exchange_of(self)->head.content_length == HEDDLE_CHUNKED_BODY ? Qtrue : Qfalse)  \
-    /* Does a body follow? */                                                                                          \
+    /* Does the request have a body? */                                                                                \
     X(exchange_body_p, "body?", has_body(&exchange_of(self)->head) ? Qtrue : Qfalse)                                   \
     /* Does the client want to keep the connection open after the response? */                                         \
     X(exchange_keep_alive_p, "keep_alive?", exchange_of(self)->head.keep_alive ? Qtrue : Qfalse)                       \
-    /* Does the request's method demand a response without content? */                                                 \
+    /* Is the method HEAD? Then the response has no content. */                                                        \
     X(exchange_head_p, "head?", exchange_of(self)->head.method_id == HEDDLE_HEAD ? Qtrue : Qfalse)                     \
     /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions. */                                                     \
     X(exchange_minor, "minor", INT2FIX(exchange_of(self)->head.minor))                                                 \
@@ -372,34 +372,34 @@ static VALUE exchange_close(VALUE self)
     X(exchange_remote_address, "remote_address", heddle_address_string(&heddle_exchange_handle_of(self)->remote))      \
     /* Is the exchange complete, or its connection closed or detached? */                                              \
     X(exchange_closed_p, "closed?", heddle_exchange_connection(heddle_exchange_handle_of(self)) ? Qfalse : Qtrue)      \
-    /* Does the client ask for a WebSocket or an event stream, and does the server allow that? */                      \
+    /* Does the client request a WebSocket or an event stream, and does the server allow it? */                        \
     X(exchange_upgradable_p, "upgradable?", heddle_exchange_handle_of(self)->upgradable ? Qtrue : Qfalse)              \
-    /* The status that was sent; 0 when this object has sent none. */                                                  \
+    /* The status of the response that C code has sent, or 0. */                                                       \
     X(exchange_status_sent, "status_sent", INT2FIX(heddle_exchange_handle_of(self)->status))                           \
     /* Is it the request of a health check? */                                                                         \
     X(exchange_probe_p, "probe?", HANDLE(self)->exchange && HANDLE(self)->exchange->work.probe ? Qtrue : Qfalse)       \
-    /* The env that the application gets; nil: not made yet. */                                                        \
+    /* The Rack env, or nil if it was not made yet. */                                                                 \
     X(exchange_env, "env", HANDLE(self)->env ? HANDLE(self)->env : Qnil)                                               \
     /* Makes the Mutex of the stream that the application writes to. */                                                \
     X(exchange_make_lock, "make_lock", HANDLE(self)->lock = rb_mutex_new())                                            \
-    /* How many bytes of content the extension has sent. */                                                            \
+    /* The bytes of content that C code has sent. */                                                                   \
     X(exchange_content_sent, "content_sent", ULL2NUM(heddle_exchange_handle_of(self)->sent))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 #define METHODS_1(X)                                                                                                   \
     /*                                                                                                                 \
-     * Receives more of the body; waits if there is none. Returns the number of bytes; nil or 0 at its end. Raises     \
-     * IO::TimeoutError, and ClientGoneError when the connection broke or the client has reset the stream.             \
+     * Receives more of the body, and waits until some has come. Returns the number of bytes; nil or 0 at the end.     \
+     * Raises IO::TimeoutError, or ClientGoneError if the connection is broken or the client has reset the stream.     \
      */                                                                                                                \
     X(exchange_fill, "fill", timeout, CALL(self, fill, heddle_parse_duration(timeout)))                                \
     /*                                                                                                                 \
-     * Sends the bytes, at the latest in the loop's next tick. Waits while the client is slower than the application.  \
+     * Sends the bytes in the loop's next tick at the latest. Waits while the client is slower than the application.   \
      * Raises ClientGoneError.                                                                                         \
      */                                                                                                                \
     X(exchange_write, "write", data, (SEND(self, write, data), self))                                                  \
     /*                                                                                                                 \
-     * Writes a chunk without waiting. Returns false and writes nothing, so that #write is needed, if the body is not  \
-     * chunked, the output is full, another fiber waits to write, or the argument is empty or not a String.            \
+     * Writes a chunk without waiting. Returns false and writes nothing if the body is not chunked, the output is      \
+     * full, another fiber waits to write, or the argument is empty or not a String. Then the caller must use #write.  \
      */                                                                                                                \
     X(exchange_chunk, "chunk", string, heddle_exchange_write_piece(HANDLE(self), string) ? Qtrue : Qfalse)             \
     /* Is the content sent in chunks, each as soon as the application has written it? */                               \
@@ -409,8 +409,8 @@ METHODS_1(HEDDLE_DEFINE_METHOD_1)
 /*
  * call-seq: finish(reusable, status) -> nil
  *
- * The response is complete: the loop sends the rest. With +reusable+ the connection may serve another request. This
- * object can't be used afterwards. +status+ is counted.
+ * Ends the response; the loop sends the buffered rest. +reusable+: the connection may serve another request. +status+
+ * is the status for the statistics. This object can't be used afterwards.
  */
 static VALUE exchange_finish(VALUE self, VALUE reusable, VALUE status)
 {

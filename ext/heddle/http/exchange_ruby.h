@@ -1,21 +1,22 @@
 #pragma once
 
 /*
- * Heddle::HTTP::Exchange, the Ruby object that Heddle's Ruby code responds with. Each version of HTTP has a subclass.
+ * Heddle::HTTP::Exchange: the Ruby object with which Ruby code reads the request and responds. Each version of HTTP has
+ * a subclass.
  */
 
 #include "http/engine.h"
 
 struct heddle_exchange_handle {
-    VALUE object; /* its Ruby object, which has this record within it */
+    VALUE object; /* the Ruby object, which this record is embedded in */
     heddle_engine *engine;
     VALUE engine_object;
     heddle_exchange *exchange; /* NULL once the application has returned */
-    int status;                /* of the response that C has sent; 0: none */
+    int status;                /* of the response that C code has sent; 0: none */
     uint64_t sent;             /* bytes of content */
-    bool upgradable;           /* the client asks for a WebSocket or an event stream, and the server allows that */
-    bool chunking;             /* content is sent in chunks, as it comes */
-    VALUE env;                 /* the Hash that the application gets; 0: not made yet */
+    bool upgradable;           /* the client requests a WebSocket or an event stream, and the server allows it */
+    bool chunking;             /* each piece of content is sent at once, as a chunk */
+    VALUE env;                 /* the Rack env, a Hash; 0: not made yet */
     VALUE lock;                /* the Mutex that fibers hold while they write content; 0: none */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
@@ -25,19 +26,19 @@ struct heddle_exchange_handle {
 /* Makes the Ruby object of an exchange that a runner has taken. */
 VALUE heddle_exchange_object(heddle_exchange *exchange);
 /*
- * Returns [method, target, age in seconds, client's address, status that was sent or nil, "http" or "https"], or nil if
- * the exchange has ended. May be called on any thread.
+ * Returns [method, target, age in seconds, client's address, status, "http" or "https"], or nil if the exchange has
+ * ended. The status is nil if no response was sent yet. May be called on any thread.
  */
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
 /*
- * Finds the client's address in the fields of trusted proxies. Returns false if they have none: then the peer is the
- * client.
+ * Finds the client's address in the fields that trusted proxies have set. Returns false if there is none; then the peer
+ * is the client.
  */
 bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client);
-/* Raises when the request has ended. */
+/* Returns the exchange. Raises IOError if the request has ended. */
 heddle_exchange *heddle_exchange_of(heddle_exchange_handle *handle);
-/* NULL when the exchange is complete, or its connection is gone. */
+/* Returns NULL if the exchange is complete, or its connection is closed. */
 static inline heddle_connection *heddle_exchange_connection(const heddle_exchange_handle *handle)
 {
     return handle->exchange ? handle->exchange->work.connection : NULL;
@@ -51,14 +52,14 @@ heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handl
 heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle);
 
 /*
- * The part of the body that was received before a runner took the exchange: String, SpooledBody or nil. Only the first
- * call returns it.
+ * Returns the part of the body that was received before a runner took the exchange: a String, a SpooledBody or nil.
+ * Only the first call returns it.
  */
 VALUE heddle_exchange_body_object(heddle_exchange *exchange);
 
 /*
- * The size in bytes of an Array of Strings; -1 if the object is not such an Array. Application code may change the
- * Array: call this again after it has run.
+ * Returns the total size of an Array of Strings in bytes, or -1 if an element is not a String. Call it again after
+ * application code has run, which may change the Array.
  */
 int64_t heddle_content_size(VALUE body);
 
@@ -67,9 +68,9 @@ NORETURN(void heddle_exchange_raise_gone(const char *text, int error));
 NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejection));
 
 /*
- * Sends a plain response: a Hash of headers and an Array of Strings, `size` bytes. If it returns false, it has sent
- * nothing, and Ruby code must send the response, for example because it has a header such as rack.hijack. With `wait`,
- * returns when the client has received all of it. Raises InvalidResponseError and ClientGoneError.
+ * Sends a plain response: a Hash of headers, and an Array of Strings with `size` bytes. Returns false if it has sent
+ * nothing: then Ruby code must send the response, for example because it has the header rack.hijack. With `wait`,
+ * returns only when the client has received the whole response. Raises InvalidResponseError and ClientGoneError.
  */
 bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
                              bool wait);

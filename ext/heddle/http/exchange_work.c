@@ -7,11 +7,13 @@
 #include "net/networks.h"
 
 /*
- * ns. A client that has ended its side of the connection may still read, so it gets its response. But if it has also
- * waited for this long, it has nearly always closed its socket. Then it gets 503, and the application is not called.
+ * In ns. A client that has shut down its side of the connection may still read, so it normally gets its response. But a
+ * client that has also waited for this long has nearly always closed its socket. So its request is rejected with 503,
+ * and the application is not called.
  */
 static const int64_t ABANDONED_AFTER = INT64_C(1000) * 1000 * 1000;
 
+/* Begins the time account of the request, which sums how its time is spent (scheduler/account.h). */
 static void begin_account(heddle_exchange *exchange)
 {
     const heddle_fiber *fiber = exchange->work.connection->sockets->loop->current;
@@ -100,7 +102,7 @@ static uint32_t label_of(const heddle_work *work)
                                      target.size);
 }
 
-/* Method and path, without the query, which may contain secrets. */
+/* Writes the method and the path. Omits the query, which may contain secrets. */
 static size_t summarize_request(VALUE object, char *text, size_t size)
 {
     const heddle_exchange *exchange = heddle_exchange_handle_of(object)->exchange;

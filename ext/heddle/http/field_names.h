@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The perfect hash behind fields.h. The size of a name, its first letter and its second-last letter distinguish it from
- * all other names. Multiplied by the factor, they give each name a slot of its own. bin/support/field_factor.rb finds
- * another factor when a name is added.
+ * The perfect hash behind fields.h. The size, the first letter and the second-last letter of a known name distinguish
+ * it from all others. Multiplied by HEDDLE_FIELD_FACTOR, they give each known name its own slot. When you add a name,
+ * find a new factor with bin/support/field_factor.rb.
  */
 
 #include "http/fields.h"
@@ -16,7 +16,7 @@ enum {
 
 #define HEDDLE_FIELD_FACTOR UINT32_C(1577657337)
 
-/* 32 bytes, so that two loads of 16 read a name. */
+/* 32 bytes, so that two loads of 16 bytes read a name. */
 typedef struct {
     char name[HEDDLE_KNOWN_NAME_ROOM];
     uint8_t size;
@@ -31,7 +31,7 @@ static inline unsigned heddle_field_slot(const char *name, size_t size)
     return (((uint32_t)size << 16 | first << 8 | late) * HEDDLE_FIELD_FACTOR) >> (32 - HEDDLE_FIELD_SLOT_BITS);
 }
 
-/* The only known name that this one can be; `size` >= HEDDLE_FIELD_SHORTEST. */
+/* Returns the id of the only known name that this name can be equal to. `size` >= HEDDLE_FIELD_SHORTEST. */
 static inline unsigned heddle_field_candidate(const char *name, size_t size)
 {
     return heddle_field_slots[heddle_field_slot(name, size)];

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Finds forbidden bytes in field values (RFC 9110, 5.5) that an application has made, 16 or eight bytes at a time. */
+/* Finds forbidden bytes in the field values of an application's response (RFC 9110, 5.5), 16 or 8 bytes at a time. */
 
 #include "http/text.h"
 
@@ -21,7 +21,7 @@ static inline uint64_t heddle_four(const char *at)
     return bytes;
 }
 
-/* Does the value contain CR, LF or NUL? The last word overlaps the word before it, so no byte is tested alone. */
+/* Does the value contain CR, LF or NUL? The last load overlaps the load before it, so that no byte remains. */
 static inline bool heddle_value_is_forbidden(const char *value, size_t size)
 {
     if (size < 4)

@@ -1,10 +1,10 @@
 #pragma once
 
-/* Known field names, found in any case by a perfect hash. Uses no Ruby. */
+/* The known field names. A perfect hash finds the id of a name, in upper or lower case. Uses no Ruby. */
 
 #include "system.h"
 
-/* In the order of their names. X(id, "name") */
+/* Sorted by name. X(id, "name") */
 #define HEDDLE_FIELDS(X)                                                                                              \
     X(ACCEPT, "accept")                                                                                               \
     X(ACCEPT_CHARSET, "accept-charset")                                                                               \
@@ -76,6 +76,7 @@ typedef enum {
     HEDDLE_FIELD_COUNT,
 } heddle_field_id;
 
+/* Returns HEDDLE_FIELD_OTHER for an unknown name. */
 heddle_field_id heddle_field_find(const char *name, size_t size);
-/* In lower case. */
+/* Returns the name in lower case. */
 const char *heddle_field_name(heddle_field_id id);

@@ -3,7 +3,7 @@
 #include "http/text.h"
 #include "selector/clock.h"
 
-/* ns. If the time between the proxy and the server is longer than this, a clock must be wrong. */
+/* In ns. If the time between the proxy and the server is longer than this, one of their clocks must be wrong. */
 static const int64_t MOST_DELAY = INT64_C(600) * 1000 * 1000 * 1000;
 
 static heddle_scheme scheme_of(const char *bytes, size_t size)
@@ -34,10 +34,13 @@ typedef struct {
     heddle_trusts *trusts;
     const void *trusted;
     heddle_address client;
-    bool any, known; /* any: a field had an address; known: that address could be parsed */
+    bool any, known; /* any: there was an address; known: it could be parsed */
 } search;
 
-/* Considers the next address of the field, from left to right. */
+/*
+ * Considers the next address of a field, from left to right. Keeps the last address that is not a trusted proxy's, or
+ * else the first one.
+ */
 static void consider_address(search *search, const char *text, size_t size)
 {
     heddle_address address;
@@ -79,7 +82,7 @@ static size_t take_token(rest *text)
     return (size_t)(text->at - start);
 }
 
-/* An address with a port must be quoted, but often is not. */
+/* Takes a value without quotes. An address with a port must be quoted, but proxies often omit the quotes. */
 static size_t take_bare(rest *text)
 {
     const char *start = text->at;
@@ -89,8 +92,8 @@ static size_t take_bare(rest *text)
 }
 
 /*
- * Takes a quoted string, from its opening quote on; its content starts one byte later. Returns -1 if the string does
- * not end.
+ * Takes a quoted string; `text` is at the opening quote. Returns the size between the quotes, or -1 if there is no
+ * closing quote.
  */
 static long take_quoted(rest *text)
 {
@@ -105,13 +108,13 @@ static long take_quoted(rest *text)
     return text->at++ - start;
 }
 
-/* Where to store the fields. NULL for a field that the caller does not need. */
+/* Where the parser stores `proto` and `for`. NULL: the caller does not need the value. */
 typedef struct {
     heddle_scheme *scheme;
     search *search;
 } forwarded_fields;
 
-/* Takes one `name=value`. Returns false if it is malformed. */
+/* Parses one `name=value`. Returns false if it is malformed. */
 static bool take_pair(rest *text, forwarded_fields fields)
 {
     const char *name = text->at;
@@ -218,7 +221,7 @@ bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes)
 
 enum { DIGITS = 19 }; /* the number of digits of a time in nanoseconds since 1970 */
 
-/* Returns 0 if the text is not such a time. */
+/* Parses a value of X-Request-Start. Returns ns since 1970, or 0 if the text is not a time. */
 static int64_t parse_start(const char *at, const char *end)
 {
     int64_t number = 0, fraction = 0, unit = 1, weight;
@@ -232,7 +235,7 @@ static int64_t parse_start(const char *at, const char *end)
     }
     if (digits < 9)
         return 0;
-    /* the number of digits tells the unit: until the year 2286 a time in seconds has ten */
+    /* the number of digits shows the unit: until the year 2286, a time in seconds has ten digits */
     weight = digits <= 11 ? 1000000000 : digits <= 14 ? 1000000 : digits <= 17 ? 1000 : 1;
     if (at < end && *at == '.') {
         for (at++; at < end && *at >= '0' && *at <= '9'; at++) {

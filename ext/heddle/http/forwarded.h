@@ -14,7 +14,7 @@ typedef enum {
     HEDDLE_SCHEME_HTTPS,
 } heddle_scheme;
 
-/* The fields that only a trusted proxy may set. Each has a bit. */
+/* The fields that only a trusted proxy may set: one bit for each field. */
 #define HEDDLE_FORWARDED_FIELDS                                                                                       \
     (UINT64_C(1) << HEDDLE_FIELD_FORWARDED | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_FOR |                            \
      UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_HOST | UINT64_C(1) << HEDDLE_FIELD_X_FORWARDED_PORT |                    \
@@ -23,9 +23,9 @@ typedef enum {
      UINT64_C(1) << HEDDLE_FIELD_CLIENT_IP)
 
 /*
- * The client's scheme, as Rack determines it: https if X-Forwarded-Ssl is `on`; else the last proto in Forwarded; else
- * the last http or https in X-Forwarded-Proto; else the last one in X-Forwarded-Scheme. A malformed Forwarded is
- * ignored.
+ * Returns the scheme that the client used, as Rack determines it: https if X-Forwarded-Ssl is `on`; else the last
+ * `proto` in Forwarded; else the last http or https in X-Forwarded-Proto; else the last http or https in
+ * X-Forwarded-Scheme. Ignores a malformed Forwarded.
  */
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes);
 
@@ -33,23 +33,24 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
 typedef bool heddle_trusts(const void *trusted, const heddle_address *address);
 
 /*
- * The address of the client in front of trusted proxies, as Rack determines it. Takes the addresses in Forwarded, or
- * else in X-Forwarded-For: the last one that is not a trusted proxy's, or the first one if all are. Returns false if
- * there is no address, or it can't be parsed.
+ * Finds the address of the client behind trusted proxies, as Rack determines it. Searches the addresses in Forwarded,
+ * or else in X-Forwarded-For. Chooses the last address that is not a trusted proxy's, or the first address if all
+ * belong to trusted proxies. Returns false if there is no address, or if the chosen address can't be parsed.
  */
 bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
                              const void *trusted, heddle_address *client);
 
 /*
- * When the first proxy got the request (X-Request-Start), in ns since 1970; 0 if there is no such field. Heroku sends
- * milliseconds, nginx `t=` and seconds with a fraction, others microseconds. The number of digits tells the unit.
+ * Returns when the first proxy received the request (X-Request-Start), in ns since 1970, or 0 if there is no such
+ * field. Heroku sends milliseconds; nginx sends `t=` and seconds with a fraction; other proxies send microseconds. The
+ * number of digits shows the unit.
  */
 int64_t heddle_forwarded_start(const heddle_request_head *head, const char *bytes);
 
 /* Does the head have a field that a proxy sets: Via, X-Forwarded-* or one of HEDDLE_FORWARDED_FIELDS? */
 bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes);
 /*
- * The time in ns from X-Request-Start until the request's first byte, which came at `began` (CLOCK_MONOTONIC). 0 if the
- * field is missing, or if the clocks of the two machines differ.
+ * Returns the time in ns from X-Request-Start until the request's first byte was received. `began`: the time of that
+ * byte (CLOCK_MONOTONIC, ns). Returns 0 if the field is missing, or if the clocks of the two machines differ.
  */
 int64_t heddle_forwarded_delay(const heddle_request_head *head, const char *bytes, int64_t began);

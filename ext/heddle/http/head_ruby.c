@@ -1,4 +1,4 @@
-/* The Ruby objects of parsed heads: fields, responses, rejections; and the limits of parsers. */
+/* Makes Ruby objects from parsed heads: fields, responses and rejections. Reads the limits of the parsers from Ruby. */
 
 #include "http/fields.h"
 #include "http/http.h"
@@ -29,7 +29,7 @@ VALUE heddle_rejection_object(const heddle_rejection *rejection)
 
 /* -- limits ------------------------------------------------------------------------------------------------------- */
 
-/* Reads a limit: an Integer that is not negative. A number of more than 62 bits means no limit. */
+/* Reads a limit: an Integer that is not negative. An Integer of more than 62 bits means no limit. */
 static uint64_t read_limit(VALUE configuration, const char *name)
 {
     VALUE value = rb_funcall(configuration, rb_intern(name), 0);
@@ -63,7 +63,7 @@ static VALUE copy_lower_case(const char *bytes, heddle_slice name)
     return string;
 }
 
-/* Each fold with the white space around it becomes one space (RFC 9112, 5.2). */
+/* Replaces each fold, and the white space around it, with one space (RFC 9112, 5.2). */
 static VALUE unfold_value(const char *bytes, heddle_slice value)
 {
     VALUE string = text_of(bytes, value);

@@ -1,16 +1,18 @@
 #pragma once
 
-/* The Ruby objects of parsed heads. */
+/* Makes Ruby objects from parsed heads. */
 
 #include "http/message.h"
 
 #include <ruby.h>
 
-/* The limits in an HTTP::Limits. */
+/* Reads an HTTP::Limits. */
 heddle_http_limits heddle_http_limits_of(VALUE configuration);
-/* An HTTP::Rejection. */
+/* Makes an HTTP::Rejection. */
 VALUE heddle_rejection_object(const heddle_rejection *rejection);
-/* An H1::ReceivedResponse. The head is at offset `position` in the caller's bytes. */
+/* Makes an H1::ReceivedResponse. The head begins at offset `position` of the caller's bytes. */
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position);
-/* name in lower case, value, name, value …; `folded`: the flag of heddle_response_head. */
+/*
+ * Makes an Array of names in lower case and values: [name, value, name, value …]. `folded`: see heddle_response_head.
+ */
 VALUE heddle_fields_array(const char *bytes, const heddle_field *fields, unsigned count, bool folded);

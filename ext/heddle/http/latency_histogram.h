@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Counts the durations of responses in buckets, four for each power of two, so that a bucket's bounds are at most a
- * quarter apart. An observation costs a few instructions and no memory.
+ * A histogram of durations. Each power of two has four buckets, so that the upper bound of a bucket is at most a
+ * quarter above its lower bound. An observation costs a few instructions and no memory.
  */
 
 #include "system.h"
@@ -18,7 +18,7 @@ typedef struct {
     uint64_t sum; /* ns */
 } heddle_latency;
 
-/* The bucket of this duration. */
+/* Returns the bucket of a duration. */
 static inline unsigned heddle_latency_bucket(uint64_t ns)
 {
     if (ns < UINT64_C(1) << HEDDLE_LATENCY_FIRST)
@@ -28,7 +28,7 @@ static inline unsigned heddle_latency_bucket(uint64_t ns)
     return bucket < HEDDLE_LATENCY_BUCKETS ? bucket : HEDDLE_LATENCY_BUCKETS - 1;
 }
 
-/* The upper bound of a bucket. The last one has none. */
+/* Returns the upper bound of a bucket in ns; UINT64_MAX for the last bucket. */
 static inline uint64_t heddle_latency_end(unsigned bucket)
 {
     if (bucket >= HEDDLE_LATENCY_BUCKETS - 1)

@@ -18,8 +18,9 @@ typedef struct {
     size_t request_line, header; /* bytes; `header`: all field lines with their line ends */
     unsigned header_count;
     uint64_t body;               /* bytes */
-    uint64_t chunk_extension, chunk_overhead;
-    bool keep_underscores;
+    uint64_t chunk_extension;    /* bytes of all chunk extensions of a body */
+    uint64_t chunk_overhead;     /* bytes by which a body's chunk framing may exceed its data */
+    bool keep_underscores;       /* keeps fields whose names contain `_` */
 } heddle_http_limits;
 
 typedef enum {
@@ -49,10 +50,10 @@ typedef struct {
     bool keep_alive;             /* the client wants to keep the connection open */
     bool expects_continue;       /* Expect: 100-continue, and not HTTP/1.0 */
     bool upgrade;                /* Upgrade is valid: Connection names it, and this is not HTTP/1.0 */
-    bool dropped;                /* a field was left out, because its name has an underscore */
+    bool dropped;                /* a field was dropped, because its name has an underscore */
     int64_t content_length;      /* or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
-    uint32_t size;               /* of the head, including an empty line before it */
-    uint32_t field_bytes;        /* of the field lines */
+    uint32_t size;               /* bytes of the head, including an empty line before it */
+    uint32_t field_bytes;        /* bytes of the field lines */
     uint16_t line_count;         /* number of field lines, including dropped ones */
     uint16_t field_count;
     uint16_t field_room;         /* room in `fields`, set by the caller: at least limits.header_count */
@@ -60,8 +61,8 @@ typedef struct {
 } heddle_request_head;
 
 /*
- * Parses the head at the start of `bytes`; `seen`: how many bytes an earlier call for the same head has read. Returns
- * the head's size, 0 if the head is incomplete and valid so far, or -1 if it is rejected.
+ * Parses the head at the start of `bytes`. `seen`: the number of bytes that an earlier call for the same head has read.
+ * Returns the head's size, 0 if the head is incomplete and valid so far, or -1 if it is rejected.
  */
 int heddle_request_head_parse(heddle_request_head *head, const char *bytes, size_t size, size_t seen,
                               const heddle_http_limits *limits, heddle_rejection *rejection);
@@ -70,10 +71,10 @@ typedef struct {
     heddle_slice reason;
     int status;
     uint8_t minor;
-    bool keep_alive;        /* the server lets the client keep the connection open */
-    bool upgrade;           /* no HTTP/1 follows: 101, or a successful CONNECT */
+    bool keep_alive;        /* the server allows the client to keep the connection open */
+    bool upgrade;           /* another protocol follows: after 101, or a successful CONNECT */
     bool until_close;       /* the end of the connection ends the content */
-    /* a value has folded lines: each CR LF in it, with the white space around it, stands for a space */
+    /* a value has folded lines: each CR LF in it, together with the white space around it, stands for one space */
     bool folded;
     int64_t content_length; /* of the content that follows; or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
     uint32_t size, field_bytes;
@@ -93,20 +94,20 @@ int heddle_response_head_parse(heddle_response_head *head, heddle_method request
 typedef struct {
     uint8_t state;
     uint8_t digits;
-    bool done;              /* including the trailers */
-    bool failed;            /* malformed: nobody knows where it ends */
-    uint32_t header_bytes;  /* size of the fields; trailers count against the same limit as the head */
+    bool done;              /* the whole body was decoded, including its trailers */
+    bool failed;            /* the body is malformed, so its end is unknown */
+    uint32_t header_bytes;  /* bytes of fields: trailers count against the same limit as the head */
     uint32_t header_lines;
-    uint64_t remaining;     /* bytes left of this chunk's data */
-    uint64_t data, framing, extensions;
+    uint64_t remaining;     /* bytes of this chunk's data that are still to come */
+    uint64_t data, framing, extensions; /* bytes so far */
 } heddle_chunked;
 
 void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32_t header_lines);
 
 /*
- * Decodes the bytes of a chunked body, up to its end: moves the data to `output`, which has room for `size` bytes and
- * may be `bytes` itself, and sets `*length` to their number. Returns how many bytes it has used, or -1 if the body is
- * malformed; after that always -1, also if it gets the same bytes again.
+ * Decodes bytes of a chunked body, up to its end. Moves the data to `output`, which has room for `size` bytes and may
+ * be `bytes` itself, and sets `*length` to the size of the data. Returns the number of bytes it has used, or -1 if the
+ * body is malformed. Once it has returned -1, it always does.
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
                               const heddle_http_limits *limits, heddle_rejection *rejection);

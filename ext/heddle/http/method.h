@@ -1,10 +1,10 @@
 #pragma once
 
-/* The methods of requests that the server knows (RFC 9110, 9.3; RFC 5789). Uses no Ruby. */
+/* The known request methods (RFC 9110, 9.3; RFC 5789). Uses no Ruby. */
 
 #include "http/message.h"
 
-/* The name of a known method. */
+/* Returns the name of a known method. */
 static inline const char *heddle_method_name(heddle_method method)
 {
     static const char *const names[] = {

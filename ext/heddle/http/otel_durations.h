@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The metric http.server.request.duration of OpenTelemetry's semantic conventions: a histogram for each method, scheme,
- * version of HTTP and status that has occurred. An observation costs a few instructions and no memory.
+ * The metric http.server.request.duration of OpenTelemetry's semantic conventions: a histogram for each combination of
+ * method, scheme, version of HTTP and status. An observation costs a few instructions and no memory.
  */
 
 #include "http/message.h"
@@ -12,12 +12,12 @@ enum {
     HEDDLE_DURATION_BOUNDS = 14,
 };
 
-/* The upper bounds that the conventions advise, in ms. */
+/* The upper bounds that the conventions recommend, in ms. */
 static const uint16_t heddle_duration_bounds[HEDDLE_DURATION_BOUNDS] = {5,   10,  25,   50,   75,   100,  250,
                                                                         500, 750, 1000, 2500, 5000, 7500, 10000};
 
 typedef struct {
-    uint16_t status;                             /* 0: unused; in the last series: any status */
+    uint16_t status;                             /* 0: unused, or the last series (any status) */
     uint8_t method;                              /* heddle_method */
     uint8_t version;                             /* of HTTP, times 10 */
     bool secure;                                 /* over TLS */
@@ -26,7 +26,7 @@ typedef struct {
 } heddle_duration_series;
 
 typedef struct {
-    /* the last one counts all combinations without a series of their own */
+    /* the last series counts all combinations that have no series of their own */
     heddle_duration_series series[HEDDLE_DURATION_SERIES + 1];
 } heddle_otel_durations;
 

@@ -1,6 +1,6 @@
 #include "http/path_options.h"
 
-/* A prefix must end with or before a slash of the path, or at the end of the path: /rpc is not a prefix of /rpcs. */
+/* A prefix matches only whole segments: /rpc applies to /rpc and /rpc/x, but not to /rpcs. */
 bool heddle_path_option_applies(const heddle_path_option *option, const heddle_exchange *exchange)
 {
     const char *path = exchange->bytes + exchange->head.path.start;

@@ -9,7 +9,7 @@
 typedef struct {
     bool all;
     unsigned count;
-    char **prefixes; /* of paths */
+    char **prefixes; /* the paths to which the option applies */
 } heddle_path_option;
 
 /* Does the option apply to this request? */

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The protocols of the engine's connections. Each protocol registers its table when the extension is loaded. The
- * engine, and a protocol that replaces itself with another one, know only that table.
+ * The protocols of the engine's connections. Each protocol registers a table of operations when the extension is
+ * loaded. The engine uses a protocol only through its table, as does a protocol that replaces itself with another one.
  */
 
 #include "net/protocol.h"
@@ -15,18 +15,18 @@ typedef enum {
     HEDDLE_HTTP_2,
     HEDDLE_WEBSOCKETS,
     HEDDLE_EVENT_STREAMS,
-    HEDDLE_HTTP_PROTOCOLS, /* how many there are */
+    HEDDLE_HTTP_PROTOCOLS, /* the number of protocols */
 } heddle_http_protocol_number;
 
 typedef struct {
     /*
-     * Begins the protocol on a connection that has none yet, or replaces its protocol. NULL if the protocol begins in
-     * another way.
+     * Begins this protocol on a connection that has no protocol yet, or replaces the connection's protocol. NULL if the
+     * protocol begins in another way.
      */
     HEDDLE_LAST_USE void (*begin)(heddle_connection *connection);
     /*
-     * Called when the client's first bytes are not what the listener expects: sends a response with this status, and
-     * closes.
+     * Sends a response with this status, and closes the connection. Called when the client's first bytes are not what
+     * the listener expects.
      */
     HEDDLE_LAST_USE void (*begin_rejecting)(heddle_connection *connection, int status, const char *reason);
     /*

@@ -3,10 +3,10 @@
 static const char ID[] = ":id";
 
 enum {
-    LONG = 15,     /* bytes of the longest segment that may have digits: a longer one may be a token */
-    WORD = 20,     /* letters of the longest word */
-    METHOD = 16,   /* bytes of the longest registered methods */
-    EXTENSION = 6, /* letters and digits of a format such as `.json` */
+    LONG = 15,     /* bytes; a longer segment that has digits, or is not a word, may be a token */
+    WORD = 20,     /* letters of the longest word in one case */
+    METHOD = 16,   /* bytes of the longest registered method */
+    EXTENSION = 6, /* the most letters and digits of a format such as `.json` */
 };
 
 static bool is_digit(char character)
@@ -25,8 +25,8 @@ static bool is_upper(char character)
 }
 
 /*
- * Do the letters look like words: all in one case, or in camelCase with at least two small letters after each capital?
- * Random letters hardly ever do.
+ * Do the letters look like words? These are in one case, or in camelCase with at least two small letters after each
+ * capital. Random letters hardly ever look like this.
  */
 static bool is_word(const char *letters, size_t size)
 {
@@ -61,7 +61,9 @@ static bool is_words(const char *segment, size_t size)
     return true;
 }
 
-/* May the segment be an identifier: a number, a name, a secret? Then it must not appear in a label. */
+/*
+ * May the segment be an identifier, such as a number, a person's name or a secret? Then it must not appear in a label.
+ */
 static bool is_id(const char *segment, size_t size)
 {
     size_t digits = 0;
@@ -89,7 +91,7 @@ static void append_bytes(text *to, const char *bytes, size_t size)
     to->used += size;
 }
 
-/* The size without a format such as `.json`, which is part of the label. */
+/* Returns the size of the segment without a format such as `.json`. The format is part of the label. */
 static size_t find_stem(const char *segment, size_t size)
 {
     for (size_t extension = 0; extension < size && extension <= EXTENSION; extension++) {
@@ -113,7 +115,7 @@ static void append_segment(text *to, const char *segment, size_t size)
     }
 }
 
-/* Clients may send any token as a method. A token that can't be a registered method becomes OTHER. */
+/* Clients may send any token as a method. Writes OTHER for a token that can't be a registered method. */
 static void append_method(text *to, const char *method, size_t size)
 {
     static const char OTHER[] = "OTHER";
@@ -126,7 +128,7 @@ static void append_method(text *to, const char *method, size_t size)
     append_bytes(to, method, size);
 }
 
-/* The offset of the path: in an absolute target a scheme and an authority come before it. */
+/* Returns the offset of the path. In an absolute target, a scheme and an authority come before it. */
 static size_t find_path(const char *target, size_t size)
 {
     if (size == 0 || target[0] == '/')
@@ -183,6 +185,6 @@ uint32_t heddle_request_label_hash_line(const char *bytes, size_t size)
     while (after < end && *after != ' ' && *after != '?')
         after++;
     if (after == end && (size_t)(after - target) < HEDDLE_REQUEST_LABEL)
-        return 0; /* the text is incomplete: the next bytes may belong to the label */
+        return 0; /* the request line is incomplete: the next bytes may belong to the label */
     return heddle_request_label_hash(bytes, (size_t)(space - bytes), target, (size_t)(after - target));
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-/* What every version of HTTP rejects for the size of its body (413), and for what it expects (417). Uses no Ruby. */
+/* Rejects requests, in every version of HTTP, for the size of their body (413) or their Expect (417). Uses no Ruby. */
 
 #include "http/rejection.h"
 
 /*
- * Rejects a request whose content-length exceeds the limit, or that has another expectation than 100-continue. A
- * negative length is not checked. Returns -1 if it has rejected it, else 0.
+ * Rejects a request whose content-length exceeds the limit, or that has an expectation other than 100-continue. A
+ * negative length is not checked. Returns -1 if the request is rejected, else 0.
  */
 int heddle_judge_request(int64_t content_length, uint64_t body_limit, bool more_expected, heddle_rejection *rejection);
 /* Rejects a request because its body exceeds the limit. Returns -1. */

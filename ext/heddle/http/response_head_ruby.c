@@ -41,8 +41,9 @@ void heddle_buffer_free(heddle_buffer *buffer)
 /* -- the cache of valid names ------------------------------------------------------------------------------------ */
 
 /*
- * A cache of valid field names in lower case, as Rack demands them: an application uses few names. An entry's index is
- * a hash of its bytes. Entries hold no objects, so the collector need not know the cache. Each thread has a table.
+ * A cache of valid field names in lower case, as Rack requires them, because an application uses few names. The index
+ * of an entry is a hash of its name. Entries contain no Ruby objects, so the GC need not mark them. Each thread has its
+ * own table.
  */
 enum {
     PLACES = 128, /* a power of two */
@@ -103,28 +104,28 @@ static bool is_number(VALUE text)
 }
 
 /*
- * `value`: a String, or nil if the name is wrong. `said`: the application's original value, or Qundef if that is
- * `value`.
+ * `value`: a String, or nil if the name is invalid. `original`: the value before its conversion to a String, or Qundef
+ * if it was not converted.
  */
-NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE said))
+NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALUE value, VALUE original))
 {
-    if (said == Qundef)
-        said = NIL_P(value) ? Qnil : to_binary(value);
+    if (original == Qundef)
+        original = NIL_P(value) ? Qnil : to_binary(value);
     switch (failure) {
     case HEDDLE_BAD_VALUE:
         rb_raise(invalid_response,
-                 "the value of the header %" PRIsVALUE " holds CR, LF or NUL: %+" PRIsVALUE
-                 " (several values of a header need an array)",
+                 "the value of the header %" PRIsVALUE " contains CR, LF or NUL: %+" PRIsVALUE
+                 " (pass several values of a header as an Array)",
                  rb_funcall(name, rb_intern("downcase"), 0), to_binary(value));
     case HEDDLE_BAD_LENGTH:
         if (is_number(value) && RSTRING_LEN(value) < 19)
             rb_raise(invalid_response, "there are two different content-lengths");
-        rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, said);
+        rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, original);
     case HEDDLE_BAD_CODING:
         rb_raise(invalid_response,
                  "the transfer-encoding is %+" PRIsVALUE ", but may only be identity, or chunked once: the server "
                  "encodes the body itself",
-                 said);
+                 original);
     default:
         rb_raise(invalid_response, "the header name %+" PRIsVALUE " has characters that are not allowed", name);
     }
@@ -142,7 +143,7 @@ typedef struct {
     heddle_buffer *out;
     kept_name *kept;
     heddle_field_result failure; /* or WRITTEN */
-    VALUE name, value;           /* the field that has failed */
+    VALUE name, value;           /* the field that is invalid */
     bool unprepared;             /* a value is not a String, and only application code can convert it */
     bool no_memory;
 } field_writer;
@@ -164,7 +165,7 @@ static heddle_field_result write_bytes(field_writer *writer, const char *name, s
 
 static bool write_values(field_writer *writer, VALUE name, VALUE values);
 
-/* Returns true to continue with the next field. */
+/* Writes one value of a field. Returns false if no more fields can be written: see `failure` and `no_memory`. */
 static bool write_value(field_writer *writer, VALUE name, VALUE value)
 {
     const char *name_bytes = RSTRING_PTR(name), *bytes = RSTRING_PTR(value);
@@ -193,7 +194,7 @@ static bool ignore_field(heddle_head_writer *head, VALUE name)
     return heddle_head_writer_ignore(head, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
 }
 
-/* The name is checked although the field has no values. */
+/* Checks the name of a field that has no values. */
 static bool write_nothing(field_writer *writer, VALUE name)
 {
     heddle_head_writer scratch = *writer->head;
@@ -300,7 +301,10 @@ static VALUE prepare_headers(heddle_head_writer *head, VALUE headers)
     return prepared;
 }
 
-/* Runs application code. Other fibers may use the buffer meanwhile, so its content is restored afterwards. */
+/*
+ * Converts the headers, which runs application code. Other fibers may use the buffer meanwhile, so its content is
+ * restored afterwards.
+ */
 static VALUE prepare_aside(heddle_head_writer *head, heddle_buffer *out, size_t restart, VALUE headers)
 {
     VALUE before = rb_str_new(out->bytes, (long)out->used);
@@ -315,27 +319,27 @@ static VALUE prepare_aside(heddle_head_writer *head, heddle_buffer *out, size_t 
     return prepared;
 }
 
-static void check_written(field_writer *writer, size_t restart, VALUE said)
+static void check_written(field_writer *writer, size_t restart, VALUE original)
 {
     if (writer->failure != HEDDLE_FIELD_WRITTEN || writer->no_memory)
         writer->out->used = restart;
     if (writer->no_memory)
         rb_memerror();
     if (writer->failure != HEDDLE_FIELD_WRITTEN)
-        raise_invalid(writer->failure, writer->name, writer->value, said);
+        raise_invalid(writer->failure, writer->name, writer->value, original);
 }
 
 static void write_prepared(field_writer *writer, size_t restart, VALUE prepared)
 {
     for (long i = 0; i < RARRAY_LEN(prepared); i += 3) {
         write_values(writer, RARRAY_AREF(prepared, i), RARRAY_AREF(prepared, i + 1));
-        VALUE said = RARRAY_AREF(prepared, i + 2);
-        check_written(writer, restart, RB_TYPE_P(said, T_STRING) ? Qundef : said);
+        VALUE original = RARRAY_AREF(prepared, i + 2);
+        check_written(writer, restart, RB_TYPE_P(original, T_STRING) ? Qundef : original);
     }
     RB_GC_GUARD(prepared);
 }
 
-/* `restart`: how many bytes of the buffer are kept when an exception is raised. */
+/* Writes all fields. `restart`: the number of bytes in the buffer that are kept if an exception is raised. */
 static void write_headers(heddle_head_writer *head, heddle_buffer *out, VALUE headers, size_t restart)
 {
     size_t start = out->used;
@@ -370,7 +374,7 @@ int heddle_response_status(VALUE status)
              status);
 }
 
-/* RFC 9110, 7.8 and 15.2; RFC 9113, 8.6 */
+/* Raises if the response has the status 101 and may not have it (RFC 9110, 7.8 and 15.2; RFC 9113, 8.6). */
 static void check_switch(const heddle_head_writer *head, heddle_buffer *out, size_t restart, size_t protocol_size)
 {
     bool can_switch = head->minor > 0 && head->form == HEDDLE_AS_LINES;
@@ -395,7 +399,7 @@ static VALUE checked_protocol(VALUE protocol)
     return rb_str_new_frozen(protocol);
 }
 
-/* Bytes that suffice for the beginning and the end of a head, without the protocol and the date. */
+/* Bytes: enough for the beginning and the end of a head, apart from the protocol and the date. */
 enum { FRAME = 256 };
 
 void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,
@@ -439,8 +443,8 @@ void heddle_early_hints(heddle_buffer *out, VALUE headers, heddle_head_form form
 /*
  * call-seq: Heddle::Native.lines_are_values = true or false
  *
- * Whether each line of a header's value is a value of its own, as in Rack 2. Rack 3 has Arrays for that, and a line
- * end in a value is an error.
+ * Sets whether a header may have several values in one String, one on each line, as in Rack 2. In Rack 3 several values
+ * are an Array, and a line end in a value is an error.
  */
 static VALUE set_lines_are_values(VALUE self, VALUE yes)
 {
@@ -453,8 +457,8 @@ void Init_heddle_response_head(VALUE http)
     rb_define_singleton_method(rb_path2class("Heddle::Native"), "lines_are_values=", set_lines_are_values, 1);
 
     /*
-     * A response of the application can't be sent as HTTP: a header has a line end, for example. When this is raised,
-     * nothing of the response was sent.
+     * Raised when a response of the application can't be sent as HTTP, for example because a header contains a line
+     * end. Nothing of the response was sent.
      */
     invalid_response = rb_define_class_under(http, "InvalidResponseError", rb_eStandardError);
     rb_include_module(invalid_response, rb_path2class("Heddle::Error"));

@@ -7,10 +7,10 @@
 #include <ruby.h>
 
 /*
- * A buffer owns its bytes, from malloc, and grows; an empty buffer is {0}. Its owner frees it with heddle_buffer_free,
- * also after an exception. After an exception it contains nothing of the response.
+ * A buffer grows as needed; its bytes are from malloc. An empty buffer is {0}. The caller frees it with
+ * heddle_buffer_free, also after an exception. After an exception it contains nothing of the response.
  *
- * Application code converts headers that are not plain Strings. Other fibers may use the same buffer meanwhile, so its
+ * Converting headers that are not Strings runs application code. Other fibers may use the same buffer meanwhile, so its
  * content is restored afterwards.
  */
 
@@ -18,12 +18,12 @@
 void heddle_buffer_reserve(heddle_buffer *buffer, size_t more);
 void heddle_buffer_free(heddle_buffer *buffer);
 
-/* The status of a final response, 200 to 999 or 101; raises InvalidResponseError. */
+/* Converts the status of a final response, 200 to 999 or 101. Raises InvalidResponseError for other values. */
 int heddle_response_status(VALUE status);
 
 /*
- * Writes a whole head. `headers`: a Hash, or an object that yields names and values; `protocol`: a String, the protocol
- * to which a response 101 upgrades, or nil. Raises InvalidResponseError.
+ * Writes a whole head. `headers`: a Hash, or an object whose `each` yields names and values; `protocol`: the protocol
+ * to which a response 101 upgrades (a String), or nil; `date`: the whole `date` line. Raises InvalidResponseError.
  */
 void heddle_response_head_write(heddle_head_writer *head, heddle_buffer *out, VALUE headers, VALUE protocol,
                                 const char *date, size_t date_size);

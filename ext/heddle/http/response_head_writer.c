@@ -13,7 +13,7 @@ static inline void put_bytes(heddle_buffer *out, const char *bytes, size_t size)
     out->used = used + size;
 }
 
-/* Writes decimal digits that end before `end`, and returns how many. */
+/* Writes a number in decimal digits, so that it ends before `end`. Returns the number of digits. */
 static size_t write_digits(char *end, int64_t number)
 {
     char *at = end;
@@ -26,7 +26,7 @@ static size_t write_digits(char *end, int64_t number)
 
 /* -- names (RFC 9110, 5.1 and 5.6.2) ----------------------------------------------------------------------------- */
 
-/* The bytes of a token, in lower case; 0 for other bytes. */
+/* The lower case of each byte that is allowed in a token; 0 for other bytes. */
 static const char token_bytes[256] = {
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -50,7 +50,7 @@ static bool copy_lower_token(char *lower, const char *name, size_t size)
     return good;
 }
 
-/* -- fields with a meaning for the server ------------------------------------------------------------------------ */
+/* -- fields that the server evaluates ---------------------------------------------------------------------------- */
 
 static heddle_field_result take_length(heddle_head_writer *head, const char *value, size_t size)
 {
@@ -69,8 +69,8 @@ static heddle_field_result take_length(heddle_head_writer *head, const char *val
 }
 
 /*
- * `chunked` is removed, because the server frames the content itself; `identity` means no coding; an empty value is
- * invalid.
+ * Transfer-Encoding is not sent, because the server frames the content itself. `identity` means no coding. An empty
+ * value is invalid.
  */
 static heddle_field_result take_coding(heddle_head_writer *head, const char *value, size_t size)
 {
@@ -87,7 +87,7 @@ static heddle_field_result take_coding(heddle_head_writer *head, const char *val
     return HEDDLE_FIELD_TAKEN;
 }
 
-/* Notes only `close`. The option `upgrade` is not noted here: it is written if the response has a field Upgrade. */
+/* Evaluates only `close`. put_connection writes the option `upgrade` if the response has the field Upgrade. */
 static heddle_field_result take_connection(heddle_head_writer *head, const char *value, size_t size)
 {
     if (heddle_value_is_forbidden(value, size))
@@ -320,16 +320,16 @@ static void put_framing(heddle_head_writer *head, heddle_buffer *out)
         break;
     case HEDDLE_CONTENT_UNTIL_CLOSE:
         /*
-         * A declared coding is sent over HTTP/1.1 only with until_close: the application itself encodes what it writes
-         * to the socket.
+         * Over HTTP/1.1 this framing is only used with until_close. Then the application itself encodes what it writes
+         * to the socket, so its transfer-encoding is sent.
          */
         if (head->declared_chunked && head->minor == 1 && head->form == HEDDLE_AS_LINES)
             PUT(out, "transfer-encoding: chunked\r\n");
         break;
     case HEDDLE_NO_CONTENT:
         /*
-         * A response to HEAD gets the length that GET would get. Of the statuses without content, only 205 gets a
-         * length.
+         * A response to HEAD has the content-length of the response to GET. Of the statuses without content, only 205
+         * has a content-length.
          */
         head->length = 0;
         if (head->status == 205)

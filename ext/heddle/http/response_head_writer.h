@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Writes heads of responses (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15) into memory that the caller provides. The framing
- * is decided here, never by the application. Uses no Ruby and does no I/O.
+ * Writes heads of responses (RFC 9112, 4 and 6; RFC 9110, 6.4 and 15) into memory that the caller provides. It chooses
+ * the framing (how the client finds the end of the content); the application can't choose it. Uses no Ruby and does no
+ * I/O.
  */
 
 #include "http/message.h"
@@ -19,28 +20,28 @@ typedef enum {
     HEDDLE_CONTENT_BY_LENGTH,
     HEDDLE_CONTENT_CHUNKED,
     HEDDLE_CONTENT_UNTIL_CLOSE,
-    HEDDLE_CONTENT_RAW,        /* after 101 or CONNECT: the connection is the application's stream */
+    HEDDLE_CONTENT_RAW,        /* after 101 or CONNECT: the application's own protocol follows */
 } heddle_framing;
 
 /* How a head is written. */
 typedef enum {
     HEDDLE_AS_LINES,  /* a status line, field lines and an empty line (RFC 9112) */
-    HEDDLE_AS_FIELDS, /* names and values, each pair after a heddle_packed_field: HTTP/2 encodes them */
+    HEDDLE_AS_FIELDS, /* for each field a heddle_packed_field, the name and the value; HTTP/2 encodes them */
 } heddle_head_form;
 
 typedef struct {
     uint32_t name_size, value_size;
 } heddle_packed_field;
 
-/* The facts about a response. The caller sets the members above the first blank line. */
+/* The properties of a response. The caller sets the members above the first blank line. */
 typedef struct {
     heddle_method request;
     heddle_head_form form;
     uint8_t minor;            /* the minor version of the request, HTTP/1.x */
     int status;               /* 200 to 999, or 101 */
     bool keep_alive;          /* the connection may be kept open */
-    bool until_close;         /* the end of the connection ends content of unknown length */
-    int64_t length;           /* the content's length if the server knows it; -1: declared_length is used */
+    bool until_close;         /* content of unknown length ends with the connection */
+    int64_t length;           /* the content's length in bytes, if known; -1: declared_length is used */
 
     int64_t declared_length;      /* the value of the application's content-length, or -1 */
     /* what the application's other fields declare */
@@ -55,7 +56,7 @@ void heddle_head_writer_begin(heddle_head_writer *head, heddle_buffer *out);
 
 typedef enum {
     HEDDLE_FIELD_WRITTEN,
-    HEDDLE_FIELD_TAKEN,      /* noted and not written: it concerns the server, the framing or the connection */
+    HEDDLE_FIELD_TAKEN,      /* evaluated and not written: it concerns the server, the framing or the connection */
     HEDDLE_BAD_NAME,         /* the name is not a token */
     HEDDLE_BAD_VALUE,        /* the value has CR, LF or NUL */
     HEDDLE_BAD_LENGTH,       /* a content-length that is not a number, or differs from an earlier one */
@@ -71,26 +72,26 @@ heddle_field_result heddle_head_writer_plain_field(heddle_head_writer *head, hed
                                               size_t name_size, const char *value, size_t value_size);
 
 /*
- * Is this the name of a plain field? That is a valid name of a field that the server only copies: the field concerns
- * neither the server, the framing nor the connection.
+ * Is this the valid name of a plain field? The server only copies a plain field, which concerns neither the server, the
+ * framing nor the connection.
  */
 bool heddle_head_writer_plain_name(const char *name, size_t name_size);
 
 /*
- * Returns true if a field with this name is never sent, and its value need not be read. Sets has_internal if the field
- * is for the server only.
+ * Returns true if a field with this name is never sent, whatever its value is. Sets has_internal if the field is for
+ * the server only.
  */
 bool heddle_head_writer_ignore(heddle_head_writer *head, const char *name, size_t name_size);
 
 /*
- * Ends a head: decides framing and keep_alive. Writes the fields of the framing, and Date unless the application has
- * set it. In the form of lines, also writes Connection and the empty line. `date` is the whole line. `protocol` becomes
- * the field Upgrade of a response 101, unless the application has set that field.
+ * Ends a head: sets `framing` and `keep_alive`. Writes the fields of the framing, and Date unless the application has
+ * set it. With HEDDLE_AS_LINES, also writes Connection and the empty line. `date` is the whole line. `protocol` is the
+ * value of Upgrade in a response 101, unless the application has set that field.
  */
 void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const char *date, size_t date_size,
                        const char *protocol, size_t protocol_size);
 
-/* Writes "1a\r\n" before a chunk of this size; returns the number of bytes, at most 18. */
+/* Writes the head of a chunk of this size, such as "1a\r\n". Returns the number of bytes, at most 18. */
 size_t heddle_chunk_head(char *out, size_t size);
 
 /* Writes an IMF-fixdate field line, "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n": 37 bytes and a NUL. */
@@ -102,12 +103,14 @@ enum {
     HEDDLE_REJECTION_ROOM = sizeof(((heddle_rejection *)0)->reason) + 64,
 };
 
-/* Writes the content of a rejection's response, a sentence, into HEDDLE_REJECTION_ROOM bytes; returns its size. */
+/*
+ * Writes the content of a rejection's response, one sentence. `text` has HEDDLE_REJECTION_ROOM bytes. Returns the size.
+ */
 size_t heddle_rejection_text(const heddle_rejection *rejection, char *text);
 
 /*
- * Writes the whole response to a rejected request, in lines, with connection: close. `retry_after`: the value
- * of the field Retry-After, or NULL.
+ * Writes the whole HTTP/1.1 response to a rejected request, with `connection: close`. `content`: false for HEAD.
+ * `retry_after`: the value of Retry-After, or NULL.
  */
 void heddle_rejection_write(const heddle_rejection *rejection, heddle_buffer *out, const char *date, size_t date_size,
                              bool content, const char *retry_after);

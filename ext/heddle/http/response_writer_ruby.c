@@ -1,4 +1,4 @@
-/* Heddle::HTTP::ResponseWriter: heads of responses as Strings. */
+/* Heddle::HTTP::ResponseWriter: writes heads of responses as Strings. */
 
 #include "binding.h"
 #include "http/response_head_ruby.h"
@@ -10,7 +10,7 @@ typedef struct {
     heddle_buffer buffer;
     heddle_head_form form;
     int64_t second; /* the time of `date`, in seconds since 1970 */
-    char date[38];  /* the header line (RFC 9110, 5.6.7), made once a second */
+    char date[38];  /* the `date` line (RFC 9110, 5.6.7), formatted once a second */
 } response_writer;
 
 static void writer_free(void *data)
@@ -72,8 +72,8 @@ static VALUE framing_name(heddle_framing framing)
  * `request`: a RequestHead; `headers`: a Hash of Strings and Arrays of Strings, or an object that yields the same;
  * `length`: the length of the content in bytes, which replaces content-length, or nil if it is unknown; `keep_alive`:
  * whether the server would keep the connection open; `protocol`: the protocol to upgrade to, or nil; `until_close`:
- * whether the end of the connection ends content of unknown length, and the application's own transfer-encoding is
- * passed on. Raises InvalidResponseError.
+ * whether content of unknown length ends with the connection, and the application's transfer-encoding is sent. Raises
+ * InvalidResponseError.
  */
 static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers, VALUE length, VALUE keep_alive,
                          VALUE protocol, VALUE until_close)
@@ -102,7 +102,7 @@ static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers,
 /*
  * call-seq: early_hints(headers) -> String
  *
- * An interim response 103 (RFC 8297). Raises InvalidResponseError.
+ * Returns an interim response 103 (RFC 8297). Raises InvalidResponseError.
  */
 static VALUE writer_early_hints(VALUE self, VALUE headers)
 {
@@ -117,8 +117,8 @@ void Init_heddle_http_writer(VALUE http)
     Init_heddle_response_head(http);
 
     /*
-     * Turns responses into bytes (RFC 9110, 6.4 and 15). Does no I/O. A writer belongs to one loop. H1::ResponseWriter
-     * writes the lines of RFC 9112, H2::ResponseWriter the fields for H2::Exchange#write_head.
+     * Writes heads of responses as bytes (RFC 9110, 6.4 and 15). Does no I/O. A writer belongs to one loop.
+     * H1::ResponseWriter writes the lines of RFC 9112. H2::ResponseWriter writes fields for H2::Exchange#write_head.
      */
     VALUE writer = heddle_define_class(http, "ResponseWriter", NULL);
     rb_define_method(writer, "head", writer_head, 7);

@@ -1,6 +1,6 @@
 #include "http/slowest_responses.h"
 
-/* Sets `floor`, the shortest duration that enters the list. */
+/* Sets `floor` and `until` from the list. */
 static void set_floor(heddle_slowest *slowest)
 {
     slowest->floor = HEDDLE_SLOWEST_LEAST;

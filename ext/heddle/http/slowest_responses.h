@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The slowest responses of the last minutes, a bounded list. A response that does not enter the list costs two
- * comparisons; nothing is ever allocated.
+ * A list of the slowest responses of the last minutes, of fixed size. A response that does not enter the list costs two
+ * comparisons. Nothing is ever allocated.
  */
 
 #include "system.h"
@@ -12,26 +12,27 @@ enum {
     HEDDLE_SLOWEST_TEXT = 200, /* bytes of a method, a space and a target */
 };
 
-/* ns. A request that takes less is never listed. */
+/* In ns. Faster requests are never listed. */
 #define HEDDLE_SLOWEST_LEAST INT64_C(1000000)
-/* ns. How long an entry is kept. */
+/* In ns. How long an entry is kept. */
 #define HEDDLE_SLOWEST_KEPT INT64_C(300000000000)
 
 typedef struct {
-    int64_t at, taken; /* when the response was complete, and its duration: ns */
+    int64_t at, taken; /* when the response was complete, and its duration, in ns */
     int status;
     uint16_t size; /* of the text */
     char text[HEDDLE_SLOWEST_TEXT];
 } heddle_slow;
 
 typedef struct {
-    int64_t floor; /* a shorter duration does not enter the list … */
+    int64_t floor; /* only longer durations enter the list (ns) … */
     /* … until this time, when an entry expires; both are 0 at first, so that the first response sets them */
     int64_t until;
     unsigned count;
     heddle_slow list[HEDDLE_SLOWEST]; /* unordered */
 } heddle_slowest;
 
+/* Might the response enter the list? */
 static inline bool heddle_slowest_concerns(const heddle_slowest *slowest, int64_t now, int64_t taken)
 {
     return taken > slowest->floor || now >= slowest->until;

@@ -4,13 +4,13 @@
 
 #include "system.h"
 
-enum { HEDDLE_STATUS_LINE_ROOM = 16 }; /* room for a line without a phrase */
+enum { HEDDLE_STATUS_LINE_ROOM = 16 }; /* bytes: room for a status line without a phrase */
 
 /*
- * The whole line of a response with this status, 100 to 999, and its size. The line of an unregistered status is
- * written into `room`, with an empty phrase; the space before the phrase must be there (RFC 9112, 4).
+ * Returns the status line of a response with this status, 100 to 999, and its size. The line of an unregistered status
+ * is written into `room`. Its phrase is empty, but the space before the phrase is required (RFC 9112, 4).
  */
 const char *heddle_status_line(int status, size_t *size, char room[HEDDLE_STATUS_LINE_ROOM]);
 
-/* "OK"; empty for an unregistered status. */
+/* Returns the phrase, such as "OK"; empty for an unregistered status. */
 const char *heddle_status_phrase(int status);

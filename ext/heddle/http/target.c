@@ -34,7 +34,7 @@ static int split_path_and_query(heddle_request_head *head, const char *bytes, ui
     return 0;
 }
 
-/* host:port, of CONNECT */
+/* CONNECT: host:port */
 static int split_authority_form(heddle_request_head *head, const char *bytes, heddle_rejection *rejection)
 {
     if (!heddle_target_authority(head, bytes, head->target) || head->host.size == 0 || head->port.size == 0)
@@ -44,7 +44,9 @@ static int split_authority_form(heddle_request_head *head, const char *bytes, he
     return 0;
 }
 
-/* The size of "http://" or "https://" at the start of the target, in any case; 0 if it has neither. */
+/*
+ * Returns the size of "http://" or "https://" at the start of the target, in upper or lower case; 0 if it has neither.
+ */
 static uint32_t measure_scheme(const char *target, uint32_t size)
 {
     uint32_t name = size > 4 && (target[4] | 0x20) == 's' ? 5 : 4;
@@ -64,9 +66,9 @@ static int split_absolute_form(heddle_request_head *head, const char *bytes, hed
     uint32_t host = start + scheme;
     uint32_t mark = find_character(bytes, host, end, '?'), slash = find_character(bytes, host, mark, '/');
     if (!heddle_target_authority(head, bytes, make_slice(host, slash)) || head->host.size == 0)
-        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request target's host is not host[:port]");
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the authority in the request target is not host[:port]");
     split_path_and_query(head, bytes, slash, end);
-    /* A URL without a path means `/`. For OPTIONS it means the whole server. */
+    /* A URL without a path means `/`. With OPTIONS, and without a query, it means the whole server. */
     if (head->path.size == 0 && !(head->method_id == HEDDLE_OPTIONS && mark == end))
         head->path = make_slice(host - 1, host);
     return 0;

@@ -9,5 +9,5 @@
  */
 int heddle_target_split(heddle_request_head *head, const char *bytes, heddle_rejection *rejection);
 
-/* Sets the authority, a slice of the bytes. Returns false if it is invalid. */
+/* Sets authority, host and port. `authority`: a slice of `bytes`. Returns false if it is invalid. */
 bool heddle_target_authority(heddle_request_head *head, const char *bytes, heddle_slice authority);

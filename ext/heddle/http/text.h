@@ -1,6 +1,6 @@
 #pragma once
 
-/* Classes of characters, searches, and lists. No byte from `end` on is read. */
+/* Classes of characters, searches in bytes, and lists. No function reads the byte at `end` or bytes after it. */
 
 #include "system.h"
 
@@ -27,15 +27,16 @@ static inline bool heddle_is_space(char character)
     return character == ' ' || character == '\t';
 }
 
-/* Control characters other than the tab, CR, LF and NUL are not part of a value. */
+/* Is this a control character other than a tab? A field value must not contain it. */
 static inline bool heddle_is_control(char character)
 {
     return ((uint8_t)character < 0x20 && character != '\t') || character == 0x7F;
 }
 
 /*
- * The characters of a request target: visible ASCII without `#`, which starts a fragment, and bytes above ASCII, which
- * clients send unescaped though RFC 9112 does not allow them. Puma and nginx serve them, too.
+ * Is this character allowed in a request target? Visible ASCII is allowed, except `#`, which begins a fragment. Bytes
+ * above ASCII are allowed, too: some clients send them unescaped although RFC 9112 forbids it, and Puma and nginx
+ * accept them.
  */
 static inline bool heddle_is_target(char character)
 {
@@ -56,7 +57,7 @@ static inline uint64_t heddle_repeat(uint8_t byte)
     return UINT64_C(0x0101010101010101) * byte;
 }
 
-/* Not 0 if a byte is less than `limit`, which is at most 128. */
+/* Returns a nonzero value if a byte is less than `limit`, which is at most 128. */
 static inline uint64_t heddle_any_less(uint64_t bytes, uint8_t limit)
 {
     return (bytes - heddle_repeat(limit)) & ~bytes & heddle_repeat(0x80);
@@ -69,7 +70,7 @@ static inline uint64_t heddle_any_equal(uint64_t bytes, uint8_t byte)
 
 /* -- scans -------------------------------------------------------------------------------------------------------- */
 
-/* The first control character other than a tab, or `end`. */
+/* Returns the first control character other than a tab, or `end`. */
 static inline const char *heddle_find_control(const char *at, const char *end)
 {
 #ifdef __SSE2__
@@ -99,7 +100,7 @@ static inline const char *heddle_find_control(const char *at, const char *end)
     return at;
 }
 
-/* The first character that is not allowed in a request target, or `end`. */
+/* Returns the first character that is not allowed in a request target, or `end`. */
 static inline const char *heddle_find_target_end(const char *at, const char *end)
 {
 #ifdef __SSE2__
@@ -147,8 +148,8 @@ static inline bool heddle_is_token(const char *text, size_t size)
 bool heddle_is_word(const char *text, size_t size, const char *word);
 
 /*
- * The next element of a list (RFC 9110, 5.6.1), without the white space around it; empty elements are skipped. Moves
- * `*at` past it. Returns NULL at the end. CR LF counts as white space: in a value it can only come from a folded
+ * Returns the next element of a list (RFC 9110, 5.6.1), without the white space around it, or NULL at the end. Skips
+ * empty elements. Moves `*at` past the element. CR LF counts as white space: in a value it can only come from a folded
  * line.
  */
 const char *heddle_next_element(const char **at, const char *end, size_t *size);

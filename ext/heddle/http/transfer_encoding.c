@@ -24,6 +24,6 @@ int heddle_transfer_encoding_check(const heddle_transfer_encoding *encoding, int
         return heddle_reject(rejection, malformed, "the Transfer-Encoding is not a list of codings");
     if (encoding->early_chunked)
         return heddle_reject(rejection, malformed, "chunked is not the last transfer coding, or is applied twice");
-    return heddle_reject(rejection, unknown, "the only transfer coding that this %s knows is chunked",
+    return heddle_reject(rejection, unknown, "the only transfer coding that this %s supports is chunked",
                          unknown == 501 ? "server" : "client");
 }

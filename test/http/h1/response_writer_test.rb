@@ -97,7 +97,7 @@ class ResponseWriterTest < Minitest::Test
     ["a\r\nb: c", "a\nb", "a\rb", "a\0b", "\n", "ä\n", "\xFF\r\n"].each do |value|
       [value, [value], ["x", value]].each do |given|
         error = assert_raises(Heddle::HTTP::InvalidResponseError, given.inspect) { head(200, { "x" => given }) }
-        assert_match(/header x holds CR, LF or NUL/, error.message)
+        assert_match(/header x contains CR, LF or NUL/, error.message)
       end
     end
   end
