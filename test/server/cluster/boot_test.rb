@@ -43,7 +43,7 @@ class ClusterBootTest < Minitest::Test
       "raise 'no key'" => /\Aheddle: config\.ru can't be loaded:\n  RuntimeError: no key\n/,
       "exit 3" => /\Aheddle: the application ended the process while it was loaded, with status 3 \(config\.ru:1\)\n\z/,
       "abort 'no database'" => /^heddle: .* ended the process .* with status 1 \(config\.ru:1\): no database$/,
-      "Process.kill 'KILL', $$" => /\Aheddle: the process that was to load the application has ended: SIGKILL/ }
+      "Process.kill 'KILL', $$" => /\Aheddle: the process that loads the application has ended: SIGKILL/ }
       .each do |code, message|
         write("config.ru", code)
         output, status = boot

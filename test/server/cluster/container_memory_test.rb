@@ -24,7 +24,7 @@ class ClusterContainerMemoryTest < Minitest::Test
       MemoryGroup.within(LIMIT) do |group|
         serve("--control", "unix:control.sock", workers: "auto", within: group)
 
-        assert_match(/ 1 worker \(auto: as many as fit into 450 MiB; \d+ processors?\), one loop/, served.output)
+        assert_match(/ 1 worker \(auto: as many as fit into 450 MiB of memory; \d+ processors?\), one/, served.output)
         assert_equal LIMIT * 9 / 10, client.status[:master][:memory_limit]
         grown = served.get("/grow")["x-worker"].to_i
         wait_for(/replacing worker 0 \(pid #{grown}\): it uses \d+ MiB of memory, and all processes .* of 450 MiB/)

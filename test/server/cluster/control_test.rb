@@ -61,7 +61,7 @@ class ClusterControlTest < Minitest::Test
     one = workers.find { |worker| worker[:pid] == stuck }
 
     assert_equal "stuck", one[:state]
-    assert_match(/its last message to the master is [\d.]+ s old/, one[:problem])
+    assert_match(/the last message to the master was [\d.]+ s ago/, one[:problem])
     assert_equal %w[running], (workers - [one]).map { |worker| worker[:state] }
     assert_equal [0.0, 1.0], metrics["heddle_worker_up"].values.sort
     assert_match(/^! worker #{one[:index]}: does not answer/, heddle("status").first)
@@ -159,7 +159,7 @@ class ClusterControlTest < Minitest::Test
     output, status = heddle("reload", "--no-wait")
 
     assert_predicate status, :success?, output
-    assert_match(/\Anew workers replace the old ones/, output)
+    assert_match(/\Areplacing the workers one by one/, output)
     second = Thread.new { heddle("reload") }
     wait_for("(heddle reload)", 2)
     write("config.ru", APP)
@@ -176,7 +176,7 @@ class ClusterControlTest < Minitest::Test
     heddle("stop")
     output, status = waiting.value
 
-    assert_equal [1, "heddle: not reloaded: the server stops\n"], [status.exitstatus, output]
+    assert_equal [1, "heddle: not reloaded: the server is stopping\n"], [status.exitstatus, output]
   end
 
   def test_stop_ends_all_of_it
@@ -184,7 +184,7 @@ class ClusterControlTest < Minitest::Test
     output, status = heddle("stop")
 
     assert_predicate status, :success?, output
-    assert_equal "stopping when running requests are answered\nstopped\n", output
+    assert_equal "stopping as soon as the running requests are answered\nstopped\n", output
     wait_until { !alive?(served.pid) }
     refute_path_exists path("control.sock")
   end

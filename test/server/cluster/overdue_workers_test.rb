@@ -163,6 +163,6 @@ class ClusterOverdueWorkersTest < Minitest::Test
     look(watched, 6.0)
 
     assert_equal ["KILL"], worker.signals
-    assert_equal ["killing worker 0 (pid 1000): it has not ended in time, with 2 requests unanswered"], @lines
+    assert_equal ["killing worker 0 (pid 1000): it has not stopped in time, with 2 requests unanswered"], @lines
   end
 end

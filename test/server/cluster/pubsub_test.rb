@@ -78,7 +78,7 @@ class ClusterPubSubTest < Minitest::Test
     assert_includes publish_as_the_environment_says("reddis://x"), %(HEDDLE_PUBSUB: "reddis://x" is not an address)
     error = publish_from_outside("unix:#{path("nowhere.sock")}")
 
-    assert_includes error, "no server answers at unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"
+    assert_includes error, "no server listens on unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"
     assert_includes error, "UnreachableError"
     refute_includes error, "Run the command"
     assert_includes publish_from_outside(topic: "x" * 1_025), "has 1025 bytes, the limit is 1024 (ArgumentError)"

@@ -159,7 +159,7 @@ class ClusterUserTest < Minitest::Test
     output, status = started("--user", "nobody-here")
 
     refute_predicate status, :success?
-    assert_includes output, "can't become the user nobody-here: there is no such user or group"
+    assert_includes output, "can't become the user nobody-here: the user or the group does not exist"
   end
 
   def test_another_user_than_root_cannot_become_a_user

@@ -3,18 +3,19 @@
 module Heddle
   class Server
     module Cluster
-      # How long to wait until a process that ended unexpectedly is started again: not at all the first time, and longer
-      # each time that it ends soon. Uses no clock.
+      # Computes the delay before a process that has ended unexpectedly is started again. The first time there is no
+      # delay. It becomes longer each time that the process ends soon after its start. This class uses no clock.
       #
-      # A worker that has served waits only shortly: a client whose requests crash workers must not keep all down.
+      # For a worker that has served, the delay is short. Otherwise a client whose requests crash workers could keep all
+      # of them from serving.
       class Backoff
-        # Seconds before the second start; doubled for each further one.
+        # Seconds before the second restart. Each further one doubles it.
         FIRST_DELAY = 0.5
-        # Maximum seconds before a further start.
+        # Maximum number of seconds before a restart.
         MAX_DELAY = 30
-        # Maximum seconds before a further start of a worker that had served.
+        # Maximum number of seconds before the restart of a worker that has served.
         MAX_DELAY_AFTER_SERVING = 1
-        # Seconds after which a run counts as a success.
+        # A process that has run for this many seconds counts as healthy, so its next restart has no delay.
         RESET_AFTER = 30
         private_constant :FIRST_DELAY, :MAX_DELAY, :MAX_DELAY_AFTER_SERVING, :RESET_AFTER
 
@@ -24,10 +25,10 @@ module Heddle
         end
 
         # Records an unexpected end.
-        # @param now [Float] seconds
-        # @param lived [Float] seconds
-        # @param served [Boolean] whether it has served clients
-        # @return [Numeric] seconds until it may be started
+        # @param now [Float] the time in seconds
+        # @param lived [Float] how many seconds the process has run
+        # @param served [Boolean] whether the process has served clients
+        # @return [Numeric] seconds until the process may be started again
         def record_failure(now, lived, served: false)
           @failures = 0 if lived >= RESET_AFTER
           most = served ? MAX_DELAY_AFTER_SERVING : MAX_DELAY
@@ -37,7 +38,7 @@ module Heddle
           delay
         end
 
-        # @return [Float] when it may be started
+        # @return [Float] the time at which the process may be started again
         attr_reader :retry_at
       end
     end

@@ -3,7 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # Collects the details that workers report when they begin to serve, for the one boot line of all workers.
+      # Collects the details that workers report when they begin to serve. The master logs one line with them for all
+      # workers.
       class BootDetails
         # The keys of {Cluster.boot_details}.
         KEYS = %i[selector protection adapted].freeze
@@ -14,7 +15,7 @@ module Heddle
         end
 
         # @param worker [WorkerHandle]
-        # @param message [MessageSocket::Message] whose values are {Cluster.boot_details}
+        # @param message [MessageSocket::Message] a message with the values of {Cluster.boot_details}
         # @return [void]
         # @raise [MessageSocket::MalformedError]
         def add(worker, message)
@@ -23,8 +24,8 @@ module Heddle
         end
 
         # @param configuration [Configuration]
-        # @param size [Integer] how many workers there are
-        # @return [Hash{Symbol => String}] {Cluster.boot_details} of all of them
+        # @param size [Integer] the number of workers
+        # @return [Hash{Symbol => String}] {Cluster.boot_details} for all workers together
         def summary(configuration, size)
           without = (0...size).first(configuration.unprotected_workers)
           return @details if without.empty? || without.size == size
@@ -35,7 +36,7 @@ module Heddle
 
         private
 
-        # Only the protections of the other workers are reported.
+        # The details of unprotected workers (option `canary_unprotected`) count only while there are no others.
         def unprotected?(worker) = worker.index < worker.mold.configuration.unprotected_workers
       end
     end

@@ -3,16 +3,18 @@
 module Heddle
   class Server
     module Cluster
-      # The threads that an application starts while the mold loads it. A fork copies only the thread that forks, so
-      # workers don't have them.
+      # Finds the threads that an application has started while it was loaded, and logs a warning about them. Workers
+      # are forked from that process (the mold), and a fork copies only the thread that forks. So workers don't have
+      # these threads.
       class BootThreads
-        # Threads that their libraries restart after a fork, by names or files.
+        # Match the names or files of threads that their libraries start again after a fork.
         RENEWED = [/\ATimeout stdlib thread\z/, /\Aheddle log\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze
         private_constant :RENEWED
 
-        # Must be called before the application is loaded.
+        # Records the present threads. Must be called before the application is loaded.
         def initialize = @before = Thread.list
 
+        # Logs the threads that were started since then.
         # @param log [#event]
         # @return [void]
         def report(log)
@@ -24,7 +26,7 @@ module Heddle
 
         private
 
-        # A library can mark a thread with Puma's variable fork_safe, which means that the thread needs no warning.
+        # As in Puma, a library can set the thread variable fork_safe to suppress the warning.
         def renewed?(thread)
           thread.thread_variable_get(:fork_safe) || RENEWED.any? { |one| one.match?(thread.name || thread.inspect) }
         end

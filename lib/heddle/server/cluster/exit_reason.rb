@@ -3,14 +3,15 @@
 module Heddle
   class Server
     module Cluster
-      # Describes in the log how a process has ended.
+      # Describes for the log how a process has ended.
       module ExitReason
-        # Signals that end a process whose native code has failed.
+        # The signals that end a process because native code has crashed.
         CRASHES = %w[SEGV BUS ABRT ILL FPE].freeze
 
-        # Finds the crash that a thread of a process is handling: Ruby's handler blocks this signal and no other.
+        # Finds out whether a process is in Ruby's crash handler. While the handler runs, its thread blocks exactly the
+        # signal of the crash.
         # @param pid [Integer]
-        # @return [String, nil] one of CRASHES; always nil where the system has no /proc
+        # @return [String, nil] the signal, one of CRASHES; nil: the process has not crashed, or the system has no /proc
         def self.find_handled_crash(pid)
           masks = Dir.glob("/proc/#{pid}/task/*/status").map { |path| ::File.read(path)[/^SigBlk:\s*(\h+)/, 1].hex }
           CRASHES.find { |name| masks.include?(1 << (Signal.list.fetch(name) - 1)) }
@@ -25,8 +26,8 @@ module Heddle
 
           name = Signal.signame(status.termsig)
           hint = case name
-                 when "KILL" then ", which Heddle has not sent: the system may be out of memory (see dmesg)"
-                 when *CRASHES then ": native code has crashed; its report is above"
+                 when "KILL" then ", which Heddle has not sent (the system may be out of memory: see dmesg)"
+                 when *CRASHES then " (native code has crashed; Ruby's crash report is above)"
                  else ""
                  end
           "SIG#{name}#{hint}"

@@ -3,31 +3,32 @@
 module Heddle
   class Server
     module Cluster
-      # The workers: their wanted number, their states, and their replacements. Called by the master,
-      # in one thread.
+      # Manages the workers for the master: starts missing ones, records their states, and replaces them. Workers are
+      # forked by the mold, the process that has loaded the application. All methods are called on the master's thread.
       class Fleet
-        # Seconds after `stop_timeout` at which a worker that has not ended is killed.
+        # A worker that is asked to end is killed this many seconds after `stop_timeout`.
         KILL_DELAY = 5
-        # Boot failures, before any worker has served, after which the server gives up.
+        # After this many failed starts the server stops, if no worker has served yet.
         MAX_BOOT_FAILURES = 3
         private_constant :KILL_DELAY, :MAX_BOOT_FAILURES
 
-        # @return [Integer] the wanted number of workers
+        # @return [Integer] how many workers should run, without the reserve workers
         attr_reader :size
-        # @return [Integer] the wanted number of reserve workers; they are numbered after the others
+        # @return [Integer] how many reserve workers should run (they serve only while all others are blocked); their
+        #   numbers follow those of the others
         attr_reader :reserves
-        # @return [MoldHandle, nil] the mold that forks new workers
+        # @return [MoldHandle, nil] the mold that forks new workers; nil: there is none now
         attr_accessor :mold
-        # @return [Integer] workers that have ended unexpectedly
+        # @return [Integer] how many workers have ended unexpectedly
         attr_reader :restarts
-        # @return [String, nil] why no worker could begin to serve
+        # @return [String, nil] why no worker can serve, so that the server must stop; nil: it need not
         attr_reader :failure
 
-        # @param size [Integer]
+        # @param size [Integer] how many workers should run
         # @param scoreboard [Net::Scoreboard]
         # @param log [#event]
-        # @param clock [#call] seconds
-        # @param protection [ProtectionSwitch] whether new workers are protected
+        # @param clock [#call] returns the time in seconds
+        # @param protection [ProtectionSwitch] decides which protections new workers have
         def initialize(size, scoreboard, log, clock, protection: ProtectionSwitch.new(log, clock))
           @size = size
           @reserves = 0
@@ -43,24 +44,25 @@ module Heddle
           @unclean = false
         end
 
-        # @return [Array<WorkerHandle>] all workers, in the order of their numbers
+        # @return [Array<WorkerHandle>] all workers, sorted by their numbers
         def workers = @workers.sort_by { |worker| [worker.index, worker.started_at] }
 
-        # @return [Array<WorkerHandle>] the serving workers, in the order of their numbers
+        # @return [Array<WorkerHandle>] the serving workers, sorted by their numbers
         def serving = workers.select(&:serving?)
 
-        # @return [Boolean]
+        # @return [Boolean] whether there are no workers
         def empty? = @workers.empty?
 
-        # @return [Boolean] whether all workers serve, reserves not counted
+        # @return [Boolean] whether all workers serve; reserve workers don't count
         def complete? = (0...size).all? { |index| serving.any? { |worker| worker.index == index && !worker.reserve? } }
 
-        # @return [Boolean] whether a worker that was asked to end had to be killed, or has left requests unanswered
+        # @return [Boolean] whether a worker that was asked to end was killed, or has not answered all requests
         def unclean? = @unclean
 
-        # Sets the wanted numbers. A process whose number changes from a worker's to a reserve's, or back, is replaced.
-        # @param number [Integer]
-        # @param reserves [Integer]
+        # Sets how many workers and reserve workers should run. If a running process changes from one kind to the other,
+        # it is replaced.
+        # @param number [Integer] workers
+        # @param reserves [Integer] reserve workers
         # @return [void]
         def resize(number, reserves = @reserves)
           most = [(@scoreboard.slots / 2) - reserves, 1].max
@@ -70,8 +72,8 @@ module Heddle
           serving.each { |worker| retire(worker, "leave") unless role_kept?(worker) }
         end
 
-        # Starts the missing workers whose backoff has passed.
-        # @return [Float, nil] when the next one may be started
+        # Starts the missing workers, except those whose restart is delayed ({Backoff}).
+        # @return [Float, nil] the time at which the next worker may be started; nil: no start is delayed
         def start_missing
           return unless mold&.ready?
 
@@ -88,10 +90,11 @@ module Heddle
           later.min
         end
 
-        # @param index [Integer]
-        # @param replaces [WorkerHandle, nil] the worker that ends as soon as the new one serves
-        # @return [WorkerHandle, nil] nil: there is no mold now, no descriptor, or no free slot, because too many
-        #   workers have not ended yet
+        # Asks the mold to fork a worker.
+        # @param index [Integer] its number
+        # @param replaces [WorkerHandle, nil] the worker to end as soon as the new one serves
+        # @return [WorkerHandle, nil] nil: the worker can't be started now, because there is no mold, no descriptor, or
+        #   no free slot of the scoreboard (ending workers keep theirs)
         def start(index, replaces: nil)
           return unless mold&.ready?
 
@@ -110,9 +113,10 @@ module Heddle
           theirs&.close
         end
 
+        # Asks a worker to end.
         # @param worker [WorkerHandle]
-        # @param how [String] "leave": other workers continue; "part": they continue, but can't receive connections;
-        #   "stop": no worker continues; "now": ends at once
+        # @param how [String] "leave": hand connections off to the other workers; "part": other workers serve, but can't
+        #   receive connections; "stop": no other worker keeps serving; "now": end at once
         # @return [void]
         def retire(worker, how)
           worker.state = :ending
@@ -133,6 +137,7 @@ module Heddle
           handle_worker_exit(worker, status) if status
         end
 
+        # Records that the mold could not fork a worker.
         # @return [void]
         def record_failed_spawn(slot, message)
           worker = @workers.find { |one| one.slot == slot && one.pid.nil? } or return
@@ -140,8 +145,9 @@ module Heddle
           handle_loss(worker, "it could not be forked: #{message}")
         end
 
-        # Called when a mold has ended, and its last messages were read. A process between it and a worker may have hung
-        # and keep the worker's channel open.
+        # Called when a mold has ended and its last messages were read. Removes its workers that were never forked.
+        # Their channels may not close by themselves, because a hanging intermediate process of the fork may keep them
+        # open.
         # @param mold [MoldHandle]
         # @return [void]
         def remove_unforked(mold)
@@ -150,9 +156,10 @@ module Heddle
           end
         end
 
-        # Called when a worker has closed its end of the channel. If its process is known, {#handle_exit} follows.
+        # Called when a worker has closed its end of the channel. If the worker's process id is known, the master calls
+        # {#handle_exit} later.
         # @param worker [WorkerHandle]
-        # @yield reads what the molds have sent: before it closes the channel, a mold reports the fork or why it failed
+        # @yield reads the molds' messages, because a mold reports the fork or its failure before it closes the channel
         # @return [void]
         def handle_closed_channel(worker)
           worker.channel_closed = true
@@ -180,22 +187,24 @@ module Heddle
           worker = @workers.find { |one| one.pid == pid }
           return handle_worker_exit(worker, status) if worker
 
-          # A worker that the mold has not reported yet, or an orphaned child of a worker.
+          # This is a worker that the mold has not reported yet, or an orphaned child of a worker.
           @unknown_exits[pid] = status
           @unknown_exits.shift if @unknown_exits.size > @workers.size + 100
         end
 
-        # @return [Integer, nil] requests that it had begun or received; nil: none
+        # @return [Integer, nil] how many requests the worker had received but not answered; nil: none
         def unanswered(worker) = @scoreboard.read(worker.slot)&.fetch(:in_flight)&.nonzero?
 
         private
 
-        # A mold forks one worker after another: the others wait for it, and are not late while it works.
+        # A mold forks one worker after another. While it makes progress, the workers that it has not forked yet are not
+        # overdue, so their timeouts begin again.
         def note_progress(mold)
           @workers.each { |one| one.last_message_at = @clock.call if one.pid.nil? && one.mold.equal?(mold) }
         end
 
-        # @return [Integer] the rank of this number among the reserves, from 1 on; 0: it is an ordinary worker's
+        # @return [Integer] the rank among the reserve workers of the worker with this number, counted from 1; 0: it is
+        #   not a reserve worker
         def reserve_rank(index) = [index - size + 1, 0].max
 
         def role_kept?(worker) = worker.index < size + reserves && worker.rank == reserve_rank(worker.index)
@@ -209,7 +218,8 @@ module Heddle
         end
 
         def handle_loss(worker, how)
-          # A request may end a worker before the master reads its message "ready".
+          # A request may crash the worker before the master reads its message "ready". So the scoreboard is checked,
+          # too.
           served = worker.serving? || @scoreboard.read(worker.slot)&.fetch(:accepted)&.positive?
           requests = unanswered(worker)
           remove(worker)

@@ -5,23 +5,25 @@ require "heddle/command_line"
 module Heddle
   class Server
     module Cluster
-      # The resources that a master inherits from its predecessor: the sockets, the scoreboard, and the descriptor on
-      # which it reports ready. They come as open descriptors, named in an environment variable.
+      # The resources that a new master inherits from the old one (`heddle restart`): the listening sockets, shared
+      # memory such as the scoreboard, and the pipe on which it reports that it serves. They are open descriptors, whose
+      # numbers are in an environment variable.
       class Inheritance
         VARIABLE = "HEDDLE_INHERITED"
-        # A new master writes this when it serves. Any other text is the reason why it could not start.
+        # A new master writes one of these when it serves. Any other text is the reason why it could not start.
         READY = "ready\n"
         READY_WITHOUT_HANDOFF = "ready, with another format of handoffs\n"
-        # Bytes that a pipe takes at once.
+        # Maximum number of bytes of a report, which a pipe accepts at once.
         REPORT_LIMIT = 4096
 
-        # @return [Array<String>] the command line that has started this program
+        # @return [Array<String>] the command line of this process, with which a new master is started
         attr_reader :command
 
-        # @return [Inheritance] the inheritance of a master that replaces no other one
+        # @return [Inheritance] an empty inheritance, for a master that replaces no other one
         def self.none = new({}, [])
 
-        # Removes the variable from the environment, so that the application and its child processes don't see it.
+        # Reads the inheritance. Removes the variable from the environment, so that the application and its child
+        # processes don't see it.
         # @param environment [Hash{String => String}]
         # @return [Inheritance]
         def self.from_environment(environment = ENV)
@@ -31,7 +33,7 @@ module Heddle
           new({}, CommandLine.read)
         end
 
-        # @param values [Hash{String => Object}] the values written by {NewMaster}
+        # @param values [Hash{String => Object}] the values that {NewMaster} has written
         # @param command [Array<String>]
         def initialize(values, command)
           @values = values
@@ -40,15 +42,15 @@ module Heddle
           @ready = IO.for_fd(values["ready"], "w") if values["ready"]
         end
 
-        # @return [Boolean]
+        # @return [Boolean] whether this master replaces another one
         def any? = @values.any?
 
-        # @param key [String] of a bind
-        # @return [Boolean] whether there are sockets of this address
+        # @param key [String] the key of a bind, such as {TCPBind#key}
+        # @return [Boolean] whether the old master had sockets of this address
         def sockets?(key) = @listeners.key?(key)
 
-        # @param key [String] of a bind
-        # @return [Array<TCPServer, UNIXServer>] the sockets of this address; they are returned only once
+        # @param key [String] the key of a bind, such as {TCPBind#key}
+        # @return [Array<TCPServer, UNIXServer>] the sockets of this address; a second call returns none
         def sockets(key)
           (@listeners.delete(key) || []).map do |descriptor|
             unix = BasicSocket.for_fd(descriptor).tap { |socket| socket.autoclose = false }.local_address.unix?
@@ -56,22 +58,24 @@ module Heddle
           end
         end
 
-        # Closes inherited sockets without an address in the new configuration.
+        # Closes the inherited sockets whose addresses are not in the new configuration.
         # @return [void]
         def close_unused
           @listeners.each_value { |all| all.each { |descriptor| IO.for_fd(descriptor).close } }
           @listeners = {}
         end
 
-        # @return [Net::Scoreboard, nil]
+        # @return [Net::Scoreboard, nil] the scoreboard (shared memory with the load of each worker); nil: the masters
+        #   can't share one
         def scoreboard
-          memory, notify = @values["scoreboard"] # nil on platforms where only forked processes can share it
+          memory, notify = @values["scoreboard"] # nil on platforms where only forked processes can share memory
           Net::Scoreboard.for_fd(memory, notify) if memory
         rescue SystemCallError
-          nil # another version: the workers of the two masters have no common scoreboard
+          nil # the old master has another version of it, so the workers of both masters share no scoreboard
         end
 
-        # Takes over the keys, so that clients of the other master's workers can resume their TLS sessions here.
+        # Takes over the keys of TLS session tickets, so that clients of the old master's workers can resume their
+        # sessions.
         # @return [void]
         def adopt_ticket_keys
           descriptor = @values["ticket_keys"] or return
@@ -80,15 +84,15 @@ module Heddle
           Net::TLS::TicketKeys.adopt(descriptor)
         end
 
-        # Takes over the messages, so that subscribers of the other master's workers find them here.
+        # Takes over the pub/sub messages, so that subscribers that reconnect from the old master's workers miss none.
         # @return [void]
         def adopt_pubsub
-          memory, wake = @values["pubsub"] # nil on platforms where only forked processes can share it
+          memory, wake = @values["pubsub"] # nil on platforms where only forked processes can share memory
           PubSub::History.adopt(memory, wake) if memory
         end
 
-        # @return [Array(BasicSocket, BasicSocket), nil] the socket pair by which the workers of both masters hand off
-        #   connections; nil: they can't
+        # @return [Array(BasicSocket, BasicSocket), nil] the socket pair over which the workers of both masters hand off
+        #   connections; nil: their formats differ
         def handoff_sockets
           sockets = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
           return sockets unless handoff_incompatible?
@@ -97,15 +101,15 @@ module Heddle
           nil
         end
 
-        # Tells the other master that the workers serve, so that it ends.
+        # Reports to the old master that the new workers serve, so that it ends.
         # @return [void]
         def report_ready
           report(handoff_incompatible? ? READY_WITHOUT_HANDOFF : READY)
         end
 
-        # Tells the other master why this one could not start.
+        # Reports to the old master why this one could not start.
         # @param problem [String]
-        # @return [Boolean] false: there is no other master
+        # @return [Boolean] whether it was reported; false: there is no old master
         def report_failure(problem)
           report(problem.byteslice(0, REPORT_LIMIT))
         end
@@ -118,7 +122,8 @@ module Heddle
 
         private
 
-        # Older masters send no version (nil) and don't know READY_WITHOUT_HANDOFF: they hand connections off anyway.
+        # Masters of early releases send no version (nil). They hand connections off in any case, and would take
+        # READY_WITHOUT_HANDOFF for a failure.
         def handoff_incompatible? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)
@@ -128,7 +133,7 @@ module Heddle
           close
           true
         rescue SystemCallError
-          false # the other master is gone already
+          false # the old master has already ended
         end
       end
     end

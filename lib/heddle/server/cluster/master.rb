@@ -3,8 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # The process that opens the sockets and manages restarts. It loads nothing of the application. It has no loop, so
-      # that it can fork at any moment.
+      # The process that opens the sockets, and starts and watches all others. It loads nothing of the application: the
+      # mold does, and workers are forked from the mold. The master has no event loop, so that it can fork at any
+      # moment.
       #
       #     Master.new(configuration, log:, load: -> { application }) { |urls, details| puts "ready" }.run
       class Master
@@ -12,7 +13,7 @@ module Heddle
 
         # Seconds between two checks of the workers.
         POLL_INTERVAL = 1
-        # Seconds until workers that were told to stop at once are killed.
+        # Seconds until workers that must stop at once are killed.
         FORCED_STOP_TIMEOUT = 2
         private_constant :POLL_INTERVAL, :FORCED_STOP_TIMEOUT
 
@@ -22,20 +23,21 @@ module Heddle
         attr_reader :resources
         # @return [MemoryGuard]
         attr_reader :memory
-        # @return [SolidQueueHandle] the process of the option solid_queue
+        # @return [SolidQueueHandle] the process that the option `solid_queue` starts
         attr_reader :jobs
-        # @return [WorkingFolder] the application's
+        # @return [WorkingFolder] the application's folder
         attr_reader :folder
         # @return [ProtectionSwitch]
         attr_reader :protection
-        # @return [Control::Cluster, nil] answers operators, in a thread of its own
+        # @return [Control::Cluster, nil] serves the control sockets on its own thread
         attr_accessor :control
 
         # @param configuration [Configuration]
         # @param log [Log]
-        # @param load [#call] called in the mold; returns the application, or raises BootError
-        # @param inheritance [Inheritance] from the master that this one is to replace
-        # @yieldparam urls [Array<String>]
+        # @param load [#call] called in the mold to load the application; returns it, or raises BootError
+        # @param inheritance [Inheritance] the resources of the master that this one replaces
+        # @yield once, when all workers serve
+        # @yieldparam urls [Array<String>] the server's URLs
         # @yieldparam details [Hash{Symbol => String}] {Cluster.boot_details} of a worker
         def initialize(configuration, log:, load:, inheritance: Inheritance.none, &announce)
           @log = log
@@ -53,8 +55,8 @@ module Heddle
           @stopping = @failure = nil
         end
 
-        # Serves until INT or TERM, or until another master has taken over.
-        # @yield when the sockets are open, and this process has switched to its user
+        # Serves until INT or TERM arrives, or until a new master has taken over.
+        # @yield when the sockets are open, and this process has switched to the user of the option `user`
         # @return [Boolean] whether every request was answered
         # @raise [BootError]
         def run
@@ -71,28 +73,30 @@ module Heddle
           close
         end
 
-        # @return [Configuration] the newest mold's
+        # @return [Configuration] the configuration of the newest mold
         def configuration = @mold_supervisor.configuration
 
-        # @return [Boolean] whether it stops
+        # @return [Boolean] whether the server is stopping
         def stopping? = !@stopping.nil?
 
         # Calls the block each time that `io` is readable.
         # @param io [IO]
-        # @yield must not wait
+        # @yield must not block
         # @return [void]
         def watch(io, &block) = @watched[io] = block
 
-        # Replaces the workers one by one with workers of new code.
-        # @yieldparam problem [String, nil] at the end: why the old workers were kept; nil: they were replaced
+        # Replaces the workers one by one with workers that run the new code.
+        # @yield when the reload has ended
+        # @yieldparam problem [String, nil] why the old workers were kept; nil: they were replaced
         # @return [void]
         def reload(&done)
           problem = reason_to_refuse or return @mold_supervisor.reload(&done)
           done&.call(problem)
         end
 
-        # Starts a new master from new code, on the same sockets.
-        # @yieldparam problem [String, nil] at the end: why this master stays; nil: the new one serves
+        # Starts a new master, which loads all code again and serves the same sockets.
+        # @yield when the restart has ended
+        # @yieldparam problem [String, nil] why this master was kept; nil: the new one serves
         # @return [void]
         def restart(&done)
           problem = reason_to_refuse
@@ -102,12 +106,12 @@ module Heddle
           @restart.start(&done)
         end
 
-        # Switches the protections of all workers, and of those that are started from now on.
+        # Switches the protections of all present and future workers.
         # @param on [Boolean]
         # @return [void]
         def protect(on) = protection.switch(on, fleet.workers)
 
-        # @param size [Integer] how many workers there are to be; 0 is ignored
+        # @param size [Integer] how many workers should run; below 1 it is ignored
         # @return [void]
         def resize(size)
           return if @stopping || size < 1
@@ -116,11 +120,11 @@ module Heddle
           @log.event(:workers_resized, workers: fleet.size)
         end
 
-        # @param now [Boolean] whether requests that run are cut off
-        # @param replaced [Boolean] whether other processes serve the same sockets from now on
+        # @param now [Boolean] whether to cancel running requests at once
+        # @param replaced [Boolean] whether a new master serves the same sockets from now on
         # @return [void]
         def stop(now: false, replaced: false)
-          @mold_supervisor.abandon("the server stops")
+          @mold_supervisor.abandon("the server is stopping")
           @systemd.stopping(replaced ? @restart.new_master.pid : nil)
           @stopping = if replaced then @restart.new_master.handoff_incompatible? ? "part" : "leave"
                       else "stop"
@@ -128,14 +132,14 @@ module Heddle
           @stopping = "now" if now
           replaced ? resources.release_listeners : resources.stop_listening
           @jobs.retire
-          fleet.workers.each { |worker| fleet.retire(worker, @stopping) unless worker.pid } # they end with their mold
+          fleet.workers.each { |worker| fleet.retire(worker, @stopping) unless worker.pid } # end with their mold
           @mold_supervisor.stop
-          # The last process to close a socket answers the connections in its queue. That must be a worker, and not the
-          # mold.
+          # The connections in the kernel's queue can only be served by the last process that has the socket open. That
+          # must be a worker, so the molds have to end first.
           retire_workers if @mold_spawner.empty? || now
         end
 
-        # Called in the mold, from which all workers are forked: closes the master's own resources.
+        # Called in a mold, right after the fork. Closes the resources that only the master uses.
         # @return [void]
         def close_in_child
           @signals.close_in_child
@@ -224,14 +228,15 @@ module Heddle
           when "running_requests" then @overdue_workers.handle_report(worker, message.values["running"])
           when "stopped_accepting" then worker.accepting = false
           when "stop_request"
-            # Only this worker has received a signal. Unless the master stops, too, the other workers continue.
+            # Only this worker has received the signal TERM. The other workers keep serving, unless the master stops,
+            # too.
             fleet.retire(worker, @stopping || "leave") unless worker.ending?
           end
         end
 
         # @return [String, nil] why neither a reload nor a restart can begin now
         def reason_to_refuse
-          return "the server stops" if @stopping
+          return "the server is stopping" if @stopping
 
           "a new master is being started" if @restart.running?
         end
@@ -243,7 +248,7 @@ module Heddle
             elsif pid == @restart.new_master&.pid then @restart.new_master.mark_ended
             elsif @jobs.running? && !(unexpected = @jobs.handle_exit(pid)).nil? then stop if unexpected && !@stopping
             else
-              read_messages # one may say why the worker has failed
+              read_messages # one of them may say why the worker has failed
               fleet.handle_exit(pid, status)
             end
           end
@@ -294,7 +299,7 @@ module Heddle
           Listeners.new(resources.listeners).report_trust(configuration, @log)
           @inheritance.report_ready
           configuration.hooks.run_safely(:on_booted, @log)
-          Process.warmup # returns memory of the start to the system; the master allocates little from now on
+          Process.warmup # returns unused memory to the system; from now on the master allocates little
         end
 
         def retire_workers

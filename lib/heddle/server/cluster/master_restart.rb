@@ -3,14 +3,14 @@
 module Heddle
   class Server
     module Cluster
-      # Replaces the master: starts a new master from new code, on the same sockets, and stops this one when the new one
-      # serves.
+      # Replaces the master (`heddle restart`): starts a new master, which loads all code again and serves the same
+      # sockets. Stops this master when the new one serves.
       class MasterRestart
-        # @return [NewMaster, nil] the new master, which starts or already serves
+        # @return [NewMaster, nil] the new master, which is starting or already serves
         attr_reader :new_master
 
         # @param master [Master]
-        # @param inheritance [Inheritance] with the command of this process
+        # @param inheritance [Inheritance] has the command line of this process
         # @param log [#event]
         def initialize(master, inheritance, log)
           @master = master
@@ -19,10 +19,11 @@ module Heddle
           @new_master = @done = nil
         end
 
-        # @return [Boolean] whether a new master starts, or serves already
+        # @return [Boolean] whether a new master is starting, or already serves
         def running? = !new_master.nil?
 
-        # @yieldparam problem [String, nil] at the end: why this master stays; nil: the new one serves
+        # @yield when the restart has ended
+        # @yieldparam problem [String, nil] why this master was kept; nil: the new one serves
         # @return [void]
         def start(&done)
           @done = done
@@ -33,7 +34,7 @@ module Heddle
           give_up("no new master could be started: #{e.message}")
         end
 
-        # Reads what the new master reports.
+        # Reads what the new master has reported, and acts on it.
         # @return [void]
         def check
           case new_master&.poll
@@ -49,11 +50,11 @@ module Heddle
           end
         end
 
-        # Called when this master has ended.
+        # Called when this master ends.
         # @return [void]
         def close
           new_master&.close
-          report("the server has ended")
+          report("the server has stopped")
         end
 
         private

@@ -3,16 +3,17 @@
 module Heddle
   class Server
     module Cluster
-      # Keeps the memory of all processes of the server within one budget. It measures the memory, reports it to the
-      # admission of each worker, and replaces workers that use too much. A process's memory is its PSS: resident memory
-      # would count the mold's pages again for each worker.
+      # Keeps the memory of all processes of the server within one budget. It measures the memory, publishes it to the
+      # admission of each worker, and replaces workers that use too much. The memory of a process is its PSS, which
+      # counts a share of each shared page. RSS would count the pages that workers share with the mold (the process that
+      # they are forked from) once for each worker.
       class MemoryGuard
-        # Seconds between two measurements while there is plenty of memory, and between two replacements.
+        # Seconds between two measurements while the memory is well below the budget, and between two replacements.
         INTERVAL = 10
-        # Above this share of the budget, the memory is measured at each check.
+        # Above this share of the budget, the memory is measured at each call of {#check}.
         NEAR = 0.75
-        # If the budget is exceeded, a worker is replaced only when it is this many times as large as its mold.
-        # Otherwise its successor would not be smaller.
+        # If the budget is exceeded, a worker is replaced only if it is at least this many times as large as its mold.
+        # Otherwise its replacement would not be smaller.
         GROWN = 1.25
         # Seconds between two log lines about a shortage of memory.
         LOG_INTERVAL = 600
@@ -20,11 +21,12 @@ module Heddle
 
         # @param fleet [Fleet]
         # @param log [#event]
-        # @param clock [#call] seconds
-        # @param budget [#call] bytes of all processes, or nil
-        # @param others [#call] the ids of the processes other than workers
+        # @param clock [#call] returns the time in seconds
+        # @param budget [#call] returns the bytes that all processes together may use; nil: there is no limit
+        # @param others [#call] returns the ids of the processes that are not workers
         # @param memory [#used, #proportional] see {Memory}
-        # @yieldparam bytes [Integer] what all processes use
+        # @yield after each measurement
+        # @yieldparam bytes [Integer] the memory of all processes
         def initialize(fleet, log, clock, budget:, others: -> { [] }, memory: Memory, &publish)
           @fleet = fleet
           @log = log
@@ -36,16 +38,16 @@ module Heddle
           @measured_at = @replaced_at = @logged_at = -Float::INFINITY
         end
 
-        # @return [Integer, nil] bytes that all processes used at the last measurement
+        # @return [Integer, nil] the memory of all processes in bytes, at the last measurement
         attr_reader :used
 
-        # @return [Integer, nil] bytes that they may use
+        # @return [Integer, nil] the bytes that all processes together may use; nil: there is no limit
         def budget = @budget.call
 
-        # @return [Boolean] whether there is no room for another process
+        # @return [Boolean] whether the budget is exceeded, so that no further process should start
         def short? = !used.nil? && !budget.nil? && used > budget
 
-        # Must be called about every second.
+        # Measures the memory if it is time, and replaces a worker if needed. Must be called about every second.
         # @return [void]
         def check
           others = @others.call
@@ -59,7 +61,7 @@ module Heddle
 
         private
 
-        # Resident memory costs nothing to read, and is never less than the proportional share.
+        # RSS is cheap to read, and never less than PSS.
         def near?(others)
           limit = budget or return false
           [*others, *@fleet.workers.filter_map(&:pid)].sum { |pid| @memory.used(pid) || 0 } > limit * NEAR
@@ -72,10 +74,10 @@ module Heddle
           @publish&.call(@used)
         end
 
-        # One at a time, so that not all workers are new and slow.
+        # Replaces one worker at a time, because new workers are slow at first.
         def replace_one(now)
           worker, event, fields = oversized || over_budget
-          return unless worker && @fleet.start(worker.index, replaces: worker) # later, when one can be started
+          return unless worker && @fleet.start(worker.index, replaces: worker) # or tried again later
 
           @replaced_at = now
           @log.event(event, **worker.fields, memory: @sizes[worker], **fields)
@@ -91,7 +93,8 @@ module Heddle
           nil
         end
 
-        # Without a limit, the largest worker is replaced when all processes together use too much.
+        # Workers without a limit of their own (`worker_memory_limit`): the largest one is replaced when the budget is
+        # exceeded.
         def over_budget
           limit = budget
           return unless limit && @used > limit

@@ -3,14 +3,15 @@
 module Heddle
   class Server
     module Cluster
-      # Messages between two processes, each with a descriptor if needed. Nothing here waits.
+      # One end of a channel between two processes. A message has a name and values, and may carry a file descriptor.
+      # Only {#wait} blocks.
       class MessageSocket
         # @!attribute what [String] the kind of message
-        # @!attribute values [Hash{String => Object}]
-        # @!attribute io [IO, nil] the descriptor that came with it
+        # @!attribute values [Hash{String => Object}] the values, from JSON
+        # @!attribute io [IO, nil] the file descriptor that the message carries
         Message = Data.define(:what, :values, :io) do
-          # @param name [String] of a value
-          # @param type [Class]
+          # @param name [String] the name of a value
+          # @param type [Class] the class that it must have
           # @return [Object] the value
           # @raise [MalformedError] when it is absent, or of another class
           def fetch(name, type)
@@ -19,36 +20,39 @@ module Heddle
           end
         end
 
-        # Received bytes that no Heddle process sends. An application may write to a closed descriptor whose number now
-        # belongs to this socket, so the receiver must survive them.
+        # Raised for received bytes that are not a message. An application can write such bytes by mistake: to the
+        # number of a descriptor that it has closed, which now belongs to this socket. So the receiver must continue
+        # after this error.
         class MalformedError < OwnError; end
 
-        # Maximum bytes of a message. The kernel accepts somewhat more, and truncates to the receiver's buffer.
+        # Maximum number of bytes of a message. It is below the kernel's limit for a datagram.
         LIMIT = 131_072
-        # Bytes of a malformed message that its error quotes.
+        # Maximum number of bytes of a malformed message that the error message quotes.
         SHOWN = 60
         private_constant :LIMIT, :SHOWN
 
-        # @return [IO] readable when there is a message
+        # @return [IO] the socket, readable when there is a message
         attr_reader :io
-        # @return [SystemCallError, IOError, nil] why nothing more can be read; nil while it can be read, or if the
-        #   other end is closed
+        # @return [SystemCallError, IOError, nil] the error because of which nothing more can be read; nil: there was
+        #   none
         attr_reader :failure
 
         # @return [Array(MessageSocket, MessageSocket)] both ends
         def self.pair = UNIXSocket.pair(:SEQPACKET).map { |io| new(io) }
 
-        # @param io [BasicSocket] of the kind SEQPACKET
+        # @param io [BasicSocket] a socket of the type SEQPACKET
         def initialize(io)
           @io = io
           @malformed = false
           @failure = nil
         end
 
-        # @param what [String]
-        # @param io [IO, nil] whose descriptor is sent with the message
-        # @param values [Hash] as JSON has them
-        # @return [Boolean] false: the other end is gone, or does not read, or this is too long
+        # Sends a message, without blocking.
+        # @param what [String] the kind of message
+        # @param io [IO, nil] the file descriptor to send with the message
+        # @param values [Hash] values that JSON can represent
+        # @return [Boolean] whether it was sent; false: the other end is closed or does not read, or the message is too
+        #   long
         def send_message(what, io: nil, **values)
           text = JSON.generate([what, values])
           return false if text.bytesize > LIMIT
@@ -59,10 +63,12 @@ module Heddle
           false
         end
 
-        # @return [Message, :wait, nil] :wait: there is no message now; nil: the other end is closed, or see {#failure}
-        # @raise [MalformedError] the message is malformed; later messages can still be read
+        # @return [Message, :wait, nil] :wait: there is no message now; nil: the other end is closed, or reading has
+        #   failed ({#failure})
+        # @raise [MalformedError] the received bytes are not a message; later messages can still be read
         def receive
-          # With nil, Ruby finds the message's size. A buffer for the longest one costs up to 32 page faults.
+          # With the length nil, Ruby asks the kernel for the message's size. A buffer for the longest message would
+          # cost up to 32 page faults.
           received = @io.recvmsg_nonblock(nil, 0, nil, scm_rights: true, exception: false)
           return :wait if received == :wait_readable
 
@@ -71,18 +77,18 @@ module Heddle
 
           ios = controls.flat_map { |control| control.unix_rights || [] }
           parse(text, ios)
-        rescue Errno::ECONNRESET # closed before it had read everything
+        rescue Errno::ECONNRESET # the other end was closed before it had read everything
           nil
         rescue SystemCallError, IOError => e
           @failure = e
           nil
         end
 
-        # Waits until there is a message, or no writer is left. Of malformed messages only the first is logged: they
-        # could fill the disk.
-        # @param process [String] at the other end
+        # Waits until there is a message, or the other end is closed. Only the first malformed message is logged,
+        # because many could fill the disk.
+        # @param process [String] the name of the process at the other end, for the log
         # @param log [#event]
-        # @return [Message, nil]
+        # @return [Message, nil] nil: the other end is closed, or reading has failed ({#failure})
         def wait(process, log)
           while (message = receive) == :wait
             @io.wait_readable
@@ -93,11 +99,11 @@ module Heddle
           retry
         end
 
-        # Receives the messages that have arrived, and logs malformed ones like {#wait}.
-        # @param process [String] at the other end
+        # Receives the messages that have arrived, without blocking. Logs malformed messages as {#wait} does.
+        # @param process [String] the name of the process at the other end, for the log
         # @param log [#event]
         # @yieldparam message [Message]
-        # @return [Boolean] false: the other end is closed
+        # @return [Boolean] whether further messages may arrive; false: the other end is closed, or reading has failed
         def receive_all(process, log)
           while (message = receive).is_a?(Message)
             yield message

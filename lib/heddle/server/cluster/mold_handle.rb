@@ -3,43 +3,45 @@
 module Heddle
   class Server
     module Cluster
-      # The master's record of a mold.
+      # The master's record of a mold. A mold is a process that has loaded the application, and that workers are forked
+      # from. A warm mold was a worker before, so that its caches are filled.
       #
-      # @!attribute pid [Integer, nil] nil: it still is a worker
-      # @!attribute channel [MessageSocket] to it
-      # @!attribute generation [Integer] its number among all molds since the start, counted from 1
+      # @!attribute pid [Integer, nil] nil: it is still a worker
+      # @!attribute channel [MessageSocket] the channel to it
+      # @!attribute generation [Integer] the molds of a server are numbered in the order of their start, beginning with
+      #   1
       # @!attribute configuration [Configuration] the configuration of its workers
-      # @!attribute started_at [Float]
-      # @!attribute warm [Boolean] whether it needs no refork, because it was a worker, or one of its workers was
-      #   asked to become a mold
+      # @!attribute started_at [Float] the time of its start
+      # @!attribute warm [Boolean] whether no worker need become a mold in its place: it was a worker itself, or one of
+      #   its workers was asked to become a mold
       # @!attribute state [Symbol] :loading, :ready or :ending
-      # @!attribute failure [String, nil] why it has ended
+      # @!attribute failure [String, nil] why it ended, if that is known
       MoldHandle = Struct.new(:pid, :channel, :generation, :configuration, :started_at, :warm, :state, :failure) do
         def initialize(now:, **) = super(started_at: now, state: :loading, warm: false, **)
 
-        # @return [Boolean]
+        # @return [Boolean] whether it can fork workers
         def ready? = state == :ready
 
         # @return [Boolean] whether its channel is closed
         def channel_closed? = channel.io.closed?
 
-        # Kills the mold because it does not answer; another one is loaded.
+        # Kills the mold because it does not respond. Another one is then started.
         # @param reason [String]
         # @return [void]
         def kill_stuck(reason)
           self.failure = reason
           Process.kill("KILL", pid)
         rescue Errno::ESRCH
-          # It has ended already.
+          # It has already ended.
         end
 
-        # Kills the mold, which has nothing that another process needs.
+        # Kills a mold that is no longer needed. It can be killed at any moment, because it serves nothing.
         # @return [void]
         def kill
           self.state = :ending
           pid ? Process.kill("KILL", pid) : channel.close
         rescue Errno::ESRCH
-          # It has ended already.
+          # It has already ended.
         end
       end
     end

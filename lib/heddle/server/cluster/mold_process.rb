@@ -3,22 +3,22 @@
 module Heddle
   class Server
     module Cluster
-      # The process that has loaded the application and serves nothing: workers are copies of it, and share its memory
-      # as long as they don't write to it.
+      # The mold: the process that loads the application, serves nothing, and forks the workers. Workers share its
+      # memory as long as they don't write to it.
       class MoldProcess
-        # @param setting [Worker::Setting] what workers need
-        # @param channel [MessageSocket] to the master
-        # @param load [#call] the application; raises BootError
+        # @param setting [Worker::Setting] the resources that it passes to workers
+        # @param channel [MessageSocket] the channel to the master
+        # @param load [#call] loads and returns the application; raises BootError
         def initialize(setting, channel, &load)
           @setting = setting
           @channel = channel
           @load = load
         end
 
-        # Never returns.
+        # Loads the application, and forks workers until the master ends. Never returns.
         def run = run_fork_loop { load_application }
 
-        # Called in the copy of a worker that has served its last request. Never returns.
+        # Called in a fork of a worker that has served its last request, which so becomes a mold. Never returns.
         # @param app [#call]
         def run_warm(app) = run_fork_loop { prepare_warm(app) }
 
@@ -26,7 +26,7 @@ module Heddle
 
         def run_fork_loop
           Process.setproctitle("heddle: mold")
-          # Ctrl-C, and a closing terminal, signal all processes; the master decides what happens.
+          # Ctrl-C, or a closing terminal, sends its signal to all processes. Only the master reacts.
           %w[INT QUIT HUP].each { |name| trap(name) {} } # rubocop:disable Lint/EmptyBlock
           trap("TERM", "DEFAULT")
           @app = yield
@@ -41,7 +41,7 @@ module Heddle
           exit_process(1)
         end
 
-        # The workers count their stalls from 0.
+        # Resets the statistics of stalls, which its workers would otherwise inherit.
         def prepare_warm(app)
           Stalls.reset
           hooks.run(:after_mold)
@@ -55,7 +55,7 @@ module Heddle
 
         def load_application
           configuration = @setting.configuration
-          WorkingFolder.note # before the application changes it; a reload enters another one
+          WorkingFolder.note # the application may change it; and after a reload it may be another one
           choose_patches(configuration)
           configuration.export_environment
           hooks.run(:before_mold)
@@ -83,13 +83,13 @@ module Heddle
           report_hook_failure(e)
         end
 
-        # Sets the number of workers, by which common limits are divided.
+        # Sets the number of workers (option `workers auto`). Each worker gets its share of common limits by it.
         def fit_memory
           configuration = @setting.configuration.fit_memory(Memory.proportional, Memory.proportional(Process.ppid))
           @setting = @setting.with(configuration:)
         end
 
-        # Applies the workers' patches of Ruby; the master makes none.
+        # Chooses whether Ruby may be patched in this process and in its workers. The master is never patched.
         def choose_patches(configuration)
           reason = configuration.without_protection
           reason ? Scheduler::Patches.forbid(reason) : Scheduler::Patches.reset
@@ -102,8 +102,8 @@ module Heddle
           Databases.start(fibers:)
         end
 
-        # Loaded before the fork, so that the workers share the memory, and after the application, which chooses the
-        # versions of gems.
+        # Called before workers are forked, so that they share the memory. Called after the application is loaded,
+        # because its Gemfile determines the versions of gems.
         def load_server_code
           Heddle.eager_load
           Server.load_everything
@@ -118,7 +118,7 @@ module Heddle
           report_failure("a hook failed: #{ErrorText.summary(error)} (#{error.backtrace&.first})")
         end
 
-        # Skips the application's at_exit blocks, which are for serving processes.
+        # Skips the application's at_exit blocks, which are meant for processes that serve.
         def exit_process(status)
           $stdout.flush
           $stderr.flush
@@ -131,7 +131,8 @@ module Heddle
           end
         end
 
-        # Forks twice, so that the process becomes a child of the master, which gets its exit status.
+        # Forks twice: the intermediate process ends at once, so that its child becomes a child of the master. The
+        # master then gets the exit status.
         def spawn_process(message)
           slot = message.values["slot"]
           jobs = "jobs_" unless slot
@@ -143,8 +144,8 @@ module Heddle
           reader.close
           Process.wait(intermediate)
           raise ProcessLimit.failed_fork(-pid) if pid < 0
-          # The master would signal process 0, which is its own process group.
-          raise "the process that forks the worker has ended; the kernel's log says if memory was short" if pid.zero?
+          # 0 must not be reported: a signal to process 0 goes to the master's whole process group.
+          raise "the intermediate process of the fork has ended; the kernel's log says if memory was short" if pid.zero?
 
           @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException
@@ -160,13 +161,13 @@ module Heddle
             reader.close
             writer.write(fork_worker(message, writer).to_s)
           rescue Errno::EPIPE
-            nil # the mold has ended meanwhile
+            nil # the mold has ended
           ensure
             exit!(0)
           end
         end
 
-        # @return [Integer] the process, or the error's number, negative
+        # @return [Integer] the process id; or the errno of the failed fork, negated
         def fork_worker(message, writer)
           fork { message.what == "spawn" ? run_worker(message, writer) : run_jobs(message, writer) }
         rescue SystemCallError => e

@@ -3,12 +3,13 @@
 module Heddle
   class Server
     module Cluster
-      # Forks molds, turns workers into molds, and lists the molds that run: one, or two during a reload.
+      # Starts molds, and lists the running ones: usually one, and two during a reload. A mold is a process that has
+      # loaded the application, and that workers are forked from. A worker can become a mold, too.
       class MoldSpawner
         include Enumerable
 
-        # @param load [#call] called in the mold; returns the application, or raises BootError
-        # @param clock [#call] seconds
+        # @param load [#call] called in the mold to load the application; returns it, or raises BootError
+        # @param clock [#call] returns the time in seconds
         def initialize(load, clock)
           @load = load
           @clock = clock
@@ -16,10 +17,10 @@ module Heddle
           @generation = 0
         end
 
-        # Turns a worker into a mold as soon as it has ended its requests.
+        # Asks a worker to become a mold. It does so when it is asked to end, after its last request.
         # @param worker [WorkerHandle]
         # @return [MoldHandle]
-        # @raise [SystemCallError] when there is no descriptor
+        # @raise [SystemCallError] when no descriptor is free
         def promote_worker(worker)
           ours, theirs = MessageSocket.pair
           worker.channel.send_message("become_mold", io: theirs.io)
@@ -30,9 +31,9 @@ module Heddle
 
         # Forks a mold, which loads the application.
         # @param setting [Worker::Setting]
-        # @yield in the new process, to close the master's own resources
+        # @yield in the new process, to close the resources that only the master uses
         # @return [MoldHandle]
-        # @raise [SystemCallError] when no process can be forked, or no descriptor is left
+        # @raise [SystemCallError] when no process can be forked, or no descriptor is free
         def fork_mold(setting)
           ours, theirs = MessageSocket.pair
           $stdout.flush
@@ -54,10 +55,10 @@ module Heddle
         # @yieldparam mold [MoldHandle]
         def each(&) = @all.each(&)
 
-        # @return [Boolean]
+        # @return [Boolean] whether no mold runs
         def empty? = @all.empty?
 
-        # Forgets a mold that has ended.
+        # Removes a mold that has ended.
         # @param mold [MoldHandle]
         # @return [void]
         def remove(mold)
@@ -65,11 +66,12 @@ module Heddle
           mold.channel.close unless mold.channel_closed?
         end
 
+        # Kills a mold that is no longer needed.
         # @param mold [MoldHandle]
         # @return [void]
         def kill(mold)
           mold.kill
-          remove(mold) unless mold.pid # there is no process whose end would be reported
+          remove(mold) unless mold.pid # otherwise it is removed when its process has ended
         end
 
         # @return [void]

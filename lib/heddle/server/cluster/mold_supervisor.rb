@@ -3,21 +3,23 @@
 module Heddle
   class Server
     module Cluster
-      # Keeps a mold of the newest code running: starts the first mold, one more for each reload, and another when the
+      # Keeps a mold with the newest code running. A mold is the process that has loaded the application, and that
+      # workers are forked from. This class starts the first mold, a new one for each reload, and another one when the
       # mold has died.
       class MoldSupervisor
         include MonotonicClock
 
-        # Matches lines in the message of a SyntaxError: a line of code, or the mark below it.
+        # Match lines in the message of a SyntaxError: a line of code (CODE), or the mark below it (MARK).
         CODE = /\A(?:> ?)?\d+ \|/
         MARK = /\A\|\s*\^~*\s*/
         private_constant :CODE, :MARK
 
-        # @return [Configuration] the newest mold's
+        # @return [Configuration] the configuration of the newest mold
         attr_reader :configuration
-        # @return [String, nil] why nothing could be loaded, while there is no worker
+        # @return [String, nil] why the application can't be loaded while there are no workers, so that the server must
+        #   stop; nil: it need not
         attr_reader :failure
-        # @return [Float, nil] when {#advance} has something to do
+        # @return [Float, nil] the time at which {#advance} must load the application again; nil: it need not
         attr_reader :next_attempt_at
 
         # @param master [Master]
@@ -45,8 +47,10 @@ module Heddle
           raise BootError, "the process that loads the application can't be forked: #{e.message}"
         end
 
-        # Replaces the workers one by one with workers of new code. If a reload is under way, this one follows it.
-        # @yieldparam problem [String, nil] at the end: why the old workers were kept; nil: they were replaced
+        # Replaces the workers one by one with workers that run the new code. If a reload is already running, this one
+        # begins after it.
+        # @yield when the reload has ended
+        # @yieldparam problem [String, nil] why the old workers were kept; nil: they were replaced
         # @return [void]
         def reload(&done)
           return (@reload_pending ||= []).push(*done) if @reload
@@ -69,13 +73,14 @@ module Heddle
           report_reload(problem)
         end
 
-        # Turns a worker that has served enough requests into the mold, and replaces the others with forks of it.
+        # Turns a worker that has served enough requests (option `refork_after`) into the new mold, and replaces all
+        # workers with forks of it.
         # @return [void]
         def refork
           return if @reload || @stopped
 
           worker = refork_candidate or return
-          worker.mold.warm = true # also if it fails: one attempt is enough
+          worker.mold.warm = true # set even if this fails, so that there is only one attempt
           mold = @mold_spawner.promote_worker(worker)
           mold.warm = true
           @reload = RollingRestart.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }
@@ -89,11 +94,11 @@ module Heddle
         # @return [void]
         def abandon(reason) = @reload&.abandon(reason)
 
-        # Kills all molds, and starts no other.
+        # Kills all molds. From now on none is started.
         # @return [void]
         def stop
           @stopped = true
-          @reload_pending&.each { |done| done.call("the server stops") }
+          @reload_pending&.each { |done| done.call("the server is stopping") }
           @mold_spawner.kill_all
         end
 
@@ -101,7 +106,8 @@ module Heddle
         # @return [void]
         def read_messages = @mold_spawner.each { |mold| read_messages_of(mold) unless mold.channel_closed? }
 
-        # @param mold [MoldHandle] the handle of the ended process
+        # Handles the end of a mold.
+        # @param mold [MoldHandle]
         # @param status [Process::Status]
         # @return [void]
         def handle_exit(mold, status)
@@ -116,7 +122,7 @@ module Heddle
         # @return [Boolean] whether workers are being replaced
         def reloading? = !@reload.nil?
 
-        # Continues a reload, and starts a mold that is due.
+        # Continues a reload, and starts a new mold after a failed one when its delay has passed.
         # @return [void]
         def advance
           @reload&.advance
@@ -132,16 +138,16 @@ module Heddle
 
         def folder = @master.folder
 
-        # @return [MoldHandle] one that loads the application
+        # @return [MoldHandle] a mold, which begins to load the application
         # @raise [SystemCallError]
         def start_mold(configuration)
           setting = Worker::Setting.new(configuration:, log: @log, resources:)
           @mold_spawner.fork_mold(setting) { @master.close_in_child }
         end
 
-        # The worker that has served enough requests, if its mold is not warm yet. Workers that are forked from it share
-        # what the first requests have filled (caches, compiled templates, Ruby's inline caches), instead of each making
-        # its own.
+        # Returns the worker that has served the most requests, if there are enough of them and its mold is not warm
+        # yet. Workers that are forked from it share what its requests have filled, such as caches, compiled templates
+        # and Ruby's inline caches. Otherwise each worker would fill its own.
         def refork_candidate
           mold = fleet.mold
           return if mold.nil? || mold.warm || !mold.ready? || !fleet.complete?
@@ -161,8 +167,8 @@ module Heddle
           handle_closed_channel(mold) unless open
         end
 
-        # The handle of a worker that is to become a mold has no pid until the mold is ready. If its channel closes
-        # before that, the worker has not become a mold.
+        # If a worker is to become a mold, the mold's handle has no pid until the mold is ready. If the channel closes
+        # before that, the worker has failed to become a mold.
         def handle_closed_channel(mold)
           mold.channel.close
           return if mold.pid
@@ -186,7 +192,7 @@ module Heddle
           end
         end
 
-        # The mold knows how much memory the application needs.
+        # The mold has computed the number of workers from the memory that the application needs.
         def fit_memory(mold, workers)
           return unless mold.configuration.workers == :auto
 
@@ -194,7 +200,7 @@ module Heddle
           fleet.resize(mold.configuration.worker_count) if fleet.empty?
         end
 
-        # 0 and negative numbers would make signals go to process groups.
+        # Signals to 0 or to a negative number would go to a process group, and a signal to 1 to init.
         def pid_of(message)
           pid = message.fetch("pid", Integer)
           pid > 1 ? pid : raise(MessageSocket::MalformedError, "the process id #{pid} is not greater than 1")
@@ -205,14 +211,14 @@ module Heddle
 
           mold.state = :ready
           return if @reload&.mold.equal?(mold)
-          return @mold_spawner.kill(mold) if fleet.mold # a reload has forked one meanwhile
+          return @mold_spawner.kill(mold) if fleet.mold # a reload has started another one meanwhile
 
           fleet.mold = mold
         end
 
         # Called when a mold has ended before it had loaded the application.
         def handle_failed_load(mold, status)
-          reason = mold.failure || "the process that was to load the application has ended: " \
+          reason = mold.failure || "the process that loads the application has ended: " \
                                    "#{ExitReason.describe(status)}"
           if @reload&.mold.equal?(mold)
             @reload.abandon(one_line(reason))
@@ -233,7 +239,7 @@ module Heddle
           delay_load(now - mold.started_at, event, **fields) unless fleet.mold
         end
 
-        # @param seconds [Numeric] how long the previous mold has lasted
+        # @param seconds [Numeric] how long the previous mold has run
         def delay_load(seconds, event, **fields)
           delay = @backoff.record_failure(now, seconds)
           @log.event(event, **fields, delay:)
@@ -269,7 +275,7 @@ module Heddle
           done&.call(problem)
         end
 
-        # Leaves out the lines of code that the message of a syntax error has.
+        # Leaves out the lines of code in the message of a syntax error.
         def one_line(text)
           lines = text.lines.map { |line| line.strip.sub(MARK, "") }
           lines.reject { |line| line.empty? || CODE.match?(line) }.first(4).join(" ")

@@ -3,18 +3,20 @@
 module Heddle
   class Server
     module Cluster
-      # The master that {MasterRestart} starts: a process with the running master's command line and sockets.
+      # The running master's record of the new master that {MasterRestart} starts: a process with the same command line
+      # and sockets.
       class NewMaster
-        # @return [Integer, nil] nil once it has ended
+        # @return [Integer, nil] its process id; nil: it has ended
         attr_reader :pid
-        # @return [IO] readable when it reports, or has failed
+        # @return [IO] a pipe from it, readable when it has reported or has ended
         attr_reader :io
         # @return [String, nil] why it could not start, if it has reported that
         attr_reader :problem
 
         # @param resources [SharedResources]
-        # @param command [Array<String>]
-        # @param folder [WorkingFolder] where it is started
+        # Starts the process.
+        # @param command [Array<String>] its command line
+        # @param folder [WorkingFolder] the folder in which it is started
         # @raise [SystemCallError]
         def initialize(resources, command, folder)
           @io, writer = IO.pipe
@@ -25,14 +27,15 @@ module Heddle
                      pubsub: resources.pubsub_descriptors }
           passed = [sockets.values, values.except(:listeners).values].flatten.compact
           values[:handoff] = Net::Sockets::HANDOFF_VERSION
-          # systemd's WATCHDOG_PID names this master, and would keep the new one from notifying systemd.
+          # systemd's WATCHDOG_PID has the process id of this master. With it, the new one would not notify systemd.
           environment = { Inheritance::VARIABLE => JSON.generate(values), "WATCHDOG_PID" => nil, **folder.variables }
           @pid = spawn(environment, *command, **passed.to_h { |fd| [fd, fd] }, chdir: folder.path)
         ensure
           writer&.close
         end
 
-        # @return [Symbol] :ready, :failed or :wait
+        # Reads the report of the new master, without blocking.
+        # @return [Symbol] :ready: it serves; :failed: it could not start; :wait: it has not reported yet
         def poll
           text = @io.read_nonblock(Inheritance::REPORT_LIMIT, exception: false)
           return :wait if text == :wait_readable

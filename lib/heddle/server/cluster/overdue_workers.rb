@@ -3,23 +3,23 @@
 module Heddle
   class Server
     module Cluster
-      # Kills workers that have sent no heartbeat for too long, whose crash report hangs, or that take too long to stop.
-      # The master calls it once a second.
+      # Kills workers that have not responded for too long, whose crash report hangs, or that take too long to stop. The
+      # master calls {#check} once a second.
       class OverdueWorkers
         # Seconds between two pings of a worker.
         PING_INTERVAL = 5
-        # Minimum seconds that a worker may take to become ready.
+        # A worker has at least this many seconds to become ready, even if `worker_timeout` is shorter.
         BOOT_TIMEOUT = 60
         # Seconds that a stuck worker has to report its running requests before it is killed.
         REPORT_TIMEOUT = 0.5
-        # Seconds without a message after which Ruby's report of a crash is taken to hang. It allocates memory, and so
-        # waits forever if malloc was what crashed.
+        # After this many seconds without a message, a crashed worker is killed. Ruby's crash report allocates memory,
+        # so it can hang forever if the crash was in malloc.
         CRASH_TIMEOUT = 10
         private_constant :PING_INTERVAL, :BOOT_TIMEOUT, :REPORT_TIMEOUT, :CRASH_TIMEOUT
 
         # @param fleet [Fleet]
         # @param log [#event]
-        # @param clock [#call] seconds
+        # @param clock [#call] returns the time in seconds
         def initialize(fleet, log, clock)
           @fleet = fleet
           @log = log
@@ -27,6 +27,7 @@ module Heddle
           @pinged_at = -Float::INFINITY
         end
 
+        # Kills overdue workers, and sends pings to the others.
         # @return [void]
         def check
           now = @clock.call
@@ -69,7 +70,7 @@ module Heddle
           worker.deadline = nil
           unless worker.reason
             requests = @fleet.unanswered(worker)
-            @log.event(:worker_killed, **worker.fields, reason: "it has not ended in time", requests:)
+            @log.event(:worker_killed, **worker.fields, reason: "it has not stopped in time", requests:)
           end
           worker.kill("KILL")
         end
@@ -83,7 +84,8 @@ module Heddle
           worker.kill("KILL") unless worker.channel.send_message("running_requests")
         end
 
-        # The mold is stuck, for example in a hook. When it has ended, {Fleet#remove_unforked} removes the worker.
+        # Kills the mold that has not forked the worker, because it is stuck, for example in a hook. When the mold has
+        # ended, {Fleet#remove_unforked} removes the worker.
         def kill_mold(worker, silent)
           worker.reason = "the mold (pid #{worker.mold.pid}) has not forked it for #{silent.round} s, and is killed"
           @log.event(:worker_killed, **worker.fields, reason: worker.reason)

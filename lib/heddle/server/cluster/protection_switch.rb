@@ -3,10 +3,10 @@
 module Heddle
   class Server
     module Cluster
-      # Whether new workers have their protections. An operator switches them for all workers; workers that crash switch
-      # them off for new ones.
+      # Decides whether new workers have protections. An operator can switch them for all workers. When protected
+      # workers crash, new workers get none.
       class ProtectionSwitch
-        # The number of crashes of protected workers, and the seconds within which they switch the protections off.
+        # This many crashes of protected workers within PERIOD seconds switch the protections off.
         CRASHES = 2
         PERIOD = 600
         private_constant :CRASHES, :PERIOD
@@ -16,7 +16,7 @@ module Heddle
         OPERATOR = "heddle protect off"
 
         # @param log [#event]
-        # @param clock [#call] seconds
+        # @param clock [#call] returns the time in seconds
         def initialize(log, clock)
           @log = log
           @clock = clock
@@ -27,17 +27,17 @@ module Heddle
         # @return [Boolean] whether crashes have switched the protections off
         def tripped? = @setting.is_a?(String) && @setting != OPERATOR
 
-        # @param worker [Integer] its number
+        # @param worker [Integer] the number of a new worker
         # @param configuration [Configuration]
-        # @return [Boolean, String, nil] for {Server#initialize}
+        # @return [Boolean, String, nil] the argument `protect` of {Server#initialize}
         def setting_for(worker, configuration)
           return CANARY if worker < configuration.unprotected_workers
 
           @setting
         end
 
-        # Switches the protections for an operator, in all workers except those that canary_unprotected leaves
-        # unprotected.
+        # Switches the protections of all workers for an operator. Workers that `canary_unprotected` leaves unprotected
+        # remain so.
         # @param on [Boolean]
         # @param workers [Array<WorkerHandle>]
         # @return [void]
@@ -52,6 +52,7 @@ module Heddle
           end
         end
 
+        # Counts the worker's end if it was a crash.
         # @param worker [WorkerHandle]
         # @param status [Process::Status]
         # @return [void]
@@ -67,7 +68,7 @@ module Heddle
           trip if @crashes.size >= CRASHES
         end
 
-        # @return [Hash{Symbol => Object}] for the status
+        # @return [Hash{Symbol => Object}] its part of the master's status
         def to_h = { off: (@setting if @setting.is_a?(String)), tripped: tripped? }
 
         private

@@ -3,13 +3,15 @@
 module Heddle
   class Server
     module Cluster
-      # Decides how many reserve workers to run. One is started when the first worker has been stuck for 100 ms, and
-      # serves when all are stuck; the scoreboard decides that. It ends when no worker has been stuck for a while. Where
-      # workers take long to start, a reserve is kept ready instead.
+      # Decides how many reserve workers run. A reserve worker is started when a worker has been stuck for 100 ms. It
+      # begins to serve when all workers are stuck, which it reads from the scoreboard (shared memory with the load of
+      # each worker). It ends when no worker has been stuck for a while. If workers take long to start, one reserve
+      # worker runs all the time.
       class ReserveDemand
-        # Seconds after the last stall at which a reserve ends, so that reserves are not forked more often than this.
+        # A reserve worker ends this many seconds after the last stall. So it is not forked again for each stall.
         LIFETIME = 30
-        # If a worker takes more seconds than this to serve, or to be forked, a reserve is kept ready.
+        # If a worker needs more than SLOW_BOOT seconds to begin to serve, or a reserve worker more than SLOW_FORK
+        # seconds to be forked, one reserve worker runs all the time.
         SLOW_BOOT = 0.15
         SLOW_FORK = 0.1
         private_constant :LIFETIME, :SLOW_BOOT, :SLOW_FORK
@@ -17,8 +19,8 @@ module Heddle
         # @param fleet [Fleet]
         # @param scoreboard [Net::Scoreboard]
         # @param log [#event]
-        # @param clock [#call] seconds
-        # @param memory [#short?]
+        # @param clock [#call] returns the time in seconds
+        # @param memory [#short?] whether the memory budget is exceeded
         def initialize(fleet, scoreboard, log, clock, memory:)
           @fleet = fleet
           @scoreboard = scoreboard
@@ -33,7 +35,7 @@ module Heddle
         # @return [void]
         def record_stall = @stalled_at = @clock.call
 
-        # Must be called at each event, and about every second.
+        # Starts or ends reserve workers. Must be called at each event of the master, and about every second.
         # @return [void]
         def check
           mold = @fleet.mold
@@ -47,7 +49,7 @@ module Heddle
 
         private
 
-        # If a reserve is stuck, too, another one is needed.
+        # One reserve worker is enough, and one more for each that is stuck itself.
         def count_demanded
           now = @clock.call
           return 0 if now - @stalled_at >= LIFETIME
@@ -71,7 +73,8 @@ module Heddle
           end
         end
 
-        # Only the time of a reserve's fork counts, because several workers are forked one after another.
+        # Workers are forked one after another, so they also wait for each other. Only a reserve worker's time shows how
+        # long a fork takes.
         def fork_time(worker) = worker.reserve? ? (worker.forked_at || @clock.call) - worker.started_at : 0
 
         def boot_time(worker) = worker.ready_at - ((worker.forked_at unless worker.reserve?) || worker.started_at)
@@ -85,7 +88,7 @@ module Heddle
           @log.event(:reserve_kept, reason:)
         end
 
-        # If memory is short, another process might make the system kill a serving one.
+        # If the memory budget is exceeded, one more process could make the system kill a worker.
         def refused?
           short = @memory.short?
           @log.event(:reserve_refused) if short && !@refused

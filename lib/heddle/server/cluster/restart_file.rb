@@ -3,17 +3,17 @@
 module Heddle
   class Server
     module Cluster
-      # `tmp/restart.txt`: touching this file requests a reload, as with Phusion Passenger.
+      # The file `tmp/restart.txt`. As with Phusion Passenger, touching it requests a reload.
       class RestartFile
         NAME = "tmp/restart.txt"
 
-        # @param folder [String] the application's
+        # @param folder [String] the application's folder
         def initialize(folder)
           @path = File.join(folder, NAME)
           @seen = changed_at
         end
 
-        # @return [Boolean] whether it was touched since the last call
+        # @return [Boolean] whether the file was touched since the last call
         def touched?
           at = changed_at
           return false if at.nil? || at == @seen

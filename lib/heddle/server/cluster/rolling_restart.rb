@@ -3,14 +3,15 @@
 module Heddle
   class Server
     module Cluster
-      # Replaces the workers one by one with workers of a new mold. Each one must serve before the next is replaced.
+      # Replaces the workers one by one with workers of a new mold (the process that workers are forked from). Each new
+      # worker must serve before the next old one is replaced.
       class RollingRestart
         # @param fleet [Fleet]
-        # @param mold [MoldHandle] that is loading
+        # @param mold [MoldHandle] the new mold, which may still be loading
         # @param log [#event]
         # @param name [Symbol] :reload or :refork
-        # @param done [#call] called at the end with two arguments: the mold that is no longer needed, or nil; and why
-        #   the old workers were kept, or nil
+        # @param done [#call] called at the end. Its arguments are the mold that is no longer needed (or nil), and the
+        #   reason why the old workers were kept (nil: they were replaced)
         def initialize(fleet, mold, log, name: :reload, &done)
           @fleet = fleet
           @mold = mold
@@ -23,10 +24,10 @@ module Heddle
           @replaced = 0
         end
 
-        # @return [MoldHandle] the new one
+        # @return [MoldHandle] the new mold
         attr_reader :mold
 
-        # Replaces the next worker when the last new one serves.
+        # Starts to replace the next worker, if the last new one serves.
         # @return [void]
         def advance
           return unless mold.ready?
@@ -43,7 +44,8 @@ module Heddle
           @done.call(@former, nil)
         end
 
-        # @param reason [String, nil] why the reload ends early; nil if that was requested
+        # Ends the replacement early.
+        # @param reason [String, nil] the reason for the log; nil: log nothing
         # @return [void]
         def abandon(reason)
           @log.event(:"#{@name}_failed", reason:) if reason
@@ -54,7 +56,7 @@ module Heddle
 
         def roll_back(reason)
           return @done.call(mold, reason) unless @activated
-          return @done.call(nil, reason) if @former.nil? || @former.channel_closed? # no former mold is left
+          return @done.call(nil, reason) if @former.nil? || @former.channel_closed? # the former mold has ended
 
           @fleet.mold = @former
           @done.call(mold, reason)
@@ -64,8 +66,8 @@ module Heddle
           @activated = true
           @former = @fleet.mold
           @fleet.mold = mold
-          # A warm mold has the configuration of its predecessor. Numbers of workers that an operator has set since then
-          # stay.
+          # A warm mold (a former worker) has the same configuration as the mold before it. So a number of workers that
+          # an operator has set meanwhile is kept.
           @fleet.resize(mold.configuration.worker_count) unless mold.warm
         end
 
@@ -73,7 +75,7 @@ module Heddle
         def former?(worker) = worker.accepting && !worker.mold.equal?(mold)
 
         def replace(old)
-          @current = @fleet.start(old.index, replaces: old) or return # tried again when another worker has ended
+          @current = @fleet.start(old.index, replaces: old) or return # or tried again later
           @replaced += 1 unless old.reserve?
         end
       end

@@ -3,25 +3,28 @@
 module Heddle
   class Server
     module Cluster
-      # The resources that all processes of a server share: the sockets with their certificates, the scoreboard, and the
-      # socket pair of the handoff. They are made before the first fork, or inherited from another master.
+      # The resources that all processes of a server share: the listening sockets with their certificates, the
+      # scoreboard (shared memory with the load of each worker), and the socket pair over which workers hand off
+      # connections. They are created before the first fork, or inherited from an old master.
       class SharedResources
-        # Slots of the scoreboard for each process: for itself, for its successor during a reload, and for others that
-        # have not ended yet.
+        # Number of slots of the scoreboard for each process: one for itself, one for its replacement during a reload,
+        # and two for former ones that have not ended yet.
         SLOTS_A_PROCESS = 4
-        # The minimum, for more workers after a reload or TTIN; memory that no worker has used costs nothing.
+        # Minimum number of slots, so that a reload or TTIN can add workers. The memory of unused slots costs nothing.
         MIN_SLOTS = 256
         private_constant :SLOTS_A_PROCESS, :MIN_SLOTS
 
-        # @return [Hash{String => Array<Listener>}] by address, as {Bind#key} names it in every process
+        # @return [Hash{String => Array<Listener>}] by the address's key, which is the same in all processes
+        #   ({TCPBind#key})
         attr_reader :listeners_by_key
         # @return [Net::Scoreboard]
         attr_reader :scoreboard
-        # @return [IO, nil] readable when a worker has been stuck for 100 ms; each master has its own
+        # @return [IO, nil] readable when a worker has been stuck for 100 ms; each master has its own; nil on platforms
+        #   without it
         attr_reader :alarm
-        # @return [BasicSocket] the end of the handoff's socket pair that workers send connections to
+        # @return [BasicSocket] the end of the socket pair to which workers write the connections that they hand off
         attr_reader :handoff_sender
-        # @return [BasicSocket] the end from which workers receive connections
+        # @return [BasicSocket] the end from which workers receive these connections
         attr_reader :handoff_receiver
 
         # @param configuration [Configuration]
@@ -57,15 +60,15 @@ module Heddle
         # @return [Array<Listener>]
         def listeners = listeners_by_key.values.flatten
 
-        # @return [Array<String>] the server's addresses, for a person
+        # @return [Array<String>] the server's URLs
         def urls = listeners.map(&:url).uniq
 
-        # Reads the certificates for a reload: all files, and the changed settings of addresses. {#commit} or
-        # {#roll_back} follows.
+        # Loads the TLS settings for a reload: reads all certificates' files again, and applies changed settings of
+        # addresses. The caller must call {#commit} or {#roll_back} afterwards.
         # @param configuration [Configuration]
         # @param log [Log]
         # @return [void]
-        # @raise [BootError] then nothing has changed
+        # @raise [BootError] if a file or a setting is wrong; nothing is changed then
         def renew_tls(configuration, log)
           binds = binds_by_key(configuration).select { |key, bind| @tls[key] && bind.tls }
           changed, kept = binds.partition { |key, bind| bind.tls != @tls[key] }.map(&:to_h)
@@ -76,19 +79,18 @@ module Heddle
           replace_tls(acceptors, changed.transform_values(&:tls))
         end
 
-        # Called when the workers of a reload serve: keeps the changes.
+        # Called when the workers of a reload serve. Keeps the changes.
         # @return [void]
         def commit = @former_tls = nil
 
-        # Called when a reload has failed. Workers of the former mold have the former settings, so this process restores
-        # them, too.
+        # Called when a reload has failed. Restores the former settings, with which the old workers keep serving.
         # @return [void]
         def roll_back
           replace_tls(*@former_tls) if @former_tls
           @former_tls = nil
         end
 
-        # Reads certificates whose files have changed. Called every second or so.
+        # Reads certificates whose files have changed. Called about every second.
         # @return [void]
         def refresh_certificates
           certificates.each(&:refresh)
@@ -97,30 +99,34 @@ module Heddle
         # @return [Array<Net::TLS::Certificates>]
         def certificates = certificates_of(listeners)
 
-        # @return [Integer, nil] the descriptor of session tickets' keys, for another master
+        # @return [Integer, nil] the descriptor of the shared memory with the keys of TLS session tickets, for a new
+        #   master
         def ticket_keys_descriptor = tls? ? Net::TLS::TicketKeys.descriptor : nil
 
-        # @return [Array(Integer, Integer), nil] the descriptors of {PubSub}'s messages, for another master
+        # @return [Array(Integer, Integer), nil] the descriptors of the shared memory with pub/sub messages, for a new
+        #   master
         def pubsub_descriptors = PubSub::History.descriptors
 
-        # Called every second or so.
+        # Replaces old keys of TLS session tickets. Called about every second.
         # @return [void]
         def renew_ticket_keys
           Net::TLS::TicketKeys.renew if tls?
         end
 
-        # Closes the sockets of this process. Workers may accept for a while, so the files of unix sockets stay until
-        # {#close}.
+        # Closes the sockets of this process. Workers may accept connections for a while, so the files of unix sockets
+        # remain until {#close}.
         # @return [void]
         def stop_listening = listeners.each { |listener| listener.io.close }
 
+        # Closes the listeners, and removes the files of unix sockets.
         # @return [void]
         def close_listeners
           listeners.each(&:close)
           listeners_by_key.clear
         end
 
-        # Closes the listeners of this process only: other processes serve their sockets.
+        # Closes the listeners in this process only, and keeps the files of unix sockets, because other processes serve
+        # them.
         # @return [void]
         def release_listeners
           listeners.each(&:release)
@@ -135,7 +141,7 @@ module Heddle
 
         private
 
-        # If the former master's scoreboard is too small for these processes, makes a new one.
+        # Uses the old master's scoreboard, or creates a new one if that one is too small for this many processes.
         def open_scoreboard(inheritance, processes)
           inherited = inheritance.scoreboard
           return inherited if inherited && inherited.slots >= processes * 2
@@ -143,7 +149,8 @@ module Heddle
           Net::Scoreboard.new((processes * SLOTS_A_PROCESS).clamp(MIN_SLOTS, Net::Scoreboard::MAX_SLOTS))
         end
 
-        # Addresses whose port the system chooses (0) have the same key, so each one after the first gets a number.
+        # Addresses with port 0 (the system chooses the port) have the same key. So a number is appended to the second
+        # and later ones.
         def binds_by_key(configuration)
           counts = Hash.new(0)
           configuration.binds.to_h do |bind|
@@ -162,7 +169,7 @@ module Heddle
 
         def share(acceptors) = acceptors.compact.uniq.each { |acceptor| acceptor.certificates.share }
 
-        # @param acceptors [Hash{String => Net::TLS}] of some addresses
+        # @param acceptors [Hash{String => Net::TLS}] new acceptors, by the address's key
         # @param settings [Hash{String => TLSSettings}]
         def replace_tls(acceptors, settings)
           former = acceptors.keys.to_h { |key| [key, listeners_by_key.fetch(key).first.tls] }

@@ -3,14 +3,14 @@
 module Heddle
   class Server
     module Cluster
-      # The master's command for each signal. A trap runs at any moment, and is allowed very little. So it only writes
-      # to a pipe, which the master reads.
+      # Runs the master's command for each signal. Ruby allows few calls in a trap. So a trap only writes to a pipe,
+      # which the master reads.
       class Signals
-        # CHLD has no command: it only ends a wait.
+        # CHLD has no command. It only wakes the master, which then reaps its children.
         NAMES = %w[INT TERM QUIT HUP USR1 USR2 TTIN TTOU CHLD].freeze
         private_constant :NAMES
 
-        # @return [IO] readable when there are signals
+        # @return [IO] the pipe; readable when a signal has arrived
         attr_reader :io
 
         # @param master [Master]
@@ -41,9 +41,9 @@ module Heddle
           @writer.close
         end
 
-        # Called in a child, which sets its own handlers. The fork copies signals that the parent has received, but
-        # whose traps Ruby has not run yet. With the default handlers they would end the child. So their traps run
-        # first: Ruby runs them when a process signals itself.
+        # Called in a forked child, before it sets its own handlers. Ruby may have received signals in the parent whose
+        # traps it has not run yet, and the fork copies these. With the default handlers they would end the child. So
+        # the child makes Ruby run their traps first, by sending a signal to itself.
         # @return [void]
         def close_in_child
           Process.kill(NAMES.first, Process.pid)

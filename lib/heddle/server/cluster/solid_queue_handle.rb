@@ -3,14 +3,15 @@
 module Heddle
   class Server
     module Cluster
-      # The master's record of the process that runs {SolidQueue}: forked by the mold when all workers serve, and
-      # replaced when they have new code. Called in the master's thread.
+      # The master's record of the process that runs {SolidQueue}. The mold (the process that has loaded the
+      # application) forks it when all workers serve. It is replaced after a reload. All methods are called on the
+      # master's thread.
       class SolidQueueHandle
         include MonotonicClock
 
-        # Seconds after `stop_timeout` at which the process is killed.
+        # A process that is asked to end is killed this many seconds after `stop_timeout`.
         KILL_DELAY = 5
-        # Seconds until the next attempt when the fork has failed.
+        # Seconds between a failed fork and the next attempt.
         RETRY_INTERVAL = 5
         private_constant :KILL_DELAY, :RETRY_INTERVAL
 
@@ -22,15 +23,16 @@ module Heddle
           @pid = nil
         end
 
-        # @return [Integer, nil] its process
+        # @return [Integer, nil] the process id; nil: the process does not run
         attr_reader :pid
 
-        # @return [Boolean] whether the process has to end before the master does
+        # @return [Boolean] whether the process runs, so that the master must wait for its end
         def running? = !@pid.nil?
 
-        # Starts the process, or replaces it when the code is new. New code has a new configuration object; a warm mold
-        # has that of its predecessor.
-        # @param mold [MoldHandle, nil] the mold of all workers
+        # Starts the process, or asks it to end if it must be replaced. It must be after a reload, which creates a new
+        # configuration object. A mold that was a worker (see `refork_after`) keeps the object, because its code is the
+        # same.
+        # @param mold [MoldHandle, nil] the mold that forks the workers
         # @return [void]
         def follow(mold)
           return unless mold&.ready?
@@ -45,7 +47,7 @@ module Heddle
         # @param pid [Integer]
         # @return [void]
         def record_spawn(pid)
-          return if @state != :starting # the process sees that its channel is closed
+          return if @state != :starting # not expected any more: its channel is closed, so the process ends by itself
 
           @pid = pid
           @state = :running
@@ -60,9 +62,9 @@ module Heddle
           reset
         end
 
-        # @param pid [Integer] of a child that has ended
-        # @return [Boolean, nil] true if this process has ended unexpectedly; false if it was asked to end; nil if the
-        #   child is another process
+        # @param pid [Integer] the process id of a child that has ended
+        # @return [Boolean, nil] true: this process has ended unexpectedly; false: it was asked to end; nil: the child
+        #   is another process
         def handle_exit(pid)
           return unless pid == @pid
 
@@ -82,13 +84,14 @@ module Heddle
           signal(SolidQueue::SIGNAL)
         end
 
+        # Kills the process if it has not ended in time.
         # @return [void]
         def kill_late = running? && @state == :ending && now > @deadline && kill
 
         # @return [void]
         def kill = running? && signal("KILL")
 
-        # Called in a child of the master.
+        # Called in a forked child of the master.
         # @return [void]
         def close_in_child = @channel&.close
 

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Cluster
-      # Notifies systemd of the state of a master and its workers.
+      # Reports the state of a master and its workers to systemd.
       class Systemd
         # @param master [Master]
         # @param notify [SystemdNotify]
@@ -15,8 +15,8 @@ module Heddle
           @served = false
         end
 
-        # Reports that all workers serve, for the first time or again.
-        # @param problem [String, nil] why they serve the code from before the reload
+        # Reports that all workers serve, at the start or after a reload.
+        # @param problem [String, nil] why a reload has failed, so that the workers still run the old code
         # @return [void]
         def ready(problem = nil)
           @served = true
@@ -25,26 +25,28 @@ module Heddle
           @notify.ready(problem ? "#{text}; not reloaded: #{problem}" : text)
         end
 
-        # Reports that new workers replace the old ones. The caller must call {#reloaded} at the end: systemd waits for
-        # it. Before the first worker serves there is nothing to report.
+        # Reports that a reload has begun. The caller must call {#reloaded} when it has ended, because systemd waits for
+        # that. Does nothing before the workers have served for the first time.
         # @return [void]
         def reloading
           @notify.reloading if @served
         end
 
+        # Reports that a reload has ended.
         # @param problem [String, nil] see {#ready}
         # @return [void]
         def reloaded(problem = nil)
           ready(problem) if @served
         end
 
-        # @param pid [Integer, nil] of the master that takes over; nil: there is none
+        # Reports that this master is stopping, or that a new one has taken over.
+        # @param pid [Integer, nil] the process id of the new master; nil: there is none
         # @return [void]
         def stopping(pid = nil) = pid ? @notify.main_pid(pid) : @notify.stopping
 
-        # Sends the watchdog notification when it is due, as long as some worker's loop runs. Workers whose loop is
-        # blocked are replaced by the master.
-        # @param now [Float] seconds
+        # Sends the watchdog notification when it is due, if the loop of at least one worker runs. Single blocked
+        # workers are no reason to stop it, because the master replaces them.
+        # @param now [Float] the time in seconds
         # @return [void]
         def send_watchdog(now)
           return if @interval.nil? || now < @next_watchdog_at
@@ -53,7 +55,7 @@ module Heddle
           @notify.watchdog if @master.fleet.serving.any? { |one| loop_running?(one) }
         end
 
-        # @return [Float, nil] when the next notification is due
+        # @return [Float, nil] the time at which the next notification is due; nil: there is no watchdog
         attr_reader :next_watchdog_at
 
         private

@@ -3,33 +3,37 @@
 module Heddle
   class Server
     module Cluster
-      # The process that serves: a {Server} on sockets that are open already, with a channel to the master.
+      # A worker process. It runs a {Server} on sockets that the master has opened, and receives the master's messages
+      # over a channel. It is forked from the mold (the process that has loaded the application).
       class Worker
-        # The resources that the master gives to all workers.
+        # The resources that all workers get from the master.
         #
         # @!attribute configuration [Configuration]
         # @!attribute log [Log]
         # @!attribute resources [SharedResources]
         Setting = Data.define(:configuration, :log, :resources)
 
-        # Connections accepted from other workers in one tick of the loop, at most.
+        # Maximum number of handed-off connections that are accepted in one tick of the loop.
         HANDOFFS_PER_TICK = 16
-        # Seconds between two attempts to accept a handed-off connection, and between two checks of the drain.
+        # Seconds between two attempts to accept a handed-off connection, and between two checks whether all loops have
+        # stopped accepting.
         RETRY_INTERVAL = 0.01
-        # Seconds between two updates of the scoreboard's values that change slowly.
+        # Seconds between two updates of lag, queue and limit in the scoreboard (shared memory with the load of each
+        # worker).
         SCOREBOARD_INTERVAL = 1
         private_constant :HANDOFFS_PER_TICK, :RETRY_INTERVAL, :SCOREBOARD_INTERVAL
 
-        # @return [Integer] counted from 0; a replacement has the index of the worker that it replaces
+        # @return [Integer] its number, counted from 0; a replacement has the number of the worker that it replaces
         attr_reader :index
         # @return [Server]
         attr_reader :server
 
         # @param setting [Setting]
-        # @param index [Integer]
-        # @param slot [Integer] of the scoreboard
-        # @param channel [MessageSocket] to the master
-        # @param reserve [Integer] its rank among the reserve workers; 0: it is not a reserve
+        # @param index [Integer] its number
+        # @param slot [Integer] the index of its slot in the scoreboard
+        # @param channel [MessageSocket] the channel to the master
+        # @param reserve [Integer] its rank among the reserve workers (they serve only while all others are blocked); 0:
+        #   it is not a reserve worker
         # @param protect [Boolean, String, nil] see {Server#initialize}
         def initialize(setting, index:, slot:, channel:, reserve: 0, protect: nil)
           @setting = setting
@@ -42,7 +46,7 @@ module Heddle
           @commands = Thread::Queue.new
         end
 
-        # Never returns.
+        # Serves until the master asks the worker to end. Never returns.
         # @param app [#call]
         def run(app)
           Process.setproctitle("heddle: #{"reserve " if @reserve.positive?}worker #{index}")
@@ -71,8 +75,8 @@ module Heddle
           answered
         end
 
-        # Called when this process no longer has a loop or connections. Its forked copy has only this thread, and forks
-        # workers from an application that has served requests.
+        # Forks the new mold, whose caches are filled because this process has served requests. Called when this process
+        # has no loop, no connections and no other threads any more.
         def fork_mold(app)
           fork do
             @channel.close
@@ -101,8 +105,8 @@ module Heddle
           @channel.send_message("ready", **Cluster.boot_details(@server))
         end
 
-        # The loop runs the commands; a ping is among them, because it checks that the loop runs. Queries of the master
-        # are answered on this thread, also while the loop is blocked.
+        # Starts the thread that receives the master's messages. It answers queries itself, even while the loop is
+        # blocked. Commands are passed to the loop. A ping is a command, because it checks that the loop runs.
         def start_listener
           thread = Thread.new do
             @setting.log.event(:master_lost, worker: index, reason: listen)
@@ -119,7 +123,7 @@ module Heddle
             handle_message(message)
           end
           @channel.failure&.message || "the master has ended"
-        rescue Exception => e # later messages do not depend on this one
+        rescue Exception => e # the next message may be handled without an error
           @setting.log.event(:message_failed, worker: index, error: ErrorText.summary(e), place: e.backtrace&.first)
           retry
         end
@@ -127,7 +131,8 @@ module Heddle
         def handle_message(message)
           case message.what
           when "query"
-            # Records in another thread, because a recording takes long, and the master sends other queries meanwhile.
+            # A recording runs on another thread, because it takes long, and the master may send other queries
+            # meanwhile.
             message.values["what"] == "record" ? answer_in_thread(message) : answer_query(message)
           when "running_requests"
             @channel.send_message("running_requests", running: RunningRequests.describe(@server.running_requests))
@@ -137,7 +142,7 @@ module Heddle
           end
         end
 
-        # The worker becomes a mold later: it serves until the master sends "leave".
+        # The worker becomes a mold only when the master sends "leave". Until then it keeps serving.
         def prepare_mold(io)
           @listeners.keep_open
           @mold_channel = MessageSocket.new(io)
@@ -145,28 +150,28 @@ module Heddle
 
         def answer_in_thread(message)
           Thread.new { answer_query(message) }
-        rescue ThreadError # the system has no room for a thread
+        rescue ThreadError # the system allows no more threads
           message.io.close
         end
 
         def answer_query(message)
           what, arguments = message.values.values_at("what", "arguments")
-          message.io.sync = true # so that closing writes nothing, which might fail
+          message.io.sync = true # without a buffer, close has nothing to write and can't fail
           message.io.write(reply_to(what, arguments, message.io), "\0")
         rescue Errno::EPIPE
-          nil # the master no longer waits
+          nil # the master no longer waits for the reply
         rescue StandardError => e
           @setting.log.event(:query_failed, worker: index, question: what, error: "#{e.class}: #{e.message}")
         ensure
           message.io&.close
         end
 
-        # @param asker [IO] takes the reply
+        # @param asker [IO] the pipe for the reply
         # @return [String, nil] see {WorkerHandle#report}
         def reply_to(what, arguments, asker)
           case what
           when "status"
-            Handoff.workers = arguments # how many there are
+            Handoff.workers = arguments # the number of workers
             JSON.generate(@status.to_h)
           when "tasks" then @server.task_tree
           when "record" then record(arguments, asker)
@@ -183,7 +188,8 @@ module Heddle
           while (name = @commands.pop)
             run_command(name)
           end
-          # The master has ended, so no worker would be replaced any more. This one answers queued requests, and ends.
+          # The master has ended, so that failed workers are no longer replaced. This worker answers the waiting
+          # requests and ends.
           @server.stop
         end
 
@@ -197,7 +203,7 @@ module Heddle
           end
         end
 
-        # Waits until all loops of this process have stopped accepting.
+        # Stops the server, and reports when all its loops have stopped accepting connections.
         def retire
           @server.stop(handoff_sender: resources.handoff_sender)
           sleep(RETRY_INTERVAL) while @server.statistics&.fetch(:accepting)
@@ -212,7 +218,7 @@ module Heddle
             while accepted < HANDOFFS_PER_TICK && !@server.draining? && (last = @server.accept_handoff(receiver))
               accepted += 1
             end
-            # false: a connection waits that this worker can't accept now.
+            # false: a handed-off connection waits, but this worker can't accept it now.
             sleep(last == false ? RETRY_INTERVAL : 0)
           end
         end
@@ -229,7 +235,7 @@ module Heddle
 
         def hooks = @setting.configuration.hooks
 
-        # The message of a BootError says what to do; its backtrace would add nothing.
+        # A BootError is reported without a backtrace, because its message says what to do.
         def report_failure(error)
           reasons = [error, *error.cause].map { |one| explain(one) || "#{one.class}: #{one}" }
           backtrace = backtrace_lines(error).first(20) unless explain(error)
@@ -238,7 +244,7 @@ module Heddle
           @channel.send_message("failed", message: "#{explain(error) || ErrorText.summary(error)}#{place}")
         end
 
-        # The application's and the configuration's lines; Heddle's own only if there are no others.
+        # Returns the backtrace without Heddle's own lines, unless it has no others.
         def backtrace_lines(error)
           all = error.backtrace || []
           others = all.reject { |line| line.start_with?(AppLoader::OWN) || line.include?("/exe/heddle:") }

@@ -5,31 +5,32 @@ module Heddle
     module Cluster
       # The master's record of a worker.
       #
-      # @!attribute index [Integer] its number in logs and metrics: a replacement has the number of the worker that it
+      # @!attribute index [Integer] its number in logs and metrics; a replacement has the number of the worker that it
       #   replaces
-      # @!attribute rank [Integer] among the reserve workers, counted from 1; 0: it is not a reserve
-      # @!attribute slot [Integer] of the scoreboard
-      # @!attribute channel [MessageSocket] to it
-      # @!attribute mold [MoldHandle] the mold that forked it
-      # @!attribute replaces [WorkerHandle, nil] the worker that ends as soon as this one serves; nil from then on,
-      #   because its end no longer means that the replacement has failed
-      # @!attribute started_at [Float] when the mold was asked to fork it
-      # @!attribute pid [Integer, nil] once it is known
-      # @!attribute forked_at [Float, nil] when the mold reported its fork
-      # @!attribute ready_at [Float, nil] when it began to serve
+      # @!attribute rank [Integer] its rank among the reserve workers (they serve only while all others are blocked),
+      #   counted from 1; 0: it is not a reserve worker
+      # @!attribute slot [Integer] the index of its slot in the scoreboard (shared memory with the load of each worker)
+      # @!attribute channel [MessageSocket] the channel to it
+      # @!attribute mold [MoldHandle] the mold (the process that has loaded the application) that forks it
+      # @!attribute replaces [WorkerHandle, nil] the worker that is asked to end as soon as this one serves; nil from
+      #   then on
+      # @!attribute started_at [Float] the time at which the mold was asked to fork it
+      # @!attribute pid [Integer, nil] its process id; nil: the mold has not reported it yet
+      # @!attribute forked_at [Float, nil] the time at which the mold reported its fork
+      # @!attribute ready_at [Float, nil] the time at which it began to serve
       # @!attribute state [Symbol] :starting, :serving or :ending
-      # @!attribute last_message_at [Float] when its last message arrived
-      # @!attribute accepting [Boolean] whether it accepts connections, or is going to; an ending worker does so until
-      #   it reports otherwise
+      # @!attribute last_message_at [Float] the time at which its last message arrived
+      # @!attribute accepting [Boolean] whether it accepts connections, or will; true until an ending worker reports
+      #   that it has stopped accepting
       # @!attribute channel_closed [Boolean] whether the worker has closed its end of the channel
-      # @!attribute deadline [Float, nil] when it is killed, unless it has ended by then
-      # @!attribute protect [Boolean, String, nil] its protections: see {Server#initialize}
-      # @!attribute reason [String, nil] why the master has ended it; follows its name in log lines
-      # @!attribute crash [String, nil] the signal whose report hung, so that the master has killed it
-      # @!attribute error [String, nil] why it ends, as it has reported
-      # @!attribute limit_share [Float] its limits of memory, requests and age are up to a tenth lower than the options,
-      #   so that not all workers reach theirs at once
-      # @!attribute failure [String, nil] how it has ended before it could take the place of the worker that it replaces
+      # @!attribute deadline [Float, nil] the time at which it is killed unless it has ended
+      # @!attribute protect [Boolean, String, nil] its protections, see {Server#initialize}
+      # @!attribute reason [String, nil] why the master has killed it; in log lines it follows the worker's name
+      # @!attribute crash [String, nil] the signal of its crash, if the master killed it because the crash report hung
+      # @!attribute error [String, nil] why it ends, as the worker itself has reported
+      # @!attribute limit_share [Float] the factor for its limits of memory, requests and age. It is random, between 0.9
+      #   and 1, so that workers don't reach their limits at the same time
+      # @!attribute failure [String, nil] why it has ended before it could replace the other worker
       WorkerHandle = Struct.new(:index, :rank, :slot, :channel, :mold, :replaces, :started_at, :pid, :forked_at,
                                 :ready_at, :state, :last_message_at, :accepting, :channel_closed, :deadline, :protect,
                                 :reason, :crash, :error, :limit_share, :failure) do
@@ -39,7 +40,7 @@ module Heddle
         end
 
         # Records that the worker accepts requests.
-        # @param now [Float]
+        # @param now [Float] the time in seconds
         # @return [WorkerHandle, nil] the worker that it replaces
         def mark_serving(now)
           self.state = :serving
@@ -58,24 +59,26 @@ module Heddle
         # @return [Boolean]
         def reserve? = rank.positive?
 
-        # @return [Hash{Symbol => Object}] the fields of events about it
+        # @return [Hash{Symbol => Object}] the fields that events about it have
         def fields = { role: "#{"reserve " if reserve?}worker", worker: index, pid: }
 
         # @return [String]
         def name = "#{"reserve " if reserve?}worker #{index}#{" (pid #{pid})" if pid}"
 
-        # Reads a report of any length, through a pipe of its own. Safe from any thread.
-        # @param what [String] see {Worker#reply_to}
-        # @param timeout [Numeric] seconds
-        # @param arguments [Object] as JSON
-        # @return [String, nil] nil: there was none
+        # Asks the worker for a report, and waits for it. The report may have any length, because it is sent over a
+        # separate pipe. May be called from any thread.
+        # @param what [String] the kind of report, see {Worker#reply_to}
+        # @param timeout [Numeric] seconds to wait for the report
+        # @param arguments [Object] a value that JSON can represent
+        # @return [String, nil] the report; nil: the worker did not send it in time
         def report(what, timeout, arguments = nil)
           reader, writer = IO.pipe(Encoding::UTF_8)
           return unless channel.send_message("query", what:, arguments:, io: writer)
 
           writer.close
           reader.timeout = timeout
-          # The reply ends with a mark, because a process that was forked meanwhile may keep the pipe open.
+          # The reply ends with a zero byte. The end of the pipe can't mark its end, because a process that was forked
+          # meanwhile may keep the pipe open.
           reader.gets("\0")&.chomp!("\0")
         rescue SystemCallError, IOError
           nil
@@ -89,7 +92,7 @@ module Heddle
         def kill(name)
           Process.kill(name, pid) if pid
         rescue Errno::ESRCH
-          # It has ended already.
+          # It has already ended.
         end
       end
     end

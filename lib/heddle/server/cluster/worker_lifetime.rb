@@ -3,17 +3,17 @@
 module Heddle
   class Server
     module Cluster
-      # Replaces workers that have served `worker_max_requests` requests, or for `worker_max_age` seconds: one at a
-      # time, and each when its successor serves.
+      # Replaces workers that have served `worker_max_requests` requests, or have run for `worker_max_age` seconds. It
+      # replaces one at a time, and an old worker ends only when the new one serves.
       class WorkerLifetime
-        # Seconds until the next attempt when a successor has ended before it could serve.
+        # Seconds until the next attempt when a new worker has ended before it could serve.
         RETRY_INTERVAL = 10
         private_constant :RETRY_INTERVAL
 
         # @param fleet [Fleet]
         # @param scoreboard [Net::Scoreboard]
         # @param log [#event]
-        # @param clock [#call] seconds
+        # @param clock [#call] returns the time in seconds
         def initialize(fleet, scoreboard, log, clock)
           @fleet = fleet
           @scoreboard = scoreboard
@@ -22,14 +22,14 @@ module Heddle
           @successor = nil
         end
 
-        # Must be called about every second.
+        # Starts to replace a worker if one has reached a limit. Must be called about every second.
         # @return [void]
         def check
           workers = @fleet.workers
           return unless workers.all?(&:serving?) && may_start?
 
-          # Replaces the oldest worker first. Otherwise a worker that is soon due again could keep the others from being
-          # replaced.
+          # Replaces the oldest worker first. Otherwise a worker that soon reaches its limit again could keep the others
+          # from being replaced.
           worker = workers.select { |one| reached_limits(one).any? }.min_by(&:ready_at)
           replace(worker, reached_limits(worker)) if worker
         end
@@ -54,7 +54,7 @@ module Heddle
         def age_of(worker) = @clock.call - worker.ready_at
 
         def replace(worker, limits)
-          successor = @fleet.start(worker.index, replaces: worker) or return # later, when one can be started
+          successor = @fleet.start(worker.index, replaces: worker) or return # or tried again later
           @successor = successor
           used = { requests: requests_of(worker), age: age_of(worker) }
           @log.event(:worker_lifetime_ended, **worker.fields, **used, **limits)
