@@ -91,7 +91,7 @@ class CheckTest < Minitest::Test
 
     assert_equal 1, status
     assert_match(%r{can't listen on unix:/nonexistent/x: the folder /nonexistent does not exist}, output)
-    assert_match(/can't listen on no-such-host\.invalid: there is no host of that name/, output)
+    assert_match(/can't listen on no-such-host\.invalid: no address was found for that host name/, output)
     write("config/heddle.rb", "\nbind 'a:b'")
 
     assert_match(/^heddle: config.heddle\.rb:2: bind must be .*"a:b"$/, check.last)
@@ -155,7 +155,7 @@ class CheckTest < Minitest::Test
 
   def test_an_unused_port_option_is_reported
     write("config/heddle.rb", "bind '127.0.0.1:3000', 'localhost:3001'")
-    told = "port 4000 (PORT) has no effect: each address of bind (config/heddle.rb:1) names its own port"
+    told = "port 4000 (PORT) has no effect: each address of bind (config/heddle.rb:1) has its own port"
 
     assert_includes check(PORT: "4000").last, "heddle: #{told}\n"
     refute_includes check.last, "counts for no"

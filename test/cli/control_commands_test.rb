@@ -66,7 +66,7 @@ class ControlCommandsTest < Minitest::Test
     output, status = heddle("status")
 
     refute_predicate status, :success?, "a file that everybody may write to is not run"
-    assert_match(/no server runs here/, output)
+    assert_match(/no server listens on/, output)
     File.write(file("config/heddle.rb"), "workrs 1\n")
     File.chmod(0o644, file("config/heddle.rb"))
 
@@ -74,7 +74,7 @@ class ControlCommandsTest < Minitest::Test
       output, status = heddle(command)
 
       assert_equal 1, status.exitstatus
-      assert_match(%r{\Aheddle: config/heddle\.rb:1: .* workrs\. Did you mean workers\? So .*\n +no server runs here},
+      assert_match(%r{\Aheddle: config/heddle\.rb:1: .* workrs\. Did you mean workers\? So .*\n +no server listens on},
                    output, command)
     end
   end
@@ -103,7 +103,7 @@ class ControlCommandsTest < Minitest::Test
       assert_equal 1, Process.wait2(pid).last.exitstatus
     end
 
-    assert_match(/no server runs here/, screen)
+    assert_match(/no server listens on/, screen)
     refute_includes screen, "\e[?1049"
   end
 
@@ -151,7 +151,7 @@ class ControlCommandsTest < Minitest::Test
     output, status = stopping.value
 
     assert_predicate status, :success?, output
-    assert_equal "stopping when running requests are answered\nstopped\n", output
+    assert_equal "stopping as soon as the running requests are answered\nstopped\n", output
     assert_match(/hello/, socket.read)
     assert_predicate @served.wait, :success?
     @served = nil
@@ -221,7 +221,7 @@ class ControlCommandsTest < Minitest::Test
 
       assert_equal 1, status.exitstatus, command
       assert_equal 1, output.lines.size, output
-      assert_match(/heddle: no server runs here: none answers at unix:.*--control unix:path/, output)
+      assert_match(/heddle: no server listens on unix:.*--control unix:path/, output)
     end
   end
 

@@ -107,7 +107,7 @@ class RecordCommandTest < Minitest::Test
     output, status = record
 
     assert_equal 1, status.exitstatus
-    assert_match(/no server runs here/, output)
+    assert_match(/no server listens on/, output)
   end
 
   def test_command_says_that_accounts_are_off

@@ -157,8 +157,8 @@ class ControlTest < Minitest::Test
     assert_nil source.call(statistics: { heartbeat_age: 29.0 }).dead
     assert_equal "no heartbeat of the loop for 31.0 s", source.call(statistics: { heartbeat_age: 31.04 }).dead
     assert_nil source.call(statistics: {}).unready
-    assert_equal "the server stops", source.call(statistics: {}, stopping: true).unready
-    assert_equal "the server starts", source.call.unready
+    assert_equal "the server is stopping", source.call(statistics: {}, stopping: true).unready
+    assert_equal "the server is starting", source.call.unready
   end
 
   def test_while_the_server_stops_it_is_alive_and_not_ready
@@ -167,8 +167,8 @@ class ControlTest < Minitest::Test
     request = Thread.new { get("/") }
     entered.pop
 
-    assert_equal "stopping when running requests are answered", client.command("stop")
-    assert_equal [503, "the server stops\n"], ask("/health/ready").first(2)
+    assert_equal "stopping as soon as the running requests are answered", client.command("stop")
+    assert_equal [503, "the server is stopping\n"], ask("/health/ready").first(2)
     assert_equal 200, ask("/health/live").first
     go.push(true)
 
@@ -232,7 +232,7 @@ class ControlTest < Minitest::Test
     other = Heddle::Server::Configuration.new(control: ["unix:#{@path}"])
     error = assert_raises(Heddle::Server::BootError) { Heddle::Server::Control.open(other, nil, @log) }
 
-    assert_match(/another server answers at/, error.message)
+    assert_match(/another server uses it/, error.message)
     assert_equal 200, ask("/health").first
   end
 
@@ -305,7 +305,7 @@ class ControlTest < Minitest::Test
     listener = UNIXServer.new(@path)
     error = Process.stub(:euid, Process.euid + 1) { assert_raises(Client::NoServerError) { client.command("stop") } }
 
-    assert_match(/\Aa process of another user \(uid #{Process.euid}\) answers at unix:/, error.message)
+    assert_match(/\Aa process of another user \(uid #{Process.euid}\) listens on unix:/, error.message)
     assert_equal "", listener.accept.read, "nothing was sent"
   ensure
     listener&.close
@@ -320,7 +320,7 @@ class ControlTest < Minitest::Test
 
       assert_equal ["unix:#{File.realpath(@folder)}/tmp/heddle-control.sock"], first.urls
       assert_nil Heddle::Server::Control.open(Heddle::Server::Configuration.new, nil, log)
-      assert_match(/no control socket: another server answers at/, out.string)
+      assert_match(/no control socket: .*another server uses it/, out.string)
       first.stop
     end
   end
@@ -346,7 +346,7 @@ class ControlTest < Minitest::Test
   def test_without_a_server_the_message_says_what_to_do
     error = assert_raises(Client::NoServerError) { client.status }
 
-    assert_match(/no server runs here.*--control unix:path/, error.message)
+    assert_match(/no server listens on.*--control unix:path/, error.message)
     refute_predicate client, :running?
   end
 
@@ -377,7 +377,7 @@ class ControlTest < Minitest::Test
     stopped = UNIXServer.new(@path)
     asking = Client.new(Heddle::Server::Control::Address.new(path: @path), timeout: 0.01)
 
-    assert_match(/has not answered for .* will follow the command when it runs again\z/,
+    assert_match(/has not responded for .* will run the command when it continues\z/,
                  assert_raises(Client::NoServerError) { asking.command("stop") }.message)
     refute_match(/follow the command/, assert_raises(Client::NoServerError) { asking.status }.message)
   ensure

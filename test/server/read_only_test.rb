@@ -63,7 +63,7 @@ class ReadOnlyTest < Minitest::Test
     output, status = run_command("status")
 
     assert_equal 1, status.exitstatus
-    assert_match(/\Aheddle: no server runs here: none answers at unix:@heddle-\d+/, output)
+    assert_match(/\Aheddle: no server listens on unix:@heddle-\d+/, output)
   end
 
   private

@@ -2,32 +2,32 @@
 
 module Heddle
   class Server
-    # Metrics, health checks and commands over HTTP, on separate sockets. A separate loop on its own thread serves them
-    # without admission, so that operators can inspect a server whose application is overloaded or computes endlessly.
+    # The control sockets: metrics, health checks and commands over HTTP. Its own loop, on its own thread, serves them
+    # without admission. So operators can inspect a server whose application is overloaded or computes endlessly.
     class Control
       Autoloads.add(self, "heddle/server/control")
 
       # Raised for a command that this server can't carry out.
       class RejectedError < OwnError; end
 
-      # Seconds that a recording may take.
+      # The allowed duration of a recording in seconds.
       RECORDED = 0.1..60.0
-      # Limits of control requests: how many run at once, of which one TCP client may have a quarter, and how long they
-      # may take. At the limit, the connections that have been silent longest are closed, so that silent clients don't
-      # block others.
+      # Limits of control requests. One TCP client may have a quarter of the connections. At the limit, the connections
+      # that have been silent for longest are closed, so that silent clients don't block others. Timeouts are in
+      # seconds.
       CONNECTIONS = 64
       LIMITS = { body_limit: 65_536, head_timeout: 5, idle_timeout: 30, write_timeout: 10 }.freeze
-      # Paths whose request ends when the client disconnects. Other requests are answered even if the client has closed
-      # its side.
+      # Requests to these paths end when the client disconnects. Other requests are answered even if the client has
+      # closed its side.
       WAITING = %r{\A/(?:record|ended)\b}
-      # Maximum bytes of a message to be published, from a client that may give commands.
+      # Maximum size in bytes of a request from a client that may give commands, such as a message to publish.
       MESSAGE = 256 << 20
-      # Seconds that closing the control sockets may take, and the part of them for requests that still run.
+      # Seconds that closing the control sockets may take, and how many of these are for requests that still run.
       STOP_TIMEOUT = 2
       DRAIN_TIMEOUT = 1
-      # Not io_uring, which takes too much memory for occasional requests.
+      # io_uring is not used, because it needs too much memory for occasional requests.
       SELECTOR = (:epoll if Selector.built.include?(:epoll))
-      # Seconds between two attempts to take over addresses that another server still has.
+      # Seconds between two attempts to open addresses that another server still uses.
       POLL_INTERVAL = 0.5
       private_constant :CONNECTIONS, :LIMITS, :WAITING, :MESSAGE, :STOP_TIMEOUT, :DRAIN_TIMEOUT, :SELECTOR,
                        :POLL_INTERVAL
@@ -35,13 +35,13 @@ module Heddle
       # Opens the sockets that the configuration names.
       #
       # @param configuration [Configuration]
-      # @param source [SingleProcess] answers status requests and runs commands
+      # @param source [SingleProcess, Cluster] answers status requests and runs commands
       # @param log [Log]
-      # @param taking_over [Boolean] whether another server has the addresses, and ends when this one serves
-      # @return [Control, nil] nil: there is none
-      # @raise [BootError] when an address that the user has named can't be opened
+      # @param taking_over [Boolean] whether another server uses the addresses, and stops when this one serves
+      # @return [Control, nil] nil: there are no control sockets
+      # @raise [BootError] when an address that the user has set can't be opened
       def self.open(configuration, source, log, taking_over: false)
-        const_get(:App) # loaded now, so that a missing library fails the start, not a thread
+        const_get(:App) # loaded now, so that a missing library stops the start instead of failing in a thread
         later = []
         listeners = Address.all(configuration.control).flat_map do |address|
           address.open(taking_over:)
@@ -55,13 +55,13 @@ module Heddle
         new(listeners, source, log, later:) unless listeners.empty? && later.empty?
       end
 
-      # Answers control requests while the block runs.
+      # Serves the control sockets while the block runs.
       #
       # @param configuration [Configuration]
       # @param server [Server] the server of this process
       # @param log [Log]
       # @yieldreturn [Boolean, nil] whether every request was answered
-      # @return [Boolean, nil] the same
+      # @return [Boolean, nil] what the block returns
       # @raise (see open)
       def self.beside(configuration, server, log)
         control = Control.open(configuration, SingleProcess.new(server, log), log)
@@ -72,9 +72,9 @@ module Heddle
       end
 
       # @param listeners [Array<Listener>]
-      # @param source [SingleProcess]
+      # @param source [SingleProcess, Cluster]
       # @param log [Log]
-      # @param later [Array<Address>] that another server still has
+      # @param later [Array<Address>] addresses to open when the other server no longer uses them
       def initialize(listeners, source, log, later: [])
         @listeners = listeners
         @later = later
@@ -84,10 +84,10 @@ module Heddle
         @stopping = false
       end
 
-      # @return [Array<String>] the addresses of the control sockets, for a person
+      # @return [Array<String>] the addresses of the control sockets, for display
       def urls = @listeners.map(&:url)
 
-      # Called when the server has ended: answers the clients that wait for that, and closes the sockets.
+      # Called when the server has stopped. Responds to the clients that wait for that, and closes the sockets.
       # @param answered [Boolean, nil] whether every request was answered
       # @return [void]
       def finish(answered)
@@ -95,7 +95,7 @@ module Heddle
         stop
       end
 
-      # Answers control requests from now on, on a separate thread.
+      # Starts to serve the control sockets on a separate thread.
       # @return [void]
       def start
         ready = Thread::Queue.new
@@ -105,6 +105,7 @@ module Heddle
         ready.pop
       end
 
+      # Closes the control sockets.
       # @return [void]
       def stop
         @stopping = true
@@ -114,7 +115,7 @@ module Heddle
         @listeners.each(&:close)
       end
 
-      # Called in a child process: closes the parent's resources.
+      # Called in a forked child. Closes its copies of the parent's sockets.
       # @return [void]
       def close_in_child = @listeners.each(&:release)
 
@@ -140,7 +141,7 @@ module Heddle
         ready << true
       end
 
-      # Answers the clients that wait for the server's end.
+      # Lets running requests finish, such as those that wait for the server's end.
       def drain(scheduler, sockets)
         deadline = MonotonicClock.now + DRAIN_TIMEOUT
         sockets.each do |one|
@@ -153,7 +154,7 @@ module Heddle
         end
       end
 
-      # Opens the addresses of another server, once it has ended.
+      # Starts a task that opens the addresses of another server as soon as that server has stopped.
       def take_over_addresses(scheduler, sockets)
         Heddle.async(name: "takeover of addresses", background: true) do
           until @later.empty?
@@ -171,7 +172,8 @@ module Heddle
         []
       end
 
-      # TCP clients are not authenticated; the mode of the unix socket decides who may open it.
+      # Only clients of a unix socket may give commands: the permissions of its file authenticate them. TCP clients are
+      # not authenticated.
       def sockets_for(scheduler, listener)
         trusted = listener.port.nil?
         limits = trusted ? { **LIMITS, body_limit: MESSAGE } : LIMITS

@@ -5,15 +5,15 @@ require "digest"
 module Heddle
   class Server
     class Control
-      # Where a control socket is: a path, or a host and a port.
+      # The address of a control socket: a path, or a host and a port.
       class Address
         TCP = %r{\A(?:tcp:)?(?://)?(\[[^\]]+\]|[^:\[\]/]+):(\d+)\z}
         UNIX = %r{\Aunix:(?://)?(.+)\z}
         private_constant :TCP, :UNIX
 
         class << self
-          # @param words [Array<String>, nil] as the user named them; nil: none; empty: no control at all
-          # @return [Array<Address>] starting with the default path, if no other one is named
+          # @param words [Array<String>, nil] the values of the option `control`; nil: it is not set; empty: it is `off`
+          # @return [Array<Address>] the addresses; if none of the values is a path, the default path is the first one
           # @raise [ConfigurationError]
           def all(words)
             return [] if words && words.empty?
@@ -34,10 +34,12 @@ module Heddle
             end
           end
 
-          # A server and the commands that the same user gives in its folder find the same path.
+          # The default path of a server that was started in this folder. Commands of the same user in the same folder
+          # find it.
           # @param folder [String]
-          # @return [String] `tmp/heddle-control.sock` where there is a folder `tmp` that not all users may write to,
-          #   else a path of this user's own; an abstract name where no folder can be written to
+          # @return [String] `tmp/heddle-control.sock` if there is a folder `tmp` that not all users may write to.
+          #   Otherwise a path in a folder of this user for temporary files. If no folder is writable, an abstract name
+          #   (a name of a socket without a file).
           def default_path(folder = Dir.pwd)
             path = File.join(folder, "tmp", "heddle-control.sock")
             return path if path.bytesize <= 107 && File.writable?(File.dirname(path)) && owner_of(File.dirname(path))
@@ -46,8 +48,7 @@ module Heddle
           end
 
           # @param folder [String]
-          # @return [Integer, nil] the user that controls the folder; nil: it is not a folder, or all users may make
-          #   files in it
+          # @return [Integer, nil] the folder's owner; nil: it is not a folder, or all users may create files in it
           def owner_of(folder)
             stat = File.stat(folder)
             stat.uid if stat.directory? && stat.mode.nobits?(0o002)
@@ -55,7 +56,7 @@ module Heddle
             nil
           end
 
-          # @return [String, nil]
+          # @return [String, nil] the folder of this user for its control sockets; nil: no folder is writable
           def own_folder = TemporaryFolder.find&.then { |folder| File.join(folder, "heddle-#{Process.euid}") }
         end
 
@@ -73,14 +74,14 @@ module Heddle
           @default = default
         end
 
-        # @return [Boolean] whether this is the default, because the user has named no address
+        # @return [Boolean] whether this is the default address, because the user has set none
         def default? = @default
 
-        # @return [Boolean] whether the path is a name that Linux keeps without a file, and without permissions
+        # @return [Boolean] whether the path is an abstract name, for which Linux has no file and no permissions
         def abstract? = path&.start_with?("\0")
 
-        # @param taking_over [Boolean] whether this server will take the path over from another one
-        # @return [Array<Listener>] `localhost` may be two addresses
+        # @param taking_over [Boolean] whether this server takes the path over from another one
+        # @return [Array<Listener>] several, if the host has several addresses, as `localhost` may have
         # @raise [BootError]
         def open(taking_over: false)
           return open_tcp unless path
@@ -88,19 +89,19 @@ module Heddle
 
           make_own_folder if File.dirname(path) == self.class.own_folder
           remove_socket if taking_over
-          bind = UnixBind.new(path, 0o600) # only this user may open it, from its creation on
+          bind = UnixBind.new(path, 0o600) # from its creation on, only this user may open it
           [bind.adopt(bind.listen, path)]
         rescue Errno::EADDRINUSE
-          raise BootError, "another server answers at #{self}, or a file is there: stop the server, remove the " \
-                           "file, or name another path with --control"
+          raise BootError, "can't listen for commands on #{self}: another server uses it, or it is a file. Stop " \
+                           "that server, remove the file, or set another path with --control"
         rescue SystemCallError, ArgumentError => e
           raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \
-                           "Name another address with --control, or --control off"
+                           "Set another address with --control, or use --control off"
         end
 
-        # @param uid [Integer] of the process that answers at {#path}
-        # @return [Boolean] whether to send it commands and show its answers: it is this user, or the owner of the
-        #   socket's folder (when root controls the server of an application's user)
+        # @param uid [Integer] the user of the process that listens on {#path}
+        # @return [Boolean] whether a command may be sent to that process. The user must be the current one, or the
+        #   owner of the socket's folder. The latter is for root, who controls servers of other users.
         def trusts?(uid) = uid == Process.euid || (!abstract? && uid == self.class.owner_of(File.dirname(path)))
 
         # @return [String]
@@ -116,7 +117,7 @@ module Heddle
 
         def open_tcp = TCPBind.new(host, port).open
 
-        # In a folder for temporary files that all users share, another user may have made a folder of this name.
+        # All users share the folder for temporary files, so another user may have created a folder of this name.
         def make_own_folder
           folder = self.class.own_folder
           Dir.mkdir(folder, 0o700)
@@ -124,11 +125,11 @@ module Heddle
           stat = File.lstat(folder)
           return if stat.directory? && stat.owned? && stat.mode.nobits?(0o077)
 
-          raise BootError, "the control socket can't be in #{folder}: that must be a folder of this user's own with " \
-                           "the mode 0700. Remove the folder, or name a path with --control"
+          raise BootError, "the control socket can't be in #{folder}: that folder must belong to this user, with the " \
+                           "permissions 0700. Remove the folder, or set a path with --control"
         end
 
-        # The other server may end at this moment, and remove the file itself.
+        # The other server may stop at this moment and remove the file itself.
         def remove_socket
           File.unlink(path)
         rescue Errno::ENOENT

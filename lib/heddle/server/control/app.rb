@@ -3,21 +3,23 @@
 module Heddle
   class Server
     class Control
-      # The Rack application behind the control sockets. Over TCP it shows nothing about single requests.
+      # The Rack application behind the control sockets. Over TCP, it shows only metrics and health, and nothing about
+      # single requests.
       class App
-        # Pages that any control socket shows.
+        # Pages of all control sockets.
         PUBLIC = {
           "/metrics" => :metrics, "/health" => :ready, "/health/ready" => :ready, "/health/live" => :live
         }.freeze
-        # Pages that only the unix socket shows.
+        # Pages of the unix socket only, in addition.
         PRIVATE = { "/status" => :status, "/tasks" => :tasks, "/ended" => :ended }.freeze
         COMMANDS = %w[/stop /stop-now /reload /restart /protect-on /protect-off].freeze
-        # What a POST over the unix socket does.
+        # The methods that handle a POST, which only the unix socket accepts.
         POSTS = { "/publish" => :publish, "/record" => :record, **COMMANDS.to_h { |path| [path, :order] } }.freeze
         private_constant :PUBLIC, :PRIVATE, :COMMANDS, :POSTS
 
-        # @param source [SingleProcess]
-        # @param shutdown_result [Promise] whether every request was answered, when the server has ended
+        # @param source [SingleProcess, Cluster]
+        # @param shutdown_result [Promise] whether every request was answered; it is resolved when the server has
+        #   stopped
         # @param commands [Boolean] whether the client may see everything and give commands
         def initialize(source, shutdown_result, commands:)
           @source = source
@@ -27,7 +29,7 @@ module Heddle
         end
 
         # @param env [Hash{String => Object}]
-        # @return [Array]
+        # @return [Array] the response
         def call(env)
           path = env["PATH_INFO"]
           page = @pages[path]
@@ -66,9 +68,9 @@ module Heddle
           text(200, @source.record(seconds))
         end
 
-        # The message is the request's body; the response is its position.
+        # The request's body is the message. The response is the message's position in the pub/sub history.
         def publish(env)
-          require "uri" # loaded here, because most masters don't need it
+          require "uri" # loaded only here, because most masters don't need it
           topic = URI.decode_www_form(env["QUERY_STRING"]).assoc("topic")&.last
           return text(400, "publish needs a topic: /publish?topic=name") unless topic
 
@@ -83,7 +85,7 @@ module Heddle
 
         def status = json(@source.report)
 
-        # Responds only when the server has ended.
+        # Waits until the server has stopped.
         def ended = json({ answered: @shutdown_result.value })
 
         def json(value) = [200, { "content-type" => "application/json" }, [JSON.generate(value), "\n"]]

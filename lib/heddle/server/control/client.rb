@@ -3,28 +3,28 @@
 module Heddle
   class Server
     class Control
-      # Sends requests to a running server, over its control socket.
+      # Sends requests to a running server over its control socket.
       class Client
-        # Seconds that a response may take.
+        # Default of the seconds that a response may take.
         TIMEOUT = 10
-        # Seconds in addition to a recording's duration, for writing its file.
+        # Seconds that the response may take in addition to a recording's duration, because the server writes a file.
         RECORD_TIMEOUT = 60
-        # The user of the peer, as Linux reports it, of a socket that is not connected.
+        # The user id that Linux reports as the peer's for a socket that is not connected.
         NO_PEER = 0xffff_ffff
-        SILENT = "The process is suspended, or native code in it holds Ruby's lock: see its log, and `ps`"
+        SILENT = "The process is suspended, or native code in it holds the GVL. See its log, and the output of `ps`"
         private_constant :TIMEOUT, :NO_PEER, :SILENT
 
-        # Raised if no server answers at the address. The message says what to do.
+        # Raised if no server responds at the address. The message says what to do.
         class NoServerError < OwnError; end
 
-        # Raised if no server runs. The message has advice for a command line.
+        # Raised if no server listens on the address. The message has advice for users of the command line.
         class NotRunningError < NoServerError
         end
 
-        # Raised if the server rejects a request.
+        # Raised if the server rejects a request. The message is the server's response.
         class DeclinedError < OwnError; end
 
-        # Raised if the request is larger than the server allows.
+        # Raised if the server rejects a message because it is too large.
         class TooLargeError < DeclinedError
         end
 
@@ -40,7 +40,7 @@ module Heddle
         def status
           report = JSON.parse(ask("GET", "/status"), symbolize_names: true)
           unless report.is_a?(Hash) && report[:workers].is_a?(Array) && report[:workers].all?(Hash)
-            raise NoServerError, foreign("its status names no workers")
+            raise NoServerError, foreign("its status has no list of workers")
           end
 
           report
@@ -48,52 +48,54 @@ module Heddle
           raise NoServerError, foreign("its status is not JSON")
         end
 
-        # @return [String]
+        # @return [String] a tree of all tasks, as text
         # @raise [NoServerError]
         def tasks = ask("GET", "/tasks")
 
-        # @param name [String] of a command
-        # @return [String] what happens now
+        # Sends a command, and does not wait until it is done.
+        # @param name [String] the command, such as "reload"
+        # @return [String] what the server does now
         # @raise [NoServerError]
         # @raise [DeclinedError]
         def command(name) = ask("POST", "/#{name}").chomp
 
-        # Records what all requests do, and waits for the files.
+        # Records for the given time what all requests do, and waits until the files are written.
         # @param seconds [Float]
-        # @return [String] where they are
+        # @return [String] the paths of the files, one in each line
         # @raise [NoServerError]
-        # @raise [DeclinedError] when there is none; the message says why
+        # @raise [DeclinedError] if no file was written; the message says why
         def record(seconds) = ask("POST", "/record?seconds=#{seconds}", timeout: seconds + RECORD_TIMEOUT).chomp
 
         # Sends a command, and waits until it is done.
-        # @param name [String] of a command
-        # @return [String] what has happened
+        # @param name [String] the command, such as "reload"
+        # @return [String] what the server has done
         # @raise [NoServerError]
-        # @raise [DeclinedError] when it could not be done; the message says why
+        # @raise [DeclinedError] if the command failed; the message says why
         def complete(name)
-          # The command has no time limit. This request has one, for a server that does not answer at all.
+          # The command has no time limit. So this request finds out first whether the server responds at all.
           begin
             ask("GET", "/health/live")
           rescue DeclinedError
-            # The server is unhealthy, but answers.
+            # The server is unhealthy, but responds.
           end
           ask("POST", "/#{name}?wait", timeout: nil).chomp
         end
 
         # @param topic [String]
         # @param data [String]
-        # @return [String] the message's position
+        # @return [String] the message's position in the pub/sub history
         # @raise [NoServerError]
         # @raise [TooLargeError]
         # @raise [DeclinedError]
         def publish(topic, data)
-          require "uri" # here, because most masters don't need it
+          require "uri" # loaded only here, because most masters don't need it
           ask("POST", "/publish?#{URI.encode_www_form(topic:)}", data).chomp
         end
 
-        # Stops the server with the block, and waits for its end.
-        # @yield when the request to wait was sent, on a connection that the server accepts before the command's
-        # @return [Boolean, nil] whether every request was answered; nil: the server ended without reporting it
+        # Waits until the server has stopped. The block must stop it.
+        # @yield after the waiting request is sent; the server accepts its connection before that of a command in the
+        #   block
+        # @return [Boolean, nil] whether every request was answered; nil: the server has stopped without a response
         # @raise [NoServerError]
         # @raise [DeclinedError]
         def await_end
@@ -109,7 +111,7 @@ module Heddle
           socket&.close
         end
 
-        # @return [Boolean] whether a server answers
+        # @return [Boolean] whether a server listens on the address
         def running?
           socket = connect
           true
@@ -121,7 +123,7 @@ module Heddle
 
         private
 
-        def foreign(reason) = "the process that answers at #{@address} is not a Heddle server: #{reason}"
+        def foreign(reason) = "the process that responds at #{@address} is not a Heddle server: #{reason}"
 
         def ask(method, path, content = "", timeout: @timeout)
           socket = connect
@@ -129,8 +131,8 @@ module Heddle
           request(socket, method, path, content)
           answer(socket)
         rescue IO::TimeoutError
-          raise NoServerError, "the server at #{@address} has not answered for #{timeout} s. #{SILENT}" \
-                               "#{". It will follow the command when it runs again" if method == "POST"}"
+          raise NoServerError, "the server at #{@address} has not responded for #{timeout} s. #{SILENT}" \
+                               "#{". It will run the command when it continues" if method == "POST"}"
         rescue SystemCallError => e
           raise broken(e)
         ensure
@@ -145,7 +147,7 @@ module Heddle
         end
 
         def broken(error)
-          NoServerError.new("the connection to the server at #{@address} broke (#{error.class}): run the command again")
+          NoServerError.new("lost the connection to the server at #{@address} (#{error.class}). Run the command again")
         end
 
         def request(socket, method, path, content = "")
@@ -168,17 +170,18 @@ module Heddle
           socket.timeout = @timeout
           socket
         rescue Errno::ENOENT, Errno::ECONNREFUSED
-          raise NotRunningError, "no server runs here: none answers at #{@address}. Run the command in the folder " \
-                                 "where the server was started, as the user who runs it, or name its socket: " \
+          raise NotRunningError, "no server listens on #{@address}. Run the command in the folder where the server " \
+                                 "was started, as the user who runs it, or set its control socket: " \
                                  "--control unix:path"
         rescue Errno::EACCES
           raise NoServerError, "#{@address} belongs to another user: run the command as the user who runs the server"
         rescue SystemCallError, SocketError, ArgumentError => e
-          raise NoServerError, "can't ask the server at #{@address}: #{e.message}"
+          raise NoServerError, "can't connect to the server at #{@address}: #{e.message}"
         end
 
-        # In a folder that all users may write to, another user may have made the socket first. If the socket's queue of
-        # connections is full, Ruby returns a socket that is not connected.
+        # In a folder that all users may write to, another user may have created the socket first. So the peer's user is
+        # checked. If the socket's queue is full, Ruby returns a socket that is not connected, and the peer's user is
+        # NO_PEER.
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)
           uid, = socket.getpeereid
@@ -186,9 +189,9 @@ module Heddle
           return socket if @address.trusts?(uid)
 
           socket.close
-          raise NoServerError, "a process of another user (uid #{uid}) answers at #{@address}, in a folder that is " \
-                               "not that user's: the process is not trusted. If it is your server, run the command " \
-                               "as that user"
+          raise NoServerError, "a process of another user (uid #{uid}) listens on #{@address}, but that user " \
+                               "does not own the folder, so the process is not trusted. If it is your server, run " \
+                               "the command as that user"
         end
       end
     end

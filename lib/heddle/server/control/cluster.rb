@@ -3,21 +3,22 @@
 module Heddle
   class Server
     class Control
-      # Status and commands of a master with its workers. Each worker reports its own status. A worker that does not
-      # answer is shown as stuck, with its values on the scoreboard.
+      # Status and commands of a server with a master and workers. Each worker reports its own status. A worker that
+      # does not respond is listed as stuck, with the values that the scoreboard (memory that all processes share) has
+      # of it.
       class Cluster
-        # Seconds that a worker may take to answer.
+        # Seconds that a worker may take to respond.
         TIMEOUT = 1.5
-        # Seconds that all loops may be blocked before the server counts as dead.
+        # The server counts as dead when all loops have been blocked for this many seconds.
         DEAD_AFTER = 30
         RESPONSES = {
-          "stop" => "stopping when running requests are answered", "stop-now" => "stopping at once",
-          "reload" => "new workers replace the old ones, one by one; the log reports the progress",
-          "restart" => "a new master is started, and takes over when its workers serve",
+          "stop" => "stopping as soon as the running requests are answered", "stop-now" => "stopping at once",
+          "reload" => "replacing the workers one by one; the log reports the progress",
+          "restart" => "starting a new master, which takes over when its workers serve",
           "protect-on" => "switching the protections of all workers on; heddle status shows them",
           "protect-off" => "switching the protections of all workers off; heddle status shows them"
         }.freeze
-        # The commands whose end can be waited for, with the response.
+        # The commands that a client can wait for, and the response when they are done.
         RESULTS = { "reload" => "reloaded: new workers serve", "restart" => "restarted: a new master serves" }.freeze
         private_constant :TIMEOUT, :DEAD_AFTER, :RESPONSES, :RESULTS
 
@@ -31,7 +32,7 @@ module Heddle
           master.watch(@reader) { run_commands }
         end
 
-        # @return [Hash{Symbol => Object}]
+        # @return [Hash{Symbol => Object}] the status of the master, its certificates and its workers
         def report
           { master: { pid: Process.pid, restarts: @master.fleet&.restarts, wanted: @master.fleet&.size,
                       pubsub_published: PubSub::History.published, protection: @master.protection.to_h,
@@ -41,32 +42,32 @@ module Heddle
             workers: ask_all("status", processes) { |one, text| text ? parse_status(one, text) : known_status(one) } }
         end
 
-        # @return [String, nil] why no request should be sent here; nil: it is ready
+        # @return [String, nil] why no requests should be sent to this server; nil: it is ready
         def unready
-          return "the server stops" if @master.stopping?
+          return "the server is stopping" if @master.stopping?
 
           "no worker serves yet" if handles.none?(&:serving?)
         end
 
-        # @return [String, nil] why the server should be ended; nil: it is alive. The master replaces a single stuck
-        #   worker.
+        # @return [String, nil] why the server should be restarted; nil: it is alive. One stuck worker is no reason,
+        #   because the master replaces it.
         def dead
           serving = handles.select(&:serving?)
           blocked = serving.map { |one| scoreboard(one)[:busy_for] || 0 }
           "no worker's loop has run for #{blocked.min.round(1)} s" if blocked.any? && blocked.min > DEAD_AFTER
         end
 
-        # @return [String] every task of every worker, and where it waits
+        # @return [String] a tree of the tasks of every worker, with the place where each one waits
         def tasks
-          ask_all("tasks") { |one, text| "#{one.name}:\n#{text || "no answer\n"}" }.join("\n")
+          ask_all("tasks") { |one, text| "#{one.name}:\n#{text || "no response\n"}" }.join("\n")
         end
 
         # @param seconds [Float]
-        # @return [String] the files, one of each worker
-        # @raise [RejectedError]
+        # @return [String] a line for each worker, with the path of its file, or with the reason why it has none
+        # @raise [RejectedError] if no worker has written a file
         def record(seconds)
           lines = ask_all("record", seconds, timeout: seconds + Client::RECORD_TIMEOUT) do |one, text|
-            "#{one.name}: #{text || "no answer"}"
+            "#{one.name}: #{text || "no response"}"
           end
           raise RejectedError, "no worker serves yet" if lines.empty?
           raise RejectedError, lines.join("\n") if lines.none? { |line| line.end_with?(".json") }
@@ -74,10 +75,10 @@ module Heddle
           lines.join("\n")
         end
 
-        # @param name [String] of a command
-        # @param wait [Boolean] whether to return when it is done, where that can be known
-        # @return [String] what happens now, or has happened
-        # @raise [RejectedError] when it could not be done
+        # @param name [String] the command, such as "reload"
+        # @param wait [Boolean] whether to return only when the command is done; only possible for those in RESULTS
+        # @return [String] what the server does now, or has done
+        # @raise [RejectedError] if the command failed
         def command(name, wait: false)
           result = Thread::Queue.new if wait && RESULTS.key?(name)
           @commands << [name, result]
@@ -90,13 +91,14 @@ module Heddle
           RESULTS.fetch(name)
         end
 
+        # Closes the pipe for commands.
         # @return [void]
         def close = [@reader, @writer].each(&:close)
 
-        # @return [Control, nil] the control sockets that use this
+        # @return [Control, nil] the control sockets that serve this object's status
         attr_accessor :control
 
-        # Called in a child: closes the master's own resources.
+        # Called in a forked child. Closes its copies of the master's sockets and pipe.
         # @return [void]
         def close_in_child
           control&.close_in_child
@@ -105,7 +107,7 @@ module Heddle
 
         private
 
-        # Runs in the master's thread, because no other thread may run commands.
+        # Called on the master's own thread, the only one that may run commands.
         def run_commands
           @reader.read_nonblock(100, exception: false)
           run_command(*@commands.pop) until @commands.empty?
@@ -131,10 +133,10 @@ module Heddle
 
         def handles = @master.fleet&.workers || []
 
-        # The wanted number of workers and reserves, after TTIN and TTOU.
+        # The number of workers that should run, as changed by TTIN and TTOU, and of reserve workers.
         def processes = (@master.fleet&.size || 0) + @master.configuration.reserve_count
 
-        # Asks all workers at once, because each stuck one takes until the time limit.
+        # Asks all workers at the same time, because a stuck one takes until the time limit.
         def ask_all(what, arguments = nil, timeout: TIMEOUT)
           asked = handles.map do |one|
             [one, Heddle.async { one.report(what, timeout, arguments) unless one.state == :starting }]
@@ -147,16 +149,17 @@ module Heddle
           { **status, index: one.index, state: one.ending? ? "ending" : status[:state] }
         end
 
-        # The status of a worker that does not answer, from the master's record and the scoreboard.
+        # Builds the status of a worker that does not respond from what the master and the scoreboard have of it.
         def known_status(one)
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 
           heard = (MonotonicClock.now - one.last_message_at).round(1)
           known = scoreboard(one)
-          running = known[:in_flight] && [known[:in_flight] - known[:waiting], 0].max # in_flight: those that wait, too
-          { index: one.index, pid: one.pid, state: "stuck", running:, waiting: known[:waiting],
+          in_flight, waiting = known.values_at(:in_flight, :waiting)
+          running = in_flight && [in_flight - waiting, 0].max # in_flight includes waiting requests
+          { index: one.index, pid: one.pid, state: "stuck", running:, waiting:,
             connections: known[:connections], lag: known[:lag], heartbeat_age: known[:busy_for],
-            problem: "does not answer within #{TIMEOUT} s; its last message to the master is #{heard} s old" }.compact
+            problem: "does not respond within #{TIMEOUT} s; the last message to the master was #{heard} s ago" }.compact
         end
 
         def scoreboard(one) = @master.resources.scoreboard.read(one.slot) || {}

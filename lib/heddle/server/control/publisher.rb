@@ -3,17 +3,18 @@
 module Heddle
   class Server
     class Control
-      # Publishes for a process that belongs to no server.
+      # Publishes pub/sub messages from a process that does not belong to a server, over a server's control socket.
       module Publisher
-        # Replaces the advice of {Client}, which is for a command line.
-        ADVICE = "Set Heddle::PubSub.server to the server's control socket, \"unix:path\"; to a backend's address, " \
-                 "which HEDDLE_PUBSUB may also name; or to :process, for the subscribers of this process alone"
+        # Replaces the advice of {Client}, which is for users of the command line.
+        ADVICE = "Set Heddle::PubSub.server to the server's control socket (\"unix:path\"), to a backend's address " \
+                 "(also possible with HEDDLE_PUBSUB), or to :process to reach only subscribers in this process"
         private_constant :ADVICE
 
-        # @param socket [String, nil] the server's control socket; nil: the default one of this folder
+        # @param socket [String, nil] the address of the server's control socket; nil: the default one for the current
+        #   folder
         # @param topic [String]
         # @param data [String]
-        # @return [String] the message's position
+        # @return [String] the message's position in the pub/sub history
         # @raise [PubSub::UnreachableError]
         # @raise [ArgumentError] when the message is too large
         def self.publish(socket, topic, data)
@@ -21,7 +22,7 @@ module Heddle
           Client.new(address).publish(topic, data)
         rescue Client::NotRunningError
           raise PubSub::UnreachableError,
-                "the message was not published: no server answers at #{address}. #{ADVICE}", cause: nil
+                "the message was not published: no server listens on #{address}. #{ADVICE}", cause: nil
         rescue Client::TooLargeError => e
           raise ArgumentError, e.message
         rescue Client::NoServerError, Client::DeclinedError => e

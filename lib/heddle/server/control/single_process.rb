@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Control
-      # Status and commands of a server of one process.
+      # Status and commands of a server with a single process.
       class SingleProcess
         # Seconds without a heartbeat after which the process counts as dead.
         DEAD_AFTER = 30
@@ -17,36 +17,36 @@ module Heddle
           @status = WorkerStatus.new(server, log)
         end
 
-        # @return [Hash{Symbol => Object}]
+        # @return [Hash{Symbol => Object}] the status of the process and its certificates
         def report
           { certificates: @server.certificates.flat_map(&:expiries).uniq, workers: [{ index: 0, **@status.to_h }] }
         end
 
-        # @return [String, nil] why no request should be sent here; nil: it is ready
+        # @return [String, nil] why no requests should be sent to this server; nil: it is ready
         def unready
-          return "the server stops" if @server.stopping?
+          return "the server is stopping" if @server.stopping?
 
-          "the server starts" unless @server.statistics
+          "the server is starting" unless @server.statistics
         end
 
-        # @return [String, nil] why the process should be ended; nil: it is alive
+        # @return [String, nil] why the process should be restarted; nil: it is alive
         def dead
           age = @server.statistics&.fetch(:heartbeat_age, nil)
           "no heartbeat of the loop for #{age.round(1)} s" if age && age > DEAD_AFTER
         end
 
-        # @return [String] every task of the loop, and where it waits
+        # @return [String] a tree of the loop's tasks, with the place where each one waits
         def tasks = @server.task_tree
 
-        # @param name [String] of a command
-        # @return [String] what happens now
-        # @raise [RejectedError]
+        # @param name [String] the command, such as "stop"
+        # @return [String] what the server does now
+        # @raise [RejectedError] if the command needs a master, or fails
         def command(name, **)
           case name
           when "stop"
             @log.event(:stop_requested, source: "heddle stop", drain_delay: @server.configuration.drain_time)
             @server.stop
-            "stopping when running requests are answered"
+            "stopping as soon as the running requests are answered"
           when "stop-now"
             @log.event(:stop_now_requested, source: "heddle stop --now")
             @server.stop(now: true)
@@ -59,7 +59,7 @@ module Heddle
         end
 
         # @param seconds [Float]
-        # @return [String] the file
+        # @return [String] the path of the file
         # @raise [RejectedError]
         def record(seconds) = Recorder.record(seconds, @server.configuration)
 
