@@ -363,7 +363,7 @@ class RecorderTest < Minitest::Test
     stretches = [[1.0, 1.1, 8, :running, false, "b.rb:1"], [1.0, 1.1, 7, :running, false, "a.rb:1"],
                  [1.1, 1.8, 8, :running, false, "b.rb:1"], [1.1, 1.8, 7, :preempted, false, nil]]
 
-    assert_equal ["Ruby code ran for 100 ms, and it gave way to others for 700 ms", "a.rb:1", nil],
+    assert_equal ["Ruby code ran for 100 ms, and other fibers ran for 700 ms while it was preempted", "a.rb:1", nil],
                  cause(stretches, running: 0.1, preempted: 0.7)
   end
 
@@ -373,7 +373,7 @@ class RecorderTest < Minitest::Test
                  [1.0, 1.805, 9, :lock, false, "b.rb:4"], [1.81, 1.82, 9, :running, false, "b.rb:6"],
                  [1.0, 1.815, 7, :lock, false, "b.rb:4"]]
 
-    assert_equal ["it waited 815 ms for a lock at b.rb:4, which GET /b and 1 more had: it waited 800 ms for the " \
+    assert_equal ["it waited 815 ms for a lock at b.rb:4, held by GET /b and 1 more: it waited 800 ms for the " \
                   "database", "b.rb:5", "GET /b"], cause(stretches, lock: 0.815)
   end
 
@@ -383,8 +383,8 @@ class RecorderTest < Minitest::Test
                  [1.0, 1.805, 8, :lock, false, "b.rb:1"], [1.81, 1.82, 8, :running, false, "b.rb:2"],
                  [1.0, 1.815, 7, :lock, false, "a.rb:1"]]
 
-    assert_equal ["it waited 815 ms for a lock at a.rb:1, which GET /b had: it waited 805 ms for a lock at b.rb:1, " \
-                  "which GET /c had: it waited 800 ms for the database", "c.rb:1", "GET /c"],
+    assert_equal ["it waited 815 ms for a lock at a.rb:1, held by GET /b: it waited 805 ms for a lock at b.rb:1, " \
+                  "held by GET /c: it waited 800 ms for the database", "c.rb:1", "GET /c"],
                  cause(stretches, lock: 0.815)
   end
 
@@ -398,7 +398,7 @@ class RecorderTest < Minitest::Test
     stretches.push([1.0, 1.465, 9, :checkout, false, "a.rb:1"], [1.465, 1.715, 9, :http, false, "c.rb:1"],
                    [1.715, 1.725, 9, :running, false, "c.rb:2"], [1.0, 1.72, 7, :checkout, false, "a.rb:1"])
 
-    assert_equal ["it waited 720 ms for a connection of a pool at a.rb:1, which GET /b and 3 more had: it waited " \
+    assert_equal ["it waited 720 ms for a connection of a pool at a.rb:1, held by GET /b and 3 more: it waited " \
                   "150 ms for the database", "b.rb:2", "GET /b"], cause(stretches, checkout: 0.72)
   end
 
@@ -411,7 +411,7 @@ class RecorderTest < Minitest::Test
       end
       all[1..-2] # the first one did not wait
     end
-    counted = ->(holders) { cause(queue.call(holders), lock: 0.9).first[/which (.*) had/, 1] }
+    counted = ->(holders) { cause(queue.call(holders), lock: 0.9).first[/held by ([^:]*):/, 1] }
 
     assert_equal "GET /b", counted.call([8])
     assert_equal "GET /b and 1 more", counted.call([10, 8])

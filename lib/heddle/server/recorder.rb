@@ -3,28 +3,28 @@
 module Heddle
   class Server
     # Writes a trace of the last seconds to a file when a request was slow or the loop has stalled. The trace shows how
-    # each request spent its time, and which other request delayed it. The extension records this in memory of a fixed
-    # size (ext/heddle/scheduler/recorder.h).
+    # each request spent its time, and which other request delayed it. The C extension records what fibers do in a
+    # buffer of fixed size (ext/heddle/scheduler/recorder.h).
     class Recorder
       Autoloads.add(self, "heddle/server/recorder")
 
       # Minimum seconds between two files about requests, and between two files about stalls.
       PAUSE = 10
-      # The file also shows this many seconds before the request or the stall began.
+      # The file begins this many seconds before the request or the stall began.
       BEFORE = 1
-      # Priority of the thread that writes: low, so that a loop that waits for Ruby's lock gets it soon.
+      # Priority of the thread that writes the file. It is low, so that a loop that waits for the GVL gets it soon.
       PRIORITY = -3
-      # Seconds for which that thread may delay a loop.
+      # Seconds after which that thread lets other threads run.
       SLICE = 0.005
       private_constant :PAUSE, :BEFORE, :PRIORITY, :SLICE
 
       class << self
-        # Records for some time.
-        # @param seconds [Numeric]
+        # Records for the given time and writes the file. Serves `heddle record`.
+        # @param seconds [Numeric] how long to record
         # @param configuration [Configuration]
-        # @param asker [IO, nil] a pipe: when its reader has closed it, the recording ends
-        # @return [String] the file
-        # @raise [Control::RejectedError]
+        # @param asker [IO, nil] a pipe; the recording ends when the other end is closed
+        # @return [String] the path of the file
+        # @raise [Control::RejectedError] if nothing can be recorded, or the file can't be written
         def record(seconds, configuration, asker = nil)
           problem = if configuration.mode == :ractor then " in mode ractor"
                     elsif configuration.account.empty? then ": the option account is off"
@@ -39,7 +39,7 @@ module Heddle
           raise Control::RejectedError, "can't write the recording: #{e.message.sub(/ @ \w+/, "")}"
         end
 
-        # In a thread, because making the text takes long.
+        # Runs the block in a thread with low priority, because building the file's text takes long.
         # @return [Thread]
         def in_thread
           thread = Thread.new do
@@ -53,7 +53,8 @@ module Heddle
           thread
         end
 
-        # Lets other threads run, but only each {SLICE}: each time, a computing thread may keep Ruby's lock for 100 ms.
+        # Lets other threads run, but at most once each {SLICE}, because another thread that computes may keep the GVL
+        # for 100 ms each time.
         # @return [void]
         def give_way
           return if @next_pass && MonotonicClock.now < @next_pass
@@ -62,16 +63,17 @@ module Heddle
           @next_pass = MonotonicClock.now + SLICE
         end
 
-        # @return [String] the path
+        # Writes a file.
+        # @return [String] its path
         def write(files, snapshot, cause, **options)
           trace = Trace.new(snapshot, Stalls.recent, cause, **options)
           files.write { |io| trace.write(io) }
         end
       end
 
-      # @param limit [Numeric] seconds; a request that takes longer is slow
+      # @param limit [Numeric] a request that takes more seconds is slow
       # @param log [#event]
-      # @param folder [String] of the files
+      # @param folder [String] the folder for the files
       def initialize(limit, log, folder)
         @limit = limit
         @log = log
@@ -88,7 +90,7 @@ module Heddle
       def end(exchange)
         return if (exchange.response&.begun_after || exchange.age) < @limit || exchange.hijacked?
 
-        request = Account.number or return # `number` also records the time since its last wait
+        request = Account.number or return # this call also records the time since the fiber's last wait
         account = Account.current
         by_client = account.fetch(:client, 0) + account.fetch(:received, 0)
         return if account[:total] - by_client < @limit || paused?(:request)
@@ -102,8 +104,8 @@ module Heddle
 
       private
 
-      # Called when the log has reported a stall. Ignores shorter stalls outside of requests, which are frequent while
-      # the application is loaded.
+      # Called when a stall was reported. Ignores stalls outside of requests that are shorter than the limit, because
+      # they are frequent while the application loads.
       def stalled(stall)
         return unless stall.request || stall.seconds >= @limit
         return if paused?(:stall)
@@ -113,7 +115,7 @@ module Heddle
         end
       end
 
-      # One file is written at a time.
+      # Returns true while a file is being written, or if one of this kind was written less than PAUSE ago.
       def paused?(kind)
         return true if @writer&.alive?
 

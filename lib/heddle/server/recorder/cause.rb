@@ -3,10 +3,12 @@
 module Heddle
   class Server
     class Recorder
-      # Why a request was slow: the part that took most of its time, where, and which other code was behind it.
+      # Finds out why a request was slow: on which part of the time account it has spent most time, in which line, and
+      # which other request delayed it. A part is a kind of time, such as `query` or `running`. A stretch is a period
+      # that a fiber has spent on one part.
       class Cause
-        # The end of a sentence, the place in the application, and the request that caused it (nil: the request itself,
-        # or none).
+        # `reason`: a clause such as "Ruby code ran for 20 ms". `place`: the file and line in the application.
+        # `culprit`: the other request that caused the delay; nil: there is none.
         Found = Data.define(:reason, :place, :culprit)
         WAITS = {
           checkout: "a connection of a pool", query: "the database", http: "another server over HTTP", redis: "Redis",
@@ -14,17 +16,17 @@ module Heddle
           io: "a socket or pipe", client: "the client", thread: "its own thread, which ran the application",
           offloaded: "native code on another thread"
         }.freeze
-        # Parts in which a request waits while others run, and parts that end when another fiber releases something.
+        # OTHERS_RUN: parts in which a request waits because other fibers run. RELEASED: parts that end when another
+        # fiber releases a resource.
         OTHERS_RUN = %i[ready preempted queued].freeze
         RELEASED = %i[lock checkout].freeze
-        # How many requests of a chain, each waiting for the next, are followed.
+        # If one request waits for another, which waits for a third and so on, at most this many are followed.
         DEPTH = 8
-        # Share of the time that samples must cover to count for all of it.
+        # Samples (stacks of running code) explain a period only if they cover more than this share of it.
         SAMPLED_SHARE = 0.4
-        # A wait is named in addition to the longest part if it took at least this share of the time.
+        # A wait that is not the longest part is mentioned, too, if it took at least this share of the time.
         SECOND_WAIT_SHARE = 0.25
-        # Maximum number of stretches that are examined for one wait or request. In a long queue all waits have the same
-        # ones.
+        # Maximum number of stretches that are examined for one wait or request. It bounds the work for long queues.
         MAX_EXAMINED = 100
         private_constant :OTHERS_RUN, :RELEASED, :DEPTH, :SAMPLED_SHARE, :SECOND_WAIT_SHARE, :MAX_EXAMINED
 
@@ -33,13 +35,15 @@ module Heddle
           @snapshot = snapshot
           @own = snapshot.stretches.reject { |one| one.task || one.request.zero? }.group_by(&:request)
           @running = snapshot.stretches.select { |one| one.part == :running && one.request != 0 }
-          # Threads that run no code of the application or of a gem are Heddle's or Ruby's, such as the recorder's.
+          # Leaves out threads that run no code of the application or of a gem: they are internal threads of Heddle or
+          # Ruby.
           @samples = snapshot.samples.select { |one| one.place || one.task || one.request != 0 }.group_by(&:request)
         end
 
-        # @param request [Integer]
-        # @param account [Hash{Symbol => Object}] of the request
-        # @param ended [Float]
+        # Explains a slow request.
+        # @param request [Integer] its number
+        # @param account [Hash{Symbol => Object}] its time account
+        # @param ended [Float] when it ended, in seconds of the monotonic clock
         # @return [Found]
         def of(request, account, ended)
           began = ended - account[:total]
@@ -54,6 +58,7 @@ module Heddle
           found.with(reason: "#{found.reason}, and #{waiter} waited #{ms(seconds)} for #{WAITS[part]}")
         end
 
+        # Explains a stall.
         # @param stall [Stall]
         # @return [Found]
         def of_stall(stall)
@@ -62,8 +67,8 @@ module Heddle
           found.place ? found : found.with(place: stall.place)
         end
 
-        # @param one [Snapshot::Stretch] in which a request waits
-        # @return [Snapshot::Stretch, nil] the stretch of the other request that it waits behind
+        # @param one [Snapshot::Stretch] a stretch in which a request waits
+        # @return [Snapshot::Stretch, nil] the stretch of the other request for which it waits; nil: unknown
         def behind(one)
           if OTHERS_RUN.include?(one.part)
             others(one).max_by { |other| overlap(other, one.began, one.ended) }
@@ -86,8 +91,9 @@ module Heddle
             end
         end
 
-        # Describes the code of another thread, or of a fiber without a request, if the request waited for it longer
-        # than each part took otherwise. A thread may also take Ruby's lock from a running request.
+        # Blames code outside of requests (another thread, or a fiber without a request) if it delayed the request for
+        # longer than any part lasts without that delay. Even a running request can be delayed: a thread may take the
+        # GVL from it.
         def outside_requests(request, began, ended, parts)
           taken = samples(0, began, ended).sum(&:last)
           return if taken.zero?
@@ -110,14 +116,14 @@ module Heddle
           found || Found.new("Ruby code ran for #{ms(total)}", place, nil)
         end
 
-        # Describes a preempted request: others ran, because it had computed for too long.
+        # Explains a request that was preempted: it had computed for too long, so other fibers ran.
         def gave_way(request, began, ended, seconds)
           found = ran(request, began, ended)
-          found.with(reason: "#{found.reason}, and it gave way to others for #{ms(seconds)}")
+          found.with(reason: "#{found.reason}, and other fibers ran for #{ms(seconds)} while it was preempted")
         end
 
         # @param request [Integer, nil] nil: any request
-        # @return [Found, nil] describes the stacks that were sampled in this time; nil: there are none
+        # @return [Found, nil] names the code that ran most in this period, by the sampled stacks; nil: there are none
         def computed(began, ended, request)
           requests = request ? [request] : @samples.keys
           found = requests.flat_map { |one| samples(one, began, ended) }
@@ -170,13 +176,13 @@ module Heddle
           name = @snapshot.name(holder)
           others = turns.map(&:first).uniq.size - 1
           least = "at least " if turns.size == MAX_EXAMINED
-          had = "#{name}#{" and #{least}#{others} more" if others.positive?} had"
-          found.with(reason: "#{found.reason}#{" at #{found.place}" if found.place}, which #{had}: #{why.reason}",
+          holding = "#{name}#{" and #{least}#{others} more" if others.positive?}"
+          found.with(reason: "#{found.reason}#{" at #{found.place}" if found.place}, held by #{holding}: #{why.reason}",
                      place: why.place || found.place, culprit: why.culprit || name)
         end
 
-        # Adds up each part over the requests of the same name, takes the longest one, and of its requests the one that
-        # spent most time in it.
+        # Adds up the time of each part over all requests with the same method and path. Of the part with the most time,
+        # returns the request that has spent most on it.
         def longest_part(turns)
           spent = turns.flat_map do |holder, began, ended|
             parts = own(holder, began, ended).group_by(&:part)
@@ -186,8 +192,9 @@ module Heddle
           alike.max_by { |all| all.sum(&:last) }&.max_by(&:last)
         end
 
-        # The requests that had the awaited resource, the last one first, each with its time. A request that had waited
-        # at the same place had the resource only since then. The request's own tasks don't count.
+        # Returns the requests that held the awaited resource during the wait, the last one first, each with the period.
+        # A request that had waited at the same place itself held the resource only after its wait. Tasks of the same
+        # request don't count.
         def holders(one)
           found = []
           wait = one
@@ -203,7 +210,8 @@ module Heddle
 
         def releaser(one) = behind(one)&.request.then { |request| request unless request == one.request }
 
-        # @return [Array(String, Array<Stretch>, Float)] the place that took longest
+        # @return [Array(String, Array<Stretch>, Float)] the place with the most time, its stretches, and the seconds;
+        #   nil without stretches
         def longest(stretches, began, ended)
           sum = ->(all) { all.sum { |one| overlap(one, began, ended) } }
           place, here = stretches.group_by(&:place).max_by { |_, all| sum.call(all) }
@@ -217,15 +225,15 @@ module Heddle
 
         def collections = @collections ||= @snapshot.stretches.select { |one| one.request.zero? }
 
-        # @return [Array<Array(Sample, Float)>] each with the seconds of it that lie in this time
+        # @return [Array<Array(Sample, Float)>] the samples of this period, each with its seconds within the period
         def samples(request, began, ended)
           @samples.fetch(request, []).filter_map do |one|
             [one, overlap(one, began, ended)] if one.ended > began && one.began < ended
           end
         end
 
-        # The first stretches from `from` to the end of `one` in which other fibers ran. Running stretches don't
-        # overlap, and are in the order of their ends.
+        # Returns the stretches between `from` and the end of `one` in which other fibers ran, at most MAX_EXAMINED. The
+        # binary search is possible because running stretches don't overlap and are sorted by their ends.
         def others(one, from: one.began)
           index = @running.bsearch_index { |other| other.ended >= from } or return []
           found = []

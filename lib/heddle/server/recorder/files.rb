@@ -3,21 +3,21 @@
 module Heddle
   class Server
     class Recorder
-      # The recorded files, which only this user may read. Of each user's files in a folder, only the newest are kept.
+      # The files with traces. Only the server's user may read them. Old files of that user are deleted.
       class Files
         PREFIX = "heddle-trace-"
-        # How many files are kept, and how many bytes together.
+        # Maximum number of files, and maximum size of all files together in bytes.
         COUNT = 20
         BYTES = 100 << 20
         MODE = ::File::WRONLY | ::File::CREAT | ::File::EXCL | ::File::NOFOLLOW
-        # Matches a line of .gitignore that makes Git ignore the folder tmp.
+        # Matches a line of .gitignore because of which Git ignores the folder tmp.
         IGNORED = %r{^(\*\*/|/)?tmp(/\**)?\s*$}
         private_constant :PREFIX, :COUNT, :BYTES, :MODE, :IGNORED
 
-        # @param environment [String] of the application
-        # @param root [String] where the server was started
-        # @return [String] in development `tmp` below the root, if Git ignores it, this process may write to it and not
-        #   every user may; else a folder for temporary files
+        # @param environment [String] the option `environment`
+        # @param root [String] the folder in which the server was started
+        # @return [String] the folder for the files. It is a folder for temporary files, except in development: then it
+        #   is `tmp` below the root, if Git ignores that folder, this process may write to it, and not every user may.
         def self.folder(environment, root = WorkingFolder.started)
           own, ignored = ::File.join(root, "tmp"), ::File.join(root, ".gitignore")
           return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own) &&
@@ -31,8 +31,8 @@ module Heddle
           @folder = folder
         end
 
-        # @yieldparam io [IO]
-        # @return [String] the path
+        # @yieldparam io [IO] the file
+        # @return [String] its path
         # @raise [SystemCallError]
         def write(&)
           remove_oldest
@@ -49,10 +49,10 @@ module Heddle
         def discard(path)
           ::File.unlink(path)
         rescue SystemCallError
-          nil # it was not created, or was renamed already
+          nil # the file was not created, or is renamed already
         end
 
-        # Deletes the oldest files, to make room for one more. Names begin with the time.
+        # Deletes the oldest files, so that there is room for one more. Sorted names are in the order of time.
         def remove_oldest
           bytes = 0
           Dir.glob("#{PREFIX}*", base: @folder).sort.reverse.each_with_index do |name, index|

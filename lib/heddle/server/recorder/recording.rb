@@ -3,23 +3,25 @@
 module Heddle
   class Server
     class Recorder
-      # Switches the extension's recorder, which all loops of a process share.
+      # Switches the recorder of the C extension on and off. All loops of a process share it.
       module Recording
-        # How many stretches are kept: while the recorder waits for slow requests, and for `heddle record`.
+        # How many stretches (periods of one fiber's time) the recorder keeps: while it waits for slow requests (KEPT),
+        # and during `heddle record` (TAKEN).
         KEPT = 16_384
         TAKEN = 131_072
         HEDDLE = ::File.expand_path("../../..", __dir__)
-        # Kinds of places: the application, code that only acts for its caller, a gem.
+        # What a file belongs to: the application; a library that only acts for its caller (HELPER), whose callers are
+        # shown instead; a gem.
         APPLICATION = 0
         HELPER = 1
         GEM = 2
         private_constant :KEPT, :TAKEN, :HEDDLE, :APPLICATION, :HELPER, :GEM
 
         @kept = false
-        @taking = nil # the process that records: a forked child has no thread to end the recording
+        @taking = nil # the process id, because a forked child has no thread that ends the recording
 
         class << self
-          # Records from now on, and keeps the last seconds.
+          # Records from now on, and keeps only the last seconds.
           # @return [void]
           def keep
             @kept = true
@@ -28,7 +30,7 @@ module Heddle
 
           # @param seconds [Numeric]
           # @param asker [IO, nil] see {Recorder.record}
-          # @return [Snapshot, nil] the recording of these seconds; nil: another recording is under way
+          # @return [Snapshot, nil] what was recorded; nil: another recording is under way
           def take(seconds, asker = nil)
             return if taking?
 
@@ -47,13 +49,14 @@ module Heddle
 
           def await(seconds, asker)
             return sleep(seconds) unless asker
-            # The pipe has an error when its reader has closed it.
+            # A pipe whose reading end is closed has an error, which wakes this wait.
             raise Control::RejectedError, "the client has left" if asker.wait_priority(seconds)
           end
 
           def taking? = @taking == Process.pid
 
-          # @return [Array<Array(String, Integer)>] beginnings of paths, and their kinds; the first that matches counts
+          # @return [Array<Array(String, Integer)>] beginnings of paths, and what these files belong to; the first match
+          #   counts
           def prefixes
             helpers = ["#{HEDDLE}/heddle", "<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/",
                        "#{Gem::RUBYGEMS_DIR}/rubygems"]

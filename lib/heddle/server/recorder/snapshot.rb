@@ -3,21 +3,23 @@
 module Heddle
   class Server
     class Recorder
-      # A copy of the extension's records (ext/heddle/scheduler/recorder.c) at one moment. It is read later, because
-      # making objects of it would block a loop for too long.
+      # A copy of the C extension's records (ext/heddle/scheduler/recorder.c) at one moment. It is parsed later, on
+      # another thread, because that would block a loop for too long.
       class Snapshot
-        # What a fiber did for a time. `request`: a number; 0: none. `place`: of `running`, where it ended; of a wait,
-        # where it began. `timed_out`: the wait ended by a time limit.
+        # A period in which a fiber did one thing, such as running or waiting for a lock (`part`). `request`: the
+        # request's number; 0: none. `place`: the line at the end of a `running` stretch, or at the beginning of a wait.
+        # `timed_out`: whether a time limit ended the wait.
         Stretch = Data.define(:began, :ended, :request, :part, :task, :place, :timed_out) do
           def seconds = ended - began
         end
-        # A stack of code that ran for a time. `request` 0: none; then `task` says whether it ran in the loop, not in
-        # another thread. `frames`: innermost first.
+        # The stack of code that ran for a period. `request`: the request's number; 0: none, and then `task` is whether
+        # the code ran in the loop and not in another thread. `frames`: the innermost frame first.
         Sample = Data.define(:began, :ended, :request, :activity, :task, :place, :frames) do
           def seconds = ended - began
         end
 
-        # The structs of the extension, their bytes, and the slots of names.
+        # Formats for String#unpack and sizes in bytes of the extension's structs, and the number of slots in its table
+        # of names.
         STRETCH = "q2QSC3"
         STRETCH_SIZE = 32
         SAMPLE = "q2QC2S*"
@@ -28,7 +30,7 @@ module Heddle
         ACTIVITIES = Stall::CAUSES.keys.freeze
         private_constant :STRETCH, :STRETCH_SIZE, :SAMPLE, :SAMPLE_SIZE, :NAME_SIZE, :NAMES, :PLACE_SIZE, :ACTIVITIES
 
-        # @return [Integer] how many stretches and stacks did not fit into the memory
+        # @return [Integer] how many stretches and stacks were lost because the buffer was full
         attr_reader :lost
 
         # @param since [Float] stretches and stacks that ended before this are left out
@@ -44,7 +46,7 @@ module Heddle
           @lost = lost
         end
 
-        # @return [Array<Stretch>] in the order of their ends
+        # @return [Array<Stretch>] sorted by their ends
         def stretches
           @stretches ||= begin
             all = unpack_all(@packed_stretches, STRETCH_SIZE, STRETCH) do |began, ended, request, at, *rest|
@@ -55,7 +57,7 @@ module Heddle
           end
         end
 
-        # @return [Array<Sample>] in the order of their ends
+        # @return [Array<Sample>] sorted by their ends
         def samples
           @samples ||= unpack_all(@packed_samples, SAMPLE_SIZE, SAMPLE) do |began, ended, request, *rest|
             activity, task, at, *frames = rest
@@ -64,8 +66,8 @@ module Heddle
           end
         end
 
-        # @param request [Integer]
-        # @return [String] its method and path
+        # @param request [Integer] the request's number
+        # @return [String] its method and path; "a request" if they are not recorded any more
         def name(request)
           slot = (request ^ (request >> 20)) % NAMES
           number, text = @names.unpack("QZ*", offset: slot * NAME_SIZE)
@@ -81,7 +83,7 @@ module Heddle
           end
         end
 
-        # A wait begins where the stretch before it has ended.
+        # A wait without a place begins at the line where the running stretch before it has ended.
         def with_places(all)
           last = {}
           all.map do |one|

@@ -3,17 +3,18 @@
 module Heddle
   class Server
     class Recorder
-      # A recording in Chrome's trace-event format, which Perfetto and chrome://tracing show. It has a track for each
-      # request, for its tasks and for its stacks, one for stalls, and one for garbage collections. Arrows lead to a
-      # request from the code that delayed it.
+      # Writes a recording in Chrome's trace-event format, for Perfetto and chrome://tracing. Each request has a track,
+      # and its tasks and its stacks have one each. Stalls and garbage collections have a track, too. Arrows point from
+      # the code that delayed a request to that request.
       class Trace
-        # Seconds: a shorter wait behind others gets no arrow; stacks with a longer pause between them are not joined.
+        # LEAST: minimum seconds of a wait that gets an arrow. GAP: two stacks with more seconds between them are not
+        # joined.
         LEAST = 0.001
         GAP = 0.03
-        # Seconds before the end of its slice at which an arrow ends. At the end itself, the viewer would choose the
-        # next slice.
+        # An arrow ends this many seconds before the end of its slice. At the end itself, the viewer would attach it to
+        # the next slice.
         BEFORE_END = 0.000001
-        # Parts in which a fiber occupies the loop.
+        # The parts of a request's time in which its fiber occupies the loop.
         OCCUPYING = %i[running gc].freeze
         STALLS = 1
         COLLECTIONS = 2
@@ -23,7 +24,7 @@ module Heddle
         # @param stalls [Array<Stall>]
         # @param cause [Cause]
         # @param since [Float] stalls that ended before this are left out
-        # @param about [Hash{Symbol => Object}] put into the file as `otherData`
+        # @param about [Hash{Symbol => Object}] written to the file as `otherData`
         def initialize(snapshot, stalls, cause, since: 0.0, about: {})
           @snapshot = snapshot
           @stalls = stalls.select { |stall| stall.began + stall.seconds >= since }
@@ -68,7 +69,7 @@ module Heddle
                   { cause: Stall::CAUSES[stall.cause], request: stall.request, place: stall.place }.compact)
         end
 
-        # Frames that stacks have in common become one slice.
+        # Frames that consecutive stacks have in common become one slice.
         def add_stacks(tid, samples)
           open = []
           before = nil
@@ -90,7 +91,7 @@ module Heddle
           end
         end
 
-        # Draws an arrow to a wait from the request that ran meanwhile, or else from the stall.
+        # Draws an arrow to a wait from the request that caused it, or else from a stall.
         def arrow(one, tid)
           if (other = @cause.behind(one))
             from = [other.began, one.began].max
