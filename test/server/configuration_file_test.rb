@@ -82,7 +82,7 @@ class ConfigurationFileTest < Minitest::Test
     assert_equal [2, "config/heddle.rb"], [load.port, load.file]
     assert_equal [3, "other.rb"], [load({ config: "other.rb" }).port, load({}, { "HEDDLE_CONFIG" => "other.rb" }).file]
     assert_equal [9_292, nil], [load({ config: "-" }).port, load(file: nil).file]
-    assert_match(/\Athere is no file .*gone.rb, which --config names\z/,
+    assert_match(/\Athe configuration file .*gone\.rb \(--config\) does not exist\z/,
                  assert_raises(Wrong) { load({ config: "gone.rb" }) }.message)
   end
 
@@ -123,7 +123,7 @@ class ConfigurationFileTest < Minitest::Test
     assert_equal ["config/heddle.rb:2: RuntimeError: no database"], problems("port 1\nraise 'no database'")
     assert_equal ["config/heddle.rb:1: NameError: uninitialized constant Nothing"],
                  problems("Nothing")
-    assert_equal ["config/heddle.rb:1: the configuration file is named by --config or HEDDLE_CONFIG"],
+    assert_equal ["config/heddle.rb:1: config can't be set here. Use --config or HEDDLE_CONFIG"],
                  problems("config 'x'")
     assert_equal "config/heddle.rb:3: syntax error:", problems("port 1\n\nbind [}\n").first[/\A.*? error:/]
   end

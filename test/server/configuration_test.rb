@@ -77,7 +77,7 @@ class ConfigurationTest < Minitest::Test
     error = assert_raises(Wrong) { load({ drain_delay: "40" }, POD) }
 
     assert_equal "drain_delay (--drain-delay) is 40 s, but Kubernetes kills a pod after 30 s. Lower it, or set " \
-                 "stop_timeout, too, and terminationGracePeriodSeconds above the sum of both", error.message
+                 "stop_timeout as well, and set terminationGracePeriodSeconds above the sum of both", error.message
     assert_equal [40, 60], stop_times({ drain_delay: "40", stop_timeout: "60" }, POD)
     assert_equal [5, 40], stop_times({ stop_timeout: "40" }, POD), "as Puma's file said"
   end

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Loads everything now, because a Ractor of Ruby 3.3 can't load files.
+# These files are loaded at once, because in Ruby 3.3 only the main Ractor can load files.
 require "heddle/net/networks"
 require "heddle/server/configuration/addresses"
 require "heddle/server/configuration/path_options"
@@ -17,7 +17,7 @@ module Heddle
       Autoloads.add(self, "heddle/server/configuration")
 
       ORIGIN = %r{\A(?:\*|[a-z][a-z0-9+.-]*://[^/\s?#]+)\z}i
-      # Seconds for which a message can be replayed, if it has not been overwritten.
+      # Seconds for which pub/sub can replay a message, unless the message is overwritten before.
       HISTORY_AGE = 86_400
       private_constant :ORIGIN, :HISTORY_AGE
 
@@ -26,16 +26,18 @@ module Heddle
       # @return [HTTP::Limits] the limits of clients' requests
       attr_reader :http
 
-      # Takes each option from the flags, else the environment, else the configuration file, else its default.
+      # Finds the value of each option. The first source that has one counts: the flags, the environment variables, the
+      # configuration file, `defaults`, the option's default.
       #
-      # @param flags [Hash{Symbol => Object}] as a person wrote them: Strings, Arrays of them, true or false
-      # @param environment [Hash{String => String}]
-      # @param defaults [Hash{Symbol => Object}] which replace the defaults of {Options}
-      # @param file [Symbol, String, nil] :find looks for `config/heddle.rb` and `heddle.rb`; a path; nil for none. The
-      #   flag `--config` and the variable HEDDLE_CONFIG come first.
-      # @param folder [String] the application's
+      # @param flags [Hash{Symbol => Object}] the flags of the command line, by option: unparsed Strings, Arrays of
+      #   these, true or false
+      # @param environment [Hash{String => String}] the environment variables
+      # @param defaults [Hash{Symbol => Object}] the command's defaults, which replace those of {Options}
+      # @param file [Symbol, String, nil] :find: use `config/heddle.rb` or `heddle.rb` if there is one; a String: the
+      #   file's path; nil: read no file. The flag `--config` and the variable HEDDLE_CONFIG take precedence.
+      # @param folder [String] the application's folder
       # @return [Configuration]
-      # @raise [ConfigurationError] with a line for each mistake
+      # @raise [ConfigurationError] the message has a line for each mistake
       def self.load(flags: {}, environment: ENV, defaults: {}, file: :find, folder: WorkingFolder.current)
         Loader.new(flags:, environment:, defaults:, file:, folder:).load
       end
@@ -57,7 +59,7 @@ module Heddle
         freeze
       end
 
-      # @return [Array<String>, nil] origins whose pages may open a WebSocket; nil: the server's own
+      # @return [Array<String>, nil] the origins whose pages may open a WebSocket; nil: only the server's own origin
       # @raise [ConfigurationError]
       def web_socket_origins
         wrong = allowed_origins.find { |origin| !origin.match?(ORIGIN) }
@@ -67,9 +69,10 @@ module Heddle
                                   "https://example.com, or *, but has #{wrong.inspect}"
       end
 
-      # Called before any process is forked, so that a line about the selector is logged once, not by each process.
+      # Checks the option `selector`, or else finds the best selector. Called before any process is forked, so that a
+      # problem is logged once, not by each process.
       # @return [void]
-      # @raise [ConfigurationError] when this machine can't run the selector that was named
+      # @raise [ConfigurationError] if the chosen selector does not work on this machine
       def check_selector
         return Selector.find(selector, "selector (#{source(:selector)})") if selector
 
@@ -78,7 +81,8 @@ module Heddle
         raise ConfigurationError, "#{e.message}. Leave the option out to use the best selector that works here"
       end
 
-      # Makes the shared memory for messages, if this process has none, and begins to follow the backend.
+      # Creates the shared memory for pub/sub messages, unless this process has it already. Then starts to receive the
+      # messages of the backend, if there is one.
       # @param report [#call] called with each event
       # @return [void]
       # @raise [ConfigurationError] when the memory or the backend is not available
@@ -90,7 +94,7 @@ module Heddle
         report.call(:pubsub_waiting, backend:) unless backend.follow(report:)
       end
 
-      # @return [PubSub::Backend, nil]
+      # @return [PubSub::Backend, nil] nil: messages are passed in memory only
       # @raise [ConfigurationError] when the backend is not available
       def pubsub_backend
         return if pubsub == "memory"
@@ -100,42 +104,42 @@ module Heddle
         raise ConfigurationError, "pubsub (#{source(:pubsub)}): #{e.message}"
       end
 
-      # @return [Configuration] only the values, without hooks and sources
+      # @return [Configuration] a copy that Ractors can share: it contains the values, but no hooks and sources
       def shareable_copy
         copy = clone(freeze: false)
         copy.instance_variable_set(:@origin, nil)
         Ractor.make_shareable(copy)
       end
 
-      # @param name [Symbol] of an option
-      # @return [Object] its value, also for options of {#http}
+      # @param name [Symbol] the name of any option, also of those in {#http}
+      # @return [Object] the option's value
       def [](name) = Options::OWN.include?(Options::BY_NAME.fetch(name)) ? public_send(name) : http.public_send(name)
 
-      # @param name [Symbol] of an option
-      # @return [Source] where its value came from
+      # @param name [Symbol] the name of an option
+      # @return [Source] the source of its value
       def source(name) = @origin.sources.fetch(name, Source::DEFAULT)
 
       # @return [Hooks] the blocks of the configuration file
       def hooks = @origin.hooks
 
-      # @return [String, nil] the configuration file that was read
+      # @return [String, nil] the path of the configuration file, for messages; nil: no file was read
       def file = @origin.file
 
       # @return [Array<String>] probable mistakes
       def warnings = source(:port).kind == :flag ? [*@origin.warnings, *port_warning] : @origin.warnings
 
-      # Reads all sources again, such as the configuration file.
-      # @return [Configuration] a new one
-      # @raise [ConfigurationError] then this one is unchanged
+      # Loads the configuration again, from the same sources.
+      # @return [Configuration] the new configuration
+      # @raise [ConfigurationError] if the new configuration is wrong; this one remains unchanged
       def reload = @origin.again ? @origin.again.call : self
 
       # @param newer [Configuration] the result of {#reload}
-      # @return [Array<Symbol>] changed options that apply only when a server starts
+      # @return [Array<Symbol>] the changed options that take effect only when a server starts
       def needing_restart(newer)
         Options::AT_START.reject { |name| self[name] == newer[name] }
       end
 
-      # Exports the environment's name, which frameworks read when they are loaded.
+      # Sets RACK_ENV and RAILS_ENV to the option `environment`, because frameworks read them when they are loaded.
       # @param variables [Hash{String => String}]
       # @return [void]
       def export_environment(variables = ENV)
@@ -157,7 +161,7 @@ module Heddle
                                   "of #{pubsub_memory} bytes: #{e.message}#{limit}"
       end
 
-      # Options that can end requests early, and the value with which they don't.
+      # Options that can end requests early, and the values that switch this off.
       INTERRUPTING = { request_timeout: 0, cancel_on_disconnect: :off }.freeze
       private_constant :INTERRUPTING
 
@@ -165,8 +169,8 @@ module Heddle
         INTERRUPTING.each do |name, none|
           next if public_send(name) == none || !%i[thread single].include?(mode)
 
-          raise ConfigurationError, "#{name} needs requests in fibers, and mode is #{mode}: nothing can end a " \
-                                    "thread's request safely. Set #{name} #{none.inspect}, or mode :fiber"
+          raise ConfigurationError, "#{name} works only if requests run in fibers, but mode is #{mode}: a request " \
+                                    "in a thread can't be ended safely. Set #{name} #{none.inspect}, or mode :fiber"
         end
         reason = Modes.fetch(mode).rejects[:io_uring]
         return unless reason && selector&.to_sym == :io_uring
@@ -174,17 +178,19 @@ module Heddle
         raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode #{mode}: #{reason}"
       end
 
-      # Seconds after which Kubernetes, by default, kills a pod that was told to stop.
+      # Kubernetes' default of terminationGracePeriodSeconds: it kills a pod this many seconds after it has asked it to
+      # stop.
       GRACE_PERIOD = 30
       private_constant :GRACE_PERIOD
 
-      # If stop_timeout is set, too, the user is taken to have set a longer grace period.
+      # Rejects a drain_delay that Kubernetes' grace period would cut off. If stop_timeout is set, too, the user has
+      # probably set a longer grace period.
       def check_drain_delay
         return if drain_delay < GRACE_PERIOD || source(:stop_timeout).kind != :default
 
         raise ConfigurationError, "drain_delay (#{source(:drain_delay)}) is " \
                                   "#{Options::Units.text(:seconds, drain_delay)}, but Kubernetes kills a pod after " \
-                                  "#{GRACE_PERIOD} s. Lower it, or set stop_timeout, too, and " \
+                                  "#{GRACE_PERIOD} s. Lower it, or set stop_timeout as well, and set " \
                                   "terminationGracePeriodSeconds above the sum of both"
       end
 
@@ -195,7 +201,7 @@ module Heddle
         instance_variable_set(:"@#{option.name}", value.freeze)
       end
 
-      # The values so far, for defaults that depend on them.
+      # Returns the values that are set so far, for defaults that depend on them.
       def known
         Options::OWN.to_h { |option| [option.name, instance_variable_get(:"@#{option.name}")] }
       end

@@ -5,11 +5,11 @@ module Heddle
     class Configuration
       # Where a server listens, and which proxies it trusts to report clients' addresses. Included in {Configuration}.
       module Addresses
-        # Matches an address that has a port or needs none.
+        # Matches an address that contains its own port, or needs no port.
         OWN_PORT = /\A(?:unix:|systemd)|:\d+(?:\?|\z)/
         private_constant :OWN_PORT
 
-        # @return [Array<Bind>] where to listen
+        # @return [Array<Bind>] the addresses to listen on
         # @raise [ConfigurationError]
         def binds
           defaults = bind_defaults
@@ -26,19 +26,19 @@ module Heddle
           raise ConfigurationError, "trusted_proxies (#{source(:trusted_proxies)}): #{e.message}"
         end
 
-        # @return [Array<String>] for a person: the addresses, with their ports
+        # @return [Array<String>] the addresses with their ports, for display
         def addresses_with_ports
           addresses.map { |address| OWN_PORT.match?(address) ? address : address.sub(/(?=\?|\z)/, ":#{port}") }
         end
 
-        # @return [Boolean] whether there are addresses, and every one names a port of its own
+        # @return [Boolean] whether the option `bind` is set, and each of its addresses has its own port
         def own_ports? = bind.to_a.any? && bind.all? { |address| OWN_PORT.match?(address) }
 
-        # @return [String, nil] a warning if the option port has no effect, because every address names its own port
+        # @return [String, nil] a warning if the option `port` has no effect, because each address has its own port
         def port_warning
           return if source(:port).kind == :default || !own_ports?
 
-          "port #{port} (#{source(:port)}) has no effect: each address of bind (#{source(:bind)}) names its own port"
+          "port #{port} (#{source(:port)}) has no effect: each address of bind (#{source(:bind)}) has its own port"
         end
 
         private
@@ -55,7 +55,7 @@ module Heddle
           raise ConfigurationError, e.message.sub(/\A--bind/, bind_place(index))
         end
 
-        # @return [String] the beginning of a message: where the address was written
+        # @return [String] the beginning of an error message: the place where the address was set
         def bind_place(index = -1)
           written = source(:bind)
           written.kind == :file ? "#{written.place_of(index)}: bind" : written.to_s

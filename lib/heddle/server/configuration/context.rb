@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# `self` in a configuration file: an object with a method for each option and each hook, and no other methods of Heddle.
-# The class is opened by its full name, so that constants of the file are looked up at the top level, not in Heddle.
+# `self` in a configuration file. It has a method for each option and each hook, and no other methods of Heddle. The
+# class is opened by its full name, so that Ruby looks up constants of the file at the top level, not in Heddle.
 class Heddle::Server::Configuration::Context # rubocop:disable Style/ClassAndModuleChildren
   ::Heddle::Options::IN_FILE.each do |option|
     define_method(option.name) { |*values, &block| @__heddle__.option(option, values, block) }
@@ -15,8 +15,8 @@ class Heddle::Server::Configuration::Context # rubocop:disable Style/ClassAndMod
     @__heddle__ = reader
   end
 
-  # @return [Binding] in which the file is evaluated: without local variables, and so that constants and methods of the
-  #   file belong to this object alone
+  # @return [Binding] the binding in which the file is evaluated. It has no local variables. Constants and methods that
+  #   the file defines belong to this object alone.
   def __binding__ = instance_eval("binding", __FILE__, __LINE__)
 
   def inspect = "the configuration file"

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Configuration
-      # A configuration file: Ruby, in which every option is a method.
+      # A configuration file. It is Ruby code, in which every option is a method:
       #
       #     workers 4
       #     bind "0.0.0.0:3000", "unix:tmp/heddle.sock"
@@ -11,19 +11,20 @@ module Heddle
       #
       # All mistakes are reported together, each with its line.
       class File
-        # The paths where the file is searched for.
+        # The default paths, in the order in which they are tried.
         NAMES = %w[config/heddle.rb heddle.rb].freeze
 
-        # The value of an option in a file, its line, and, for a list, the line of each element.
+        # An option's value in the file, and its place (file and line). For a list, `places` has the place of each
+        # element.
         Setting = Data.define(:value, :place, :places)
 
         # @return [Hash{Symbol => Setting}] the settings by option
         attr_reader :settings
-        # @return [Hooks]
+        # @return [Hooks] the blocks that the file has set
         attr_reader :hooks
         # @return [Array<String>] the mistakes, each with file and line
         attr_reader :problems
-        # @return [String] its name for a person
+        # @return [String] the path relative to `folder`, for messages
         attr_reader :name
 
         # @param folder [String]
@@ -31,7 +32,7 @@ module Heddle
         def self.find(folder) = NAMES.map { |name| ::File.join(folder, name) }.find { |path| ::File.file?(path) }
 
         # @param path [String]
-        # @param folder [String] names are shown relative to it
+        # @param folder [String] the application's folder; messages show the path relative to it
         # @param environment [String] what `environment` returns in the file
         def initialize(path, folder:, environment:)
           @path = ::File.expand_path(path, folder)
@@ -46,7 +47,7 @@ module Heddle
         # Evaluates the file.
         # @return [self]
         def read
-          evaluate(::File.read(@path, encoding: Encoding::UTF_8)) # in any locale, as Ruby reads source files
+          evaluate(::File.read(@path, encoding: Encoding::UTF_8)) # in any locale, because Ruby source is UTF-8
           self
         rescue SystemCallError => e
           problem("#{@name} can't be read: #{e.message.sub(/ @ .*/, "")}")
@@ -86,7 +87,7 @@ module Heddle
           return reject_late(name) if @read
 
           word = name.to_s.delete_suffix("=")
-          return problem("#{here}: the configuration file is named by --config or HEDDLE_CONFIG") if word == "config"
+          return problem("#{here}: config can't be set here. Use --config or HEDDLE_CONFIG") if word == "config"
 
           problem("#{here}: there is no option #{word}#{NameSuggestion.hint(word, words)}")
         end
@@ -111,7 +112,7 @@ module Heddle
           problem("#{place_of(e.backtrace_locations)}: #{e.class}: #{message}")
         end
 
-        # `workers = 4` looks right, but sets a local variable.
+        # Reports lines such as `workers = 4`, which set a local variable and not the option.
         def check_variables(scope, source)
           (scope.local_variables & Options::IN_FILE.map(&:name)).each do |name|
             line = source.lines.index { |text| /^\s*#{name}\s*=[^=~]/.match?(text) }
@@ -121,7 +122,7 @@ module Heddle
         end
 
         def set(option, value, place)
-          return if value.nil? && option.default.nil? # `pidfile ENV["PIDFILE"]`
+          return if value.nil? && option.default.nil? # such as `pidfile ENV["PIDFILE"]` when the variable is not set
 
           value = option.parse(value, "#{place}: #{option.name}")
           before = @settings[option.name] if option.unit == :list && value.any?

@@ -3,19 +3,19 @@
 module Heddle
   class Server
     class Configuration
-      # Takes each option from the first source that has it: the flags, the environment, the configuration file, the
-      # command's defaults, the option's default.
+      # Finds the value of each option. The first source that has one counts: the flags, the environment variables, the
+      # configuration file, the command's defaults, the platform's default, the option's default.
       class Loader
         NO_FILE = "-"
-        # Kubernetes sets this variable in each container of a pod. For some seconds after a pod was told to stop,
-        # Kubernetes still sends requests to it.
+        # Kubernetes sets this variable in each container of a pod. When Kubernetes stops a pod, it still sends requests
+        # to that pod for some seconds.
         POD = "KUBERNETES_SERVICE_HOST"
         POD_DRAIN_DELAY = 5
         ONE_THREAD = "RAILS_MAX_THREADS is 1, but each process runs many requests at once, in fibers. Set " \
                      "max_requests 1 if the code is not thread-safe; max_requests 0 removes this warning"
         private_constant :NO_FILE, :POD, :POD_DRAIN_DELAY, :ONE_THREAD
 
-        # See {Configuration.load}.
+        # The parameters are those of {Configuration.load}.
         def initialize(flags:, environment:, defaults:, file:, folder:)
           @flags = flags
           @environment = environment
@@ -25,7 +25,7 @@ module Heddle
         end
 
         # @return [Configuration]
-        # @raise [ConfigurationError] that names every mistake
+        # @raise [ConfigurationError] the message lists every mistake
         def load
           @file = nil
           @values = {}
@@ -48,7 +48,7 @@ module Heddle
           known = @values.fetch(:environment) { default(Options::BY_NAME.fetch(:environment)) }
           unless ::File.file?(::File.expand_path(path, @folder))
             source = @sources[:config]
-            @problems << "there is no file #{path}#{", which #{source} names" if source}"
+            @problems << "the configuration file #{path}#{" (#{source})" if source} does not exist"
             return
           end
           file = File.new(path, folder: @folder, environment: known).read
@@ -98,7 +98,8 @@ module Heddle
           [POD_DRAIN_DELAY, Source.new(:platform, POD)]
         end
 
-        # A wrong value counts as unset, so that all others can be checked, too.
+        # Records a wrong value as a mistake and returns the default instead, so that all other options can be checked,
+        # too.
         def parse(option, value, source)
           option.parse(value, source)
         rescue ConfigurationError => e
@@ -123,7 +124,7 @@ module Heddle
           nil
         end
 
-        # Warnings about settings that Puma reads and Heddle does not.
+        # Warns about settings that affect Puma but not Heddle.
         def puma_warnings
           names = @environment.keys.grep(/_IN_PUMA\z/).sort - Options.variables
           warnings = names.map { |name| "the environment variable #{name} has no effect: Heddle has no such plugin" }
@@ -134,7 +135,7 @@ module Heddle
           warnings
         end
 
-        # Code that Puma ran in one thread never had to be thread-safe.
+        # With RAILS_MAX_THREADS=1, Puma runs one request at a time, so the code may not be thread-safe.
         def one_thread?
           @environment["RAILS_MAX_THREADS"] == "1" && effective(:mode) == :fiber && !@values.key?(:max_requests)
         end

@@ -5,10 +5,10 @@ module Heddle
     class Configuration
       # Where a configuration came from.
       #
-      # @!attribute sources [Hash{Symbol => Source}] of the options that were set
-      # @!attribute hooks [Hooks]
-      # @!attribute file [String, nil] the configuration file, as a person would name it
-      # @!attribute warnings [Array<String>]
+      # @!attribute sources [Hash{Symbol => Source}] the source of each option that was set
+      # @!attribute hooks [Hooks] the blocks of the configuration file
+      # @!attribute file [String, nil] the path of the configuration file, for messages; nil: no file was read
+      # @!attribute warnings [Array<String>] probable mistakes, as text
       # @!attribute again [#call, nil] loads the configuration once more, from the same sources
       Origin = Data.define(:sources, :hooks, :file, :warnings, :again) do
         def initialize(sources: {}, hooks: Hooks.new, file: nil, warnings: [], again: nil)

@@ -7,16 +7,16 @@ module Heddle
       #
       # @!attribute kind [Symbol] :flag, :variable, :file, :command (a command's own default), :platform (the platform's
       #   own default) or :default
-      # @!attribute place [String] the flag, the variable, the file and the line, the command
-      # @!attribute places [Array<String>, nil] of a list in a file: the file and the line of each element
+      # @!attribute place [String] the name of the flag or variable, the file and line, or a description of the default
+      # @!attribute places [Array<String>, nil] for a list in the configuration file, the file and line of each element
       Source = Data.define(:kind, :place, :places) do
         def initialize(kind:, place:, places: nil) = super
 
-        # @param index [Integer] of an element
-        # @return [String] where the element was written
+        # @param index [Integer] the index of an element
+        # @return [String] the place where the element was set
         def place_of(index) = places&.at(index) || place
 
-        # @return [String] for a person
+        # @return [String] the source, for messages
         def to_s = kind == :default ? "default" : place
       end
 

@@ -3,12 +3,12 @@
 module Heddle
   class Server
     class Configuration
-      # Describes a syntax error, in the same words on each version of Ruby.
+      # Describes a syntax error with the same text on every version of Ruby.
       module Syntax
-        # @param name [String] of the file
-        # @param source [String]
+        # @param name [String] the name of the file, for the message
+        # @param source [String] the text of the file
         # @param error [SyntaxError] Ruby's error
-        # @return [String] with the line
+        # @return [String] the message, with the number and the text of the wrong line
         def self.problem(name, source, error)
           require "prism"
           found = Prism.parse(source).errors.min_by { |one| one.location.start_offset }
