@@ -2,18 +2,18 @@
 
 module Heddle
   class Server
-    # The server's metrics in Prometheus' text format (exposition format, version 0.0.4): writes the families of
-    # {Families} and {SemanticConventions}. Every worker has its own series, so replacing a worker resets only
-    # that worker's counters.
+    # Writes the server's metrics in Prometheus' text format (version 0.0.4). {Families} and {SemanticConventions}
+    # define them. Every worker has its own series, so a new worker resets only the counters of the worker that it
+    # replaces.
     class Metrics
       Autoloads.add(self, "heddle/server/metrics")
 
       TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-      # @param report [Hash{Symbol => Object}] `workers`: {WorkerStatus#to_h} of each, and its `index`; `master`: the
-      #   statistics of the master, if there is one; `certificates`: {Net::TLS::Certificates#expiries}
+      # @param report [Hash{Symbol => Object}] `workers`: for each worker its {WorkerStatus#to_h} and its `index`;
+      #   `master`: the statistics of the master, nil without one; `certificates`: {Net::TLS::Certificates#expiries}
       def initialize(report)
-        # While one worker replaces another, both have the same index: the younger one is kept.
+        # While one worker replaces another, both have the same index. Only the younger one is listed.
         workers = report[:workers].group_by { |one| one[:index] }.map do |_, all|
           all.min_by { |one| one[:uptime] || Float::INFINITY }
         end
@@ -30,7 +30,7 @@ module Heddle
 
       private
 
-      # Families of the master without a value are left out.
+      # Leaves out a master's family without samples. All others have their HELP and TYPE lines even then.
       def write(scope, name, help, source)
         samples = records(scope).flat_map do |record, labels|
           values(source, record).map { |value, own, suffix| sample("#{name}#{suffix}", value, **labels, **own.to_h) }
@@ -58,7 +58,7 @@ module Heddle
         end
       end
 
-      # A worker that does not answer has no parts.
+      # A worker that does not respond to the master has no parts.
       def parts(scope)
         key, labels = Families::PARTS.fetch(scope)
         @report[:workers].flat_map do |one|

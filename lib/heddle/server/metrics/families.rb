@@ -3,24 +3,26 @@
 module Heddle
   class Server
     class Metrics
-      # Heddle's own families of metrics, by their source: the status of a worker ({WorkerStatus#to_h}), one of its
-      # pools or HTTP clients, the master's status, or the whole report. A family has a name without `heddle_`, a text,
-      # and a source of values: a key, a path of keys, keys with labels, or a Proc that returns a value or `[[value,
-      # labels, suffix], …]`. A value that is nil is absent. The name implies the type (see {Metrics#type}).
+      # Heddle's own metrics. The table groups these families by the record that they are read from: the status of a
+      # worker ({WorkerStatus#to_h}), one of its pools or HTTP clients, the master's status, or the whole report. Each
+      # entry has a name (without the prefix `heddle_`), a help text, and the source of its values. The source is a key,
+      # a path of keys, a Hash of keys and labels, or a Proc. A Proc returns a value or `[[value, labels, suffix], …]`.
+      # A sample whose value is nil is left out. The type follows from the name (see {Metrics#type}).
       module Families
-        # The engine has four buckets for each power of two. The metrics have only the powers of two from 66 µs to 69 s,
-        # counted in nanoseconds.
+        # The engine has four buckets for each power of two nanoseconds. The metrics have only one of four, from 66 µs
+        # to 69 s.
         BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
           bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
         end.freeze
         CLASSES = %w[other 1xx 2xx 3xx 4xx 5xx].freeze
-        # States of a worker that answers.
+        # The states of a worker that responds to the master.
         UP = %w[running reserve].freeze
-        # Reasons of rejections before the application, by status.
+        # For each status of a request that was rejected before it reached the application, the reason that the metrics
+        # show.
         REJECTIONS = { 400 => "malformed", 408 => "slow", 413 => "body_limit", 414 => "target_limit",
                        417 => "expectation", 431 => "header_limit", 501 => "not_implemented", 502 => "malformed",
                        503 => "unavailable", 505 => "version" }.freeze
-        # Parts of a worker's status that have labels of their own.
+        # The scopes of the table that are lists in a worker's status: the key of the list, and the labels of an item.
         PARTS = {
           pool: [:pools, ->(pool) { pool.slice(:pool, :library) }],
           named_pool: [:pools, ->(pool) { { library: pool[:library], db_client_connection_pool_name: pool[:pool] } }],
@@ -30,8 +32,8 @@ module Heddle
         private_constant :BUCKETS, :CLASSES, :UP, :REJECTIONS
 
         class << self
-          # @param counts [Array<Integer>] in each bucket; the last one has no bound
-          # @return [Array] the values of a histogram
+          # @param counts [Array<Integer>] the count of each bucket; the last bucket has no upper bound
+          # @return [Array] the samples of a histogram, each `[value, labels, suffix]`
           def histogram(counts, bounds, sum, labels = {}, buckets: bounds.each_index)
             sums = counts.each_with_object([]) { |count, list| list << (count + (list.last || 0)) }
             [*buckets.map { |i| [sums[i], { **labels, le: bounds[i] }, "_bucket"] },
@@ -44,7 +46,7 @@ module Heddle
             counts.to_h.map { |name, count| [key ? count[key] : count, { label => name }] }
           end
 
-          # Uses every second bucket.
+          # Uses only every second bucket, because there is a histogram for each part.
           def request_parts(one)
             buckets = BUCKETS.each_slice(2).map(&:first)
             one[:spent].to_h.flat_map do |part, (counts, sum)|
@@ -58,13 +60,14 @@ module Heddle
             end
           end
 
-          # The series of the classes 2xx to 5xx exist from the beginning, before their first response.
+          # The classes 2xx to 5xx have a series from the beginning, even before their first response. The others get
+          # one with their first response.
           def answers(one)
             one[:answers]&.zip(CLASSES)&.select { |count, status| status.match?(/[2-5]/) || count > 0 }
                          &.map { |count, status| [count, { status: }] }
           end
 
-          # The queue's rejections are among the responses with 503.
+          # The engine counts a rejection by the queue as 503, too. So these are subtracted from "unavailable".
           def rejections(one)
             counts = one[:rejections] or return
             reasons = REJECTIONS.values.to_h { |reason| [reason, 0] }
@@ -85,7 +88,7 @@ module Heddle
             end
           end
 
-          # A close code gets a series when it first occurs.
+          # A close code gets a series only when it occurs for the first time.
           def socket_closes(one)
             one[:websockets].to_h.filter_map do |key, count|
               code = key[/\Aclosed_(\d+)\z/, 1] and [count, { code: }]
@@ -103,7 +106,7 @@ module Heddle
             end
           end
 
-          # Other processes publish over the control socket, through the master.
+          # The master publishes for processes that are not workers: they send their messages over the control socket.
           def published(report)
             of_master = { index: "master", **report[:master].to_h }
             [*report[:workers], of_master].map { |one| [one[:pubsub_published], { worker: one[:index] }] }
@@ -122,7 +125,7 @@ module Heddle
           master: [
             ["worker_restarts_total", "Workers that ended unexpectedly and were replaced.",
              ->(one) { one[:restarts].to_i }],
-            ["workers_wanted", "How many workers there should be.", ->(one) { one[:wanted].to_i }],
+            ["workers_wanted", "Number of workers that the master keeps running.", ->(one) { one[:wanted].to_i }],
             ["server_memory_bytes", "Memory of all processes of the server (PSS).", :memory],
             ["server_memory_limit_bytes", "Memory that all processes of the server may use (PSS).", :memory_limit],
             ["protection_tripped", "1: new workers have no protections, because workers have crashed.",
@@ -137,7 +140,7 @@ module Heddle
              ->(one) { rejections(one) }],
             ["bodies_in_files_total", "Request bodies that did not fit into memory.", :spooled],
             ["body_disk_bytes", "Bytes of request bodies in files.", :body_disk_used],
-            ["request_duration_seconds", "From the complete head of a request to its response.", lambda { |one|
+            ["request_duration_seconds", "Time from the complete head of a request to its response.", lambda { |one|
               bounds = HTTP::Engine::LATENCY_BOUNDS
               one[:latencies] && histogram(one[:latencies], bounds, one[:latency_sum], buckets: BUCKETS)
             }],
@@ -147,47 +150,47 @@ module Heddle
              "How requests of a millisecond or more, not counting queued, have spent their time, by endpoint.",
              ->(one) { endpoint_parts(one) }],
             ["requests_started_total", "Requests whose head was complete.", :started_requests],
-            ["clients_gone_total", "Clients that left before they had their response.", :clients_gone],
+            ["clients_gone_total", "Clients that left before their response was complete.", :clients_gone],
             ["connections_accepted_total", "Connections accepted.", :accepted],
             ["connections_refused_total", "Connections refused because their address was at its limit.", :refused],
             ["connections_handed_off_total",
-             "Connections handed off to another worker: the loop was blocked, or had too much to do.", :handed_off],
+             "Connections handed off to another worker, because the loop was blocked or overloaded.", :handed_off],
             ["handoffs_received_total", "Connections received from another worker.", :handoffs_received],
             ["tls_handshakes_total", "TLS handshakes.",
              { handshakes: { result: "ok" }, failed_handshakes: { result: "failed" } }],
-            ["queue_rejected_total", "Requests answered with 503: too many waited, or for too long.",
+            ["queue_rejected_total", "Requests answered with 503: the queue was full, or they waited for too long.",
              { rejected_full: { reason: "full" }, rejected_late: { reason: "late" } }],
             # Load.
             ["requests_in_flight", "Requests that run now.", :running],
             ["requests_waiting", "Requests that wait for their turn.", :waiting],
-            ["requests_limit", "How many requests may run at once; absent without a limit.", :limit],
+            ["requests_limit", "Maximum number of requests that run at once; absent without a limit.", :limit],
             ["connections", "Open connections.", %i[idle transit running].to_h { |state| [state, { state: }] }],
             ["accepting", "1: the worker accepts connections; 0: it does not.",
              ->(one) { { true => 1, false => 0 }[one[:accepting]] }],
             ["oldest_request_seconds", "Age of the request that has run for longest.",
              ->(one) { one[:requests] && (one.dig(:requests, 0, :age) || 0) }],
-            ["reserve_serving", "1: the reserve worker serves; 0: the others run.",
+            ["reserve_serving", "1: the reserve worker serves; 0: it waits, because the other workers run.",
              ->(one) { one[:reserve] && (one[:reserve].to_s == "serving" ? 1 : 0) }],
             ["reserve_activations_total", "How often the reserve worker has begun to serve.",
              ->(one) { one[:reserve] && one[:reserve_activations] }],
-            ["reserve_deferred_requests", "Requests that a reserve defers: one with their label blocks a worker.",
+            ["reserve_deferred_requests", "Requests that a reserve defers: one with the same label blocks a worker.",
              ->(one) { one[:reserve] && one[:reserve_deferred] }],
-            ["loop_lag_seconds", "How late the loop was recently.", :lag],
+            ["loop_lag_seconds", "Recent delay of the loop.", :lag],
             ["loop_heartbeat_age_seconds", "Time since the loop's last heartbeat; above 1 s the loop is blocked.",
              :heartbeat_age],
             ["preemptions_total", "How often a computing fiber was preempted.", :preemptions],
             ["loop_ticks_total", "Ticks of the loop; an idle loop hardly ticks.", :ticks],
             ["fibers", "Fibers of the loop.", :fibers],
-            ["pool_waiting", "Tasks that wait for something from a pool.", :pool_waiting],
-            # Native calls and stalls. The labels are bounded: loaded libraries, causes, and endpoints as
-            # Heddle::Stalls counts them.
+            ["pool_waiting", "Tasks that wait for a resource of a pool.", :pool_waiting],
+            # Native calls and stalls. The number of labels is bounded: there are few libraries and causes, and
+            # Heddle::Stalls limits the endpoints.
             ["offload_calls_total", "Native calls that were offloaded.", %i[offload calls]],
             ["offload_calls", "Offloaded native calls that run, and that wait for a thread.",
              %i[running queued].to_h { |state| [[:offload, state], { state: }] }],
             ["offload_threads", "Offload threads.", %i[offload threads]],
-            ["offload_functions_missing", "Functions of Ruby that offload should intercept, and can't.",
+            ["offload_functions_missing", "Functions of Ruby that offload should intercept, but can't.",
              ->(one) { one[:offload] && one[:offload][:missing].to_a.size }],
-            ["offload_return_seconds_total", "How long ended native calls waited for their loops.",
+            ["offload_return_seconds_total", "How long completed native calls waited until their loops continued.",
              %i[offload return_wait]],
             ["native_calls_total", "Native calls of fibers, by library, its class, and where they ran.",
              ->(one) { native_calls(one) }],
@@ -201,12 +204,12 @@ module Heddle
              ->(one) { by(:endpoint, one.dig(:stalls, :by_endpoint), :count) }],
             ["endpoint_stall_seconds_total", "How long the loop was blocked, by endpoint.",
              ->(one) { by(:endpoint, one.dig(:stalls, :by_endpoint), :seconds) }],
-            # To be joined to any other series by its worker: `… * on (worker) group_left (protection) …`.
+            # For joins with other series of a worker: `… * on (worker) group_left (protection) …`.
             ["worker_protection_info", "Protections that the worker has on, or none; always 1.", lambda { |one|
               on = one[:protection] and [[1, { protection: on.empty? ? "none" : on.sort.join(",") }]]
             }],
             # The process.
-            ["memory_bytes", "Memory of the worker: rss, and pss, in which shared pages count by share.",
+            ["memory_bytes", "Memory of the worker: rss, and pss, which counts a share of shared pages.",
              { memory: { kind: "rss" }, pss: { kind: "pss" } }],
             ["gc_runs_total", "Runs of the garbage collector.",
              %i[minor major].to_h { |kind| [[:gc, kind], { kind: }] }],
@@ -234,25 +237,25 @@ module Heddle
             ["pubsub_resets_total", "Resets of subscribers that have missed messages.", :pubsub_resets],
             ["pubsub_closed_total", "Subscribers closed because they were too slow.", :pubsub_closed]
           ],
-          # Values are absent where a library doesn't count them.
+          # A value is absent if the pool's library does not count it.
           pool: [
             ["pool_resources", "Resources of a pool.", %i[busy idle].to_h { |state| [state, { state: }] }],
             ["pool_limit", "Maximum number of resources of a pool.", :limit],
             ["pool_shared_limit", "Maximum number of resources of a pool in all workers.", :max_total],
             ["pool_shared_resources", "Resources of a pool in all workers.", :size_total],
-            ["pool_tasks_waiting", "Tasks that wait for something from a pool.", :waiting],
-            ["pool_waits_total", "How often tasks waited for something from a pool.", :waits],
-            ["pool_wait_seconds_total", "How long tasks waited for something from a pool.", :wait_seconds],
+            ["pool_tasks_waiting", "Tasks that wait for a resource of a pool.", :waiting],
+            ["pool_waits_total", "How often tasks waited for a resource of a pool.", :waits],
+            ["pool_wait_seconds_total", "How long tasks waited for a resource of a pool.", :wait_seconds],
             ["pool_held_seconds_total", "How long resources were in use.", :held_seconds],
-            ["pool_timeouts_total", "How often a task got nothing from a pool in time.", :timeouts],
-            ["pool_created_total", "Resources that a pool has made.", :created],
+            ["pool_timeouts_total", "How often a task got no resource of a pool in time.", :timeouts],
+            ["pool_created_total", "Resources that a pool has created.", :created],
             ["pool_closed_total", "Resources that a pool has closed, by reason.",
              ->(pool) { by(:reason, pool[:closed]) }],
-            ["pool_nested_total", "Check-outs that could never be served.", :nested],
-            ["pool_held_while_waiting_total", "Connections held while their fibers waited elsewhere.",
+            ["pool_nested_total", "Check-outs that could never succeed.", :nested],
+            ["pool_held_while_waiting_total", "How often a fiber kept a connection while it waited for something else.",
              :held_while_waiting]
           ],
-          # The labels are bounded: see WorkerStatus.
+          # The number of origins, and so of labels, is bounded: see WorkerStatus.
           client: [
             ["http_client_connections", "Connections of Heddle::HTTP::Client.",
              ->(one) { [[one[:open] - one[:idle], { state: "busy" }], [one[:idle], { state: "idle" }]] }],

@@ -3,8 +3,9 @@
 module Heddle
   class Server
     class Metrics
-      # Some numbers of {Families} once more, by the names of OpenTelemetry's semantic conventions, as its exporter for
-      # Prometheus writes them. So dashboards made for these names show Heddle, too. The table has the same form.
+      # Repeats some metrics of {Families} with the names of OpenTelemetry's semantic conventions, as its exporter for
+      # Prometheus writes them. Dashboards made for these names then work with Heddle. The table has the same form as in
+      # {Families}.
       module SemanticConventions
         VERSIONS = { 10 => "1.0", 11 => "1.1", 20 => "2" }.freeze
         private_constant :VERSIONS
@@ -19,7 +20,7 @@ module Heddle
             end
           end
 
-          # The status is 0 for requests that got no response.
+          # The engine counts requests that got no response with the status 0.
           def request_labels(method, scheme, version, status)
             labels = { http_request_method: method, url_scheme: scheme }
             return labels if status.zero?
@@ -28,7 +29,8 @@ module Heddle
             status >= 500 ? labels.merge(error_type: status) : labels
           end
 
-          # A method and scheme that have occurred keep their series; its value is 0 while no such request runs.
+          # Once a method and scheme have occurred, they keep their series. Its value is 0 while no request with them
+          # runs.
           def active_requests(one)
             active = one[:active] or return
             counts = one[:durations].to_h { |request, _| [request.first(2), 0] }
