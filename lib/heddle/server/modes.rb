@@ -2,17 +2,18 @@
 
 module Heddle
   class Server
-    # The ways to run the requests of a process. See docs/modes.md.
+    # The modes: in what a process runs its requests, such as fibers or threads. See docs/modes.md.
     module Modes
       Autoloads.add(self, "heddle/server/modes")
 
       # A mode.
       #
-      # @!attribute class_name [String] of its class in {Server}
-      # @!attribute unit [String, nil] what runs requests concurrently, for a person
+      # @!attribute class_name [String] the name of its class, relative to {Server}
+      # @!attribute unit [String, nil] what a process has several of in this mode, such as "loop", for display; nil: it
+      #   has only one
       # @!attribute protections [Array<Symbol>, nil] the protections that it supports; nil: all
-      # @!attribute without [String, nil] why it does not support the others
-      # @!attribute rejects [Hash{Symbol => String}] what else it does not support, with the reasons
+      # @!attribute without [String, nil] why it does not support the other protections
+      # @!attribute rejects [Hash{Symbol => String}] other features that it does not support, and the reasons
       # @!attribute experimental [Boolean]
       Mode = Data.define(:class_name, :unit, :protections, :without, :rejects, :experimental) do
         def initialize(class_name:, unit:, experimental: false, protections: nil, without: nil, rejects: {}.freeze)
@@ -20,14 +21,14 @@ module Heddle
         end
 
         # @param protection [Symbol]
-        # @return [Boolean] whether requests of this mode can have it
+        # @return [Boolean] whether this mode supports the protection
         def protects?(protection) = protections.nil? || protections.include?(protection)
 
         # @return [Class] Fibers, Threads, Single or Ractors::Mode
         def implementation = Server.const_get(class_name)
 
         # @param app [#call]
-        # @return [#call] the application as the processes of this mode can share it
+        # @return [#call] the application in a form that this mode can run
         def share(app) = implementation.respond_to?(:share) ? implementation.share(app) : app
       end
 

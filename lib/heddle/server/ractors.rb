@@ -2,16 +2,17 @@
 
 module Heddle
   class Server
-    # The experimental mode ractor. All code that is only for this mode is in this folder.
+    # The experimental mode ractor, which runs loops in several Ractors. All code that is only for this mode is in this
+    # folder.
     module Ractors
       # The entry of this mode in {Modes}.
       DEFINITION = Modes::Mode.new(
         class_name: "Ractors::Mode", unit: "Ractor", experimental: true, protections: [].freeze,
         without: "they work only in the main Ractor, mode ractor",
         rejects: {
-          tls: "Ractors can't share keys and sessions. Let a proxy in front terminate TLS, or set mode :fiber",
-          io_uring: "a ring belongs to one native thread, and Ruby moves Ractors to others. Set selector :epoll, or " \
-                    "leave it out"
+          tls: "Ractors can't share keys and sessions. Let a proxy terminate TLS, or set mode :fiber",
+          io_uring: "a ring belongs to one native thread, but Ruby moves Ractors between native threads. Set " \
+                    "selector :epoll, or leave it out"
         }.freeze
       )
 
@@ -22,10 +23,11 @@ module Heddle
       private_constant :MAIN_ONLY
 
       class << self
-        # Called before the first Ractor is made, because a Ractor of Ruby 3.3 can't load files.
+        # Loads all files. Called before the first Ractor starts, because in Ruby 3.3 only the main Ractor can load
+        # files.
         # @return [void]
         def prepare
-          Warning[:experimental] = false # Ruby would warn at each start; docs/modes.md does instead
+          Warning[:experimental] = false # Ruby would warn at each start; docs/modes.md warns instead
           require "heddle/concurrency/deadline"
           Heddle.eager_load
           Autoloads.load_constants(Heddle, self, Log, Heddle::Net, Concurrency, except: MAIN_ONLY)

@@ -3,9 +3,9 @@
 module Heddle
   class Server
     module Modes
-      # A loop in each thread, and in each loop many requests at once, each in a fiber of its own.
+      # Mode fiber. Each thread runs a loop, and each loop runs many requests at once, each in its own fiber.
       class Fibers
-        # @return [Array<Serving>] the first is the calling thread's
+        # @return [Array<Serving>] one for each loop; the first one runs in the thread that calls {#run}
         attr_reader :servings
 
         # @param configuration [Configuration]
@@ -16,11 +16,11 @@ module Heddle
           @servings = Array.new(configuration.threads) { Serving.new(configuration, log, loops: configuration.threads) }
         end
 
-        # Serves until {#stop}.
+        # Serves until {#stop} is called.
         #
         # @param app [#call]
         # @param listeners [Listeners]
-        # @param around [#call] called in the first loop with a block, which serves
+        # @param around [#call] called in the first loop with a block; the block serves
         # @yield once, when all loops accept requests
         # @return [Boolean] whether every request was answered
         def run(app, listeners, around, &ready)
@@ -46,13 +46,13 @@ module Heddle
 
         def guarding(&) = ThreadGuard.new(@log) { stop }.during(&)
 
-        # @return [Array<Thread>] the threads of the other loops, which accept requests
+        # @return [Array<Thread>] the threads of the other loops, which accept requests by then
         def start_others(app, listeners)
           accepting = Thread::Queue.new
           others = @servings.each_with_index.drop(1).map do |serving, index|
             Thread.new do
               Thread.current.name = "loop #{index + 1}"
-              Thread.current.report_on_exception = false # Thread#value raises it
+              Thread.current.report_on_exception = false # Thread#value raises the exception
               looping { guarding { serving.serve(app, listeners) { accepting << true } } }
             rescue Exception
               stop(now: true)

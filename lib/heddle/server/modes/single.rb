@@ -3,13 +3,13 @@
 module Heddle
   class Server
     module Modes
-      # Runs one request at a time, on the main thread. There a debugger has the terminal, and may stop a request for
-      # any time. The loop, which has the sockets, runs in another thread.
+      # Mode single. Runs one request at a time, on the main thread. There a debugger can use the terminal, and may stop
+      # a request for as long as it likes. The loop with the sockets runs in another thread.
       class Single < Threads
         # @see Fibers#run
         def run(app, listeners, around, &ready)
           thread = Thread.new { serve(app, listeners, around, &ready) }
-          thread.report_on_exception = false # Thread#value raises it
+          thread.report_on_exception = false # Thread#value raises the exception
           ThreadGuard.new(@log, pass: -> { @runners.running? }) { stop }.during { work }
           thread.value
         ensure
@@ -21,7 +21,7 @@ module Heddle
 
         def size = 1
 
-        # An exception that another thread raises for a request after its end must not end the server.
+        # Another thread may raise an exception for a request that has just ended. It must not end the server.
         def work
           @runners.work
         rescue SignalException, SystemExit

@@ -3,9 +3,10 @@
 module Heddle
   class Server
     module Modes
-      # One loop has all sockets, and threads run the application, each one request at a time.
+      # Mode thread. One loop owns all sockets. The application runs in threads, each of which runs one request at a
+      # time.
       class Threads
-        # @return [Array<Serving>] one
+        # @return [Array<Serving>] the only loop
         attr_reader :servings
 
         # @param configuration [Configuration]

@@ -3,16 +3,17 @@
 module Heddle
   class Server
     module Ractors
-      # The last reported counters of a Ractor's engine. No other Ractor can use the HTTP::Engine itself.
+      # The counters that a Ractor has reported last. The main Ractor can't read them itself, because only the Ractor
+      # that owns an HTTP::Engine can use it.
       EngineStatistics = Data.define(:requests, :rejected, :answers, :rejections, :durations, :latencies, :latency_sum,
                                      :spent, :endpoints, :slowest, :spooled, :body_disk_used, :websockets, :gone) do
         # @param engine [HTTP::Engine]
-        # @param gone [Integer] clients that left
+        # @param gone [Integer] the number of clients that left before their response was complete
         # @return [EngineStatistics]
         def self.of(engine, gone) = new(**(members - [:gone]).to_h { |name| [name, engine.public_send(name)] }, gone:)
 
-        # @param other [EngineStatistics] of the Ractor that has taken the place of this one
-        # @return [EngineStatistics] the sum of both
+        # @param other [EngineStatistics] the counters of the Ractor that has replaced this one
+        # @return [EngineStatistics] the sums; values that are not counters are those of the newer Ractor
         def +(other)
           sums = Statistics.add(to_h.except(:slowest), other.to_h.except(:slowest))
           sums[:websockets][:open] = other.websockets[:open]

@@ -3,15 +3,15 @@
 module Heddle
   class Server
     module Ractors
-      # A loop in each of several Ractors. The main Ractor has a loop, too, which serves no requests: it handles
-      # signals, the log and the control socket, and replaces a Ractor that dies.
+      # Runs several Ractors, each with a loop that serves requests. The main Ractor has a loop, too, but it serves no
+      # requests. It handles signals, the log and the control socket, and replaces a Ractor that dies.
       class Mode
         # @param app [#call] deeply frozen
-        # @return [#call]
+        # @return [#call] the application, shareable by Ractors
         # @raise [BootError] when Ractors can't share the application
         def self.share(app) = Sharing.new(app).share
 
-        # @return [Array<Serving>] one a Ractor
+        # @return [Array<Serving>] one for each Ractor
         attr_reader :servings
 
         # @param configuration [Configuration]
@@ -39,7 +39,7 @@ module Heddle
         # @see Modes::Fibers#stop
         def stop(now: false)
           @servings.each { |serving| serving.stop(now:) }
-          @listeners&.close # each Ractor has a descriptor of its own
+          @listeners&.close # each Ractor has its own descriptors of the sockets
         end
 
         private

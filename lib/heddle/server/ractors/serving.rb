@@ -3,22 +3,22 @@
 module Heddle
   class Server
     module Ractors
-      # The main Ractor's side of a serving Ractor: starts it, stops it, receives its counters, and replaces it when it
-      # dies. The counters are at most half a second old.
+      # Manages a serving Ractor from the main Ractor: starts it, stops it, receives its counters, and replaces it when
+      # it dies. The counters are at most half a second old.
       class Serving
         # Seconds until a Ractor that has died is replaced.
         RESTART_DELAY = 1.0
-        # The counters in {Server#statistics}, which continue after a Ractor is replaced.
+        # The counters in {Server#statistics} that must not start again at 0 when a Ractor is replaced.
         COUNTERS = %i[accepted rejected_full rejected_late
                       pubsub_delivered pubsub_dropped pubsub_resets pubsub_closed].freeze
         private_constant :RESTART_DELAY, :COUNTERS
 
-        # @return [Symbol, nil]
+        # @return [Symbol, nil] the name of the Ractor's selector; nil before it serves
         attr_reader :selector
 
         # @param configuration [Configuration]
         # @param log [Log]
-        # @param index [Integer]
+        # @param index [Integer] the Ractor's number, counted from 0
         def initialize(configuration, log, index)
           @configuration = configuration
           @log = log
@@ -29,7 +29,7 @@ module Heddle
           @channel = @engine_statistics = @past = @statistics = @selector = @failure = nil
         end
 
-        # @return [EngineStatistics, nil] the counters of this Ractor and of its predecessors
+        # @return [EngineStatistics, nil] the counters of this Ractor and of the Ractors that it has replaced
         def engine = @past && @engine_statistics ? @past + @engine_statistics : @engine_statistics || @past
 
         # @return [Hash, nil] see {Server#statistics}
@@ -38,10 +38,10 @@ module Heddle
         # @return [String]
         def name = "ractor #{@index + 1}"
 
-        # Serves until {#stop}. Must be called in the main Ractor's loop.
+        # Runs the Ractor until {#stop} is called. Must be called in the main Ractor's loop.
         # @param app [#call] shareable
         # @param listeners [Listeners]
-        # @yield once, when requests are accepted
+        # @yield once, when the Ractor accepts requests
         # @return [Boolean] whether every request was answered
         # @raise [BootError] when the first Ractor can't start
         def serve(app, listeners, &ready)
@@ -65,13 +65,13 @@ module Heddle
           @stopping = now || @stopping == :now ? :now : :drain
           @channel&.write_nonblock("#{word_to_stop(now)}\n", exception: false)
         rescue SystemCallError, IOError
-          nil # it has ended
+          nil # the Ractor has ended
         end
 
-        # Unsupported here: there is no scoreboard and no handoff.
+        # Does nothing: mode ractor has no scoreboard and no handoff.
         def join_cluster(*, **) = nil
 
-        # Notes only whether other workers continue.
+        # Stores only whether other workers keep serving, because mode ractor has no handoff.
         # @param socket [BasicSocket, false, nil] see {Server#stop}
         # @return [void]
         def handoff_sender=(socket)
@@ -92,7 +92,7 @@ module Heddle
           @leaves ? "leave" : "stop"
         end
 
-        # @return [Boolean] whether it has accepted requests
+        # @return [Boolean] whether the Ractor has accepted requests
         def run_one(app, places, &)
           channel, theirs = UNIXSocket.pair
           lines, output = IO.pipe
@@ -116,7 +116,7 @@ module Heddle
           @channel = @engine_statistics = @statistics = nil
         end
 
-        # From here on the descriptors belong to the Ractor.
+        # From here on, the Ractor owns the descriptors and closes them.
         def start(app, places, channel, output)
           [channel, output].each { |io| io.autoclose = false }
           places = places.map do |io, *rest|
@@ -166,7 +166,7 @@ module Heddle
         def finish(ractor)
           ractor.respond_to?(:join) ? ractor.join : ractor.take
         rescue Ractor::Error
-          nil # it has reported why
+          nil # the Ractor has already reported why
         end
       end
     end

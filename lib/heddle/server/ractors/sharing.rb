@@ -5,8 +5,8 @@ module Heddle
     module Ractors
       # Makes an application shareable by all Ractors, or reports the objects that prevent this.
       class Sharing
-        # Objects of these classes belong to one Ractor. They are searched before anything is frozen: a frozen standard
-        # output could not print the error.
+        # Objects of these classes belong to one Ractor. The application is searched for them before anything is frozen.
+        # Otherwise $stdout might be frozen and could not print the error.
         NEVER = [IO, Thread, Thread::Mutex, Thread::Queue, Thread::SizedQueue, Thread::ConditionVariable, Method,
                  UnboundMethod, Binding, Enumerator, Fiber, Dir].freeze
         private_constant :NEVER
@@ -18,7 +18,7 @@ module Heddle
           @culprits = []
         end
 
-        # @return [#call] the application, frozen with all that it refers to
+        # @return [#call] the application; it and every object that it refers to are frozen
         # @raise [BootError]
         def share
           walk(@app, "the application")
@@ -26,7 +26,7 @@ module Heddle
           Ractor.make_shareable(@app)
         rescue BootError
           raise
-        rescue StandardError => e # an object of an extension's class, or with a `freeze` of its own, can raise any
+        rescue StandardError => e # `freeze` of an application's or an extension's class may raise any error
           refuse(["the application (#{@app.class}): #{reason(e)}"])
         end
 
@@ -35,9 +35,9 @@ module Heddle
         def refuse(culprits)
           raise BootError, "mode ractor: Ractors can't share this application.\n" \
                            "#{culprits.map { |line| "  #{line}.\n" }.join}" \
-                           "Requests may use objects that they make themselves, or that are deeply frozen. In place " \
-                           "of a block, use an object of a class with a method `call` (docs/modes.md). Mode fiber " \
-                           "serves the application as it is"
+                           "Requests may use objects that they create themselves, or that are deeply frozen. In " \
+                           "place of a block, use an instance of a class with a method `call` (docs/modes.md). Mode " \
+                           "fiber serves the application as it is"
         end
 
         def walk(object, place)
@@ -63,7 +63,7 @@ module Heddle
                        "Ruby can't share it (#{reason(e)})"
         end
 
-        # The message without the object, which may be large.
+        # Removes the inspected object from the message, because it may be long.
         def reason(error) = error.message.sub(/:? #<.*/m, "")
       end
     end

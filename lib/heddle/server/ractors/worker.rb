@@ -3,7 +3,7 @@
 module Heddle
   class Server
     module Ractors
-      # Runs in a serving Ractor: a loop with its sockets.
+      # Serves requests in a Ractor: runs a loop with its own sockets, and reports its counters to the main Ractor.
       class Worker
         # Seconds between two reports of the counters.
         REPORT_INTERVAL = 0.5
@@ -11,9 +11,9 @@ module Heddle
 
         # @param app [#call]
         # @param configuration [Configuration] {Configuration#shareable_copy}
-        # @param channel [Integer] descriptor of a socket to the main Ractor
-        # @param output [Integer] descriptor of a pipe for lines of the log
-        # @param places [Array] of each listener: descriptor, whether it is a unix socket, URL, port, proxies
+        # @param channel [Integer] the descriptor of a socket to the main Ractor
+        # @param output [Integer] the descriptor of a pipe, which gets the lines of the log
+        # @param places [Array] for each listener: its descriptor, whether it is a unix socket, URL, port, proxies
         def initialize(app, configuration, channel, output, places)
           @app = app
           @configuration = configuration
@@ -76,7 +76,7 @@ module Heddle
           end
         end
 
-        # When the loop no longer serves, reports its last counts.
+        # When the loop no longer serves, reports the last counters once more.
         def report_statistics
           @engine = @serving.engine || @engine
           @statistics = @serving.statistics || @statistics
@@ -86,7 +86,7 @@ module Heddle
         def notify_main(what, value)
           @channel.write("#{[Marshal.dump([what, value])].pack("m0")}\n")
         rescue SystemCallError, IOError
-          nil # the main Ractor has gone
+          nil # the main Ractor has ended
         end
       end
     end
