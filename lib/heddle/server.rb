@@ -20,14 +20,13 @@ module Heddle
 
     ConfigurationError = Options::ConfigurationError
 
-    # Constants that need not be loaded before requests are served. They are for the start of a server, for one mode, or
-    # for applications to use.
+    # Constants that {load_everything} leaves out. Only the start of a server, one mode, or applications use them.
     NOT_SERVING = %i[Backend Client ClientSocket DevelopmentChecks Error HandshakeError OptionPage Pidfile SystemdBind
                      UnixBind].freeze
     private_constant :NOT_SERVING
 
-    # Loads now what workers and requests need later. Later there might be no descriptor left to open the files, a
-    # deployment might have removed them, and workers would not share the memory.
+    # Loads all constants that workers and requests need. If they were loaded later, a deployment might have removed the
+    # files, no descriptor might be free to open them, and workers would not share their memory.
     # @return [void]
     def self.load_everything
       Protection.names.each { |name| Protection.fetch(name) }
@@ -42,13 +41,15 @@ module Heddle
 
     # @param configuration [Configuration]
     # @param log [Log]
-    # @param listeners [Listeners] {#open} opens them if there are none
-    # @param scoreboard_slot [Array(Net::Scoreboard, Integer), nil] the slot of one worker among others
-    # @param reserve [Integer] its rank among the reserve workers, counted from 1; 0: it is not a reserve
-    # @param protect [Boolean, String, nil] true: the protections that `heddle protect on` switches on; a String: none,
-    #   for this reason; nil: as the option `protect` says
-    # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
-    #   where it receives theirs
+    # @param listeners [Listeners] the listening sockets; if it is empty, {#open} adds the configured ones
+    # @param scoreboard_slot [Array(Net::Scoreboard, Integer), nil] the scoreboard (shared memory with the load of each
+    #   worker) and this worker's index in it; nil: this process is the only one
+    # @param reserve [Integer] this worker's rank among the reserve workers (they serve only while all others are
+    #   blocked), counted from 1; 0: it is not a reserve worker
+    # @param protect [Boolean, String, nil] true: enable all protections, as `heddle protect on` does; a String: enable
+    #   none, for this reason; nil: enable those that the option `protect` lists
+    # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] the socket that sends connections to other workers,
+    #   and the socket that receives connections from them
     def initialize(configuration = Configuration.new, log: Log.of(configuration), listeners: Listeners.new,
                    scoreboard_slot: nil, reserve: 0, protect: nil, handoff_sockets: nil)
       @configuration = configuration
@@ -85,15 +86,15 @@ module Heddle
     # @return [Array<String>] the server's URLs, for a person
     def urls = @listeners.map(&:url).uniq
 
-    # @return [Array<Net::TLS::Certificates>] of its addresses
+    # @return [Array<Net::TLS::Certificates>] the certificates of all TLS addresses
     def certificates = @listeners.filter_map { |listener| listener.tls&.certificates }.uniq
 
-    # @return [String, nil] why it has no protections; nil: it has some
+    # @return [String, nil] why the protections are off; nil: they are on
     attr_reader :unprotected
 
-    # Switches the protections for calls that come from now on. From any thread.
-    # @param reason [String, nil] why the server has no protections from now on; nil: it has those that
-    #   `heddle protect on` switches on
+    # Switches the protections on or off for later calls. May be called from any thread.
+    # @param reason [String, nil] why the protections are switched off; nil: all are switched on, as `heddle protect on`
+    #   does
     # @return [void]
     def protect(reason = nil)
       @unprotected = reason
@@ -101,8 +102,8 @@ module Heddle
       @protections.change(names_of_protections(all: true))
     end
 
-    # Forbids patches of Ruby if the process has no protections; otherwise lifts an earlier ban. Must be called before
-    # the first loop of the process.
+    # Forbids Heddle's patches of Ruby if the process has no protections. Otherwise allows them again. Must be called
+    # before the first loop of the process.
     # @return [void]
     def prepare_patches
       if @unprotected then Scheduler::Patches.forbid(@unprotected)
@@ -110,16 +111,18 @@ module Heddle
       end
     end
 
-    # Serves until {#stop} or, with `signals`, a signal; then until the running requests are answered.
+    # Serves until {#stop} is called or, with `signals`, a signal arrives. Then waits until the running requests are
+    # answered.
     #
     # @param app [#call] a Rack 3 application
-    # @param signals [Boolean] whether INT and TERM stop the server: the first gracefully, a second INT at once
-    # @yield once, when requests are accepted; the block runs inside an event loop
+    # @param signals [Boolean] whether INT and TERM stop the server: the first signal stops it gracefully, a second INT
+    #   at once
+    # @yield once, when the server accepts requests; the block runs inside an event loop
     # @return [Boolean] whether every request was answered
     # @raise [BootError]
     def run(app, signals: false, &ready)
       open if @listeners.empty?
-      Stalls::Switch.since = Float::INFINITY # a stall of the start delays no request
+      Stalls::Switch.since = Float::INFINITY # no request waits during the start, so a stall does not matter
       Events.reporting_to(@log) do
         prepare_process
         @mode = mode = Modes.fetch(@configuration.mode).implementation.new(@configuration, @log)
@@ -142,7 +145,7 @@ module Heddle
     # @param now [Boolean] whether to cancel running requests at once
     # @param handoff_sender [BasicSocket, false, nil] the socket over which idle connections are handed off to other
     #   workers; false: the other workers can't receive any; nil: there are no other workers. With false or nil, the
-    #   clients in the kernel's queue are accepted and served before the server stops
+    #   connections that wait in the kernel's queue are accepted and served before the server stops
     # @return [void]
     def stop(now: false, handoff_sender: nil)
       @stopping = now || @stopping == :now ? :now : :drain
@@ -151,30 +154,32 @@ module Heddle
       mode.stop(now:)
     end
 
-    # Accepts an idle connection that another worker has handed off. In the first loop.
+    # Accepts an idle connection that another worker has handed off. Called in the first loop.
     # @param socket [BasicSocket]
     # @return [Boolean, nil] see {Net::Sockets#accept_handoff}
     def accept_handoff(socket) = @mode.servings.first.accept_handoff(socket)
 
-    # Whether the server stops. An endless response should end when this is true.
+    # Whether the server is stopping. An endless response should end when this is true.
     # @return [Boolean]
     def stopping? = @stopping != false
 
-    # Whether this worker stops, so that the workers that keep serving must accept all handed-off connections.
+    # Whether this worker is stopping and closes or hands off its connections. The workers that keep serving must then
+    # accept every connection that it hands off.
     # @return [Boolean]
     def draining? = stopping? && engines.all?(&:draining?)
 
     # @return [Array<HTTP::Engine>] the engines, which count requests and their durations, one for each serving loop
     def engines = @mode ? @mode.servings.filter_map(&:engine) : []
 
-    # @return [HTTP::Engine, nil] the first of them
+    # @return [HTTP::Engine, nil] the engine of the first loop
     def engine = engines.first
 
-    # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] of all loops: `connections`, of them `idle`,
-    #   `running` and in `transit` ({Net::Sockets#transit}), those `accepted` so far, whether more are accepted
-    #   (`accepting`), TLS `handshakes` and `failed_handshakes`, clients that left after the application had returned
-    #   and before the response was sent (`clients_gone`), `fibers`, `ticks`, the statistics of {PubSub} as
-    #   `pubsub_subscribers` and so on, and {Admission#statistics}; nil while the server does not run
+    # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] the sums over all loops; nil while the server does
+    #   not run. `connections` counts the open ones, and `idle`, `running` and `transit` ({Net::Sockets#transit}) count
+    #   them by state. `accepted` counts the connections so far, and `accepting` is whether the server accepts more.
+    #   `clients_gone` counts clients that left after the application had returned and before the response was sent. The
+    #   others are the TLS `handshakes` and `failed_handshakes`, `fibers`, `ticks`, the statistics of {PubSub} as
+    #   `pubsub_subscribers` and so on, and {Admission#statistics}.
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)
@@ -191,15 +196,16 @@ module Heddle
       slots.sort_by { |slot| slot[:index] }.map { |slot| LoadReport.of_worker(slot) }
     end
 
-    # @return [Array<Array(Fiber, Array, Thread)>] the running requests: the fiber of each; its method, target, age in
-    #   seconds, client and status (nil: none was sent yet); and the thread that runs the application, if that is not
-    #   the fiber's. From any thread.
+    # @return [Array<Array(Fiber, Array, Thread)>] one entry for each running request: its fiber; its method, target,
+    #   age in seconds, client and status (nil: not sent yet); and the thread that runs the application, unless that is
+    #   the fiber's thread. May be called from any thread.
     def running_requests = @mode ? @mode.servings.flat_map(&:running_requests) : []
 
-    # @return [Symbol, nil] how the loop receives events, while the server runs
+    # @return [Symbol, nil] the name of the first loop's selector, such as `:epoll`; nil while the server does not run
     def selector = @mode && @mode.servings.first.selector
 
-    # @return [String] every task of each loop and where it waits, for a person. From any thread.
+    # @return [String] a printable tree of the tasks of each loop, with the place where each one waits. May be called
+    #   from any thread.
     def task_tree = @mode ? @mode.servings.map(&:task_tree).join("\n") : "no tasks\n"
 
     private
@@ -218,7 +224,7 @@ module Heddle
       name_libraries if @configuration.possible_protections.include?(:offload)
     end
 
-    # Logs what protections report. In development, each line also has the report's advice.
+    # Logs the events that protections report. In development, each line also contains the report's advice.
     def protected(&)
       advise = development?
       report = lambda do |found|
@@ -235,7 +241,8 @@ module Heddle
       raise BootError, "#{Options::BY_NAME.fetch(:offload_allow).flag}: #{e.message}"
     end
 
-    # Runs the services that each process has once. Called in the first loop.
+    # Runs the log, the signal handlers and the guard against failed threads, once for each process. Called in the first
+    # loop.
     def with_services(signals, &)
       @log.start
       watch = SingleProcess::Signals.new(self, @log, @stop_deadline).watch if signals
@@ -259,14 +266,15 @@ module Heddle
       report_garbage_collection
     end
 
-    # Only full collections free old objects.
+    # Without full garbage collections, old objects are never freed, and the process grows.
     def report_garbage_collection
       return unless GC.respond_to?(:config) && GC.config[:rgengc_allow_full_mark] == false
 
       @log.event(:garbage_collection_off)
     end
 
-    # @return [Boolean] whether this process logs facts about all workers; only worker 0 does
+    # @return [Boolean] whether this process logs facts that are the same in all workers; in a cluster, only worker 0
+    #   does
     def first? = @scoreboard_slot.nil? || @scoreboard_slot.last == 0
 
     def development? = @configuration.environment == "development"

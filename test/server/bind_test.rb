@@ -84,7 +84,7 @@ class BindTest < Minitest::Test
   def test_a_host_that_does_not_exist
     # Made up: a real question would go to whatever answers names here.
     TCPServer.stub(:new, ->(*) { raise SocketError, "getaddrinfo: Name or service not known" }) do
-      assert_match(/there is no host of that name/, refused(Server::TCPBind.new("no-such-host.invalid", 0)))
+      assert_match(/no address was found for that host name/, refused(Server::TCPBind.new("no-such-host.invalid", 0)))
     end
   end
 

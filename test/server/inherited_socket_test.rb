@@ -108,7 +108,7 @@ class InheritedSocketTest < Minitest::Test
 
   def test_an_unknown_socket_name_is_reported
     handed([tcp], "-b", "systemd:web", names: "other") do |said|
-      assert_match(/heddle: no socket named web \(FileDescriptorName=\) was passed/, said)
+      assert_match(/heddle: systemd has passed no socket named web \(FileDescriptorName=\)/, said)
     end
   end
 

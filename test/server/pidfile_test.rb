@@ -66,7 +66,7 @@ class PidfileTest < Minitest::Test
     File.mkfifo(path)
     error = assert_raises(Heddle::Server::BootError) { Pidfile.new(path).write }
 
-    assert_equal "the pidfile #{path} is a named pipe. Name a regular file with --pidfile.", error.message
+    assert_equal "the pidfile #{path} is a named pipe. Set a regular file with --pidfile.", error.message
   end
 
   def test_only_a_file_is_read_when_it_is_removed

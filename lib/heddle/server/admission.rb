@@ -2,28 +2,29 @@
 
 module Heddle
   class Server
-    # Keeps the worker from overload: checks the memory and the waits for pools, and sets how many requests may run. The
-    # gate of the sockets decides which of the queued requests begins, and when.
+    # Protects a worker from overload. It checks the memory and the waits for pools, and sets how many requests may run
+    # at once. Below that limit, the gate (ext/heddle/net/request_gate.h) decides when the next queued request begins.
     class Admission
       include MonotonicClock
 
       # Seconds between two checks while requests run or wait.
       BUSY_INTERVAL = 0.1
-      # Seconds between two checks otherwise.
+      # Seconds between two checks while the server is idle.
       IDLE_INTERVAL = 1.0
       # Seconds between two checks of the memory.
       MEMORY_INTERVAL = 1.0
-      # The share of a process's memory for output that waits for slow clients.
+      # The share of a process's memory that unsent responses to slow clients may use.
       RESPONSE_SHARE = 0.25
-      # Bytes for that output where the memory is not known.
+      # Bytes that unsent responses may use if the memory limit is not known.
       RESPONSE_BYTES = 268_435_456
-      # Minimum rate at which a client reads a response, in bytes a second over `write_timeout`; as in http/h2/limits.c.
+      # Minimum rate at which a client must read a response, in bytes per second, averaged over `write_timeout`. The
+      # same value is in http/h2/limits.c.
       MIN_RATE = 1_000
       # Seconds between two log lines about the same event.
       LOG_INTERVAL = 60
       REASONS = {
         memory: "memory is short", pool: "most requests wait for a pool", max_requests: "max_requests",
-        threads: "one a thread"
+        threads: "one request for each thread"
       }.freeze
       private_constant :BUSY_INTERVAL, :IDLE_INTERVAL, :MEMORY_INTERVAL, :RESPONSE_SHARE, :RESPONSE_BYTES, :MIN_RATE,
                        :LOG_INTERVAL, :REASONS
@@ -31,10 +32,10 @@ module Heddle
       # @param sockets [Net::Sockets]
       # @param configuration [Configuration]
       # @param log [#event]
-      # @param limit [Integer, nil] how many requests run at once, regardless of memory and pools
-      # @param reason [Symbol] where that limit is from: :max_requests or :threads
-      # @param connections [Integer, nil] how many connections the sockets may have, for the log line about this limit
-      # @param memory [#call] returns the bytes that the server uses, or nil
+      # @param limit [Integer, nil] a fixed maximum of requests that run at once; nil: {AdmissionPolicy} computes it
+      # @param reason [Symbol] what sets the fixed maximum: :max_requests or :threads
+      # @param connections [Integer, nil] the maximum number of connections, to log when it is reached
+      # @param memory [#call] returns the bytes that the server uses; nil: not known
       def initialize(sockets, configuration, log, limit: nil, reason: :max_requests, connections: nil,
                      memory: -> { Memory.compared(configuration.memory_budget) })
         @sockets = sockets
@@ -66,18 +67,19 @@ module Heddle
         @task = Heddle.async(name: "admission", background: true) { run }
       end
 
+      # Ends the checks.
       # @return [void]
       def stop = @task&.cancel
 
-      # @return [Float] seconds since the last check; more than about one means that the loop is blocked
+      # @return [Float] seconds since the last check. Above IDLE_INTERVAL, the loop is blocked.
       def heartbeat_age = now - @heartbeat
 
-      # @return [Hash{Symbol => Numeric, Symbol, nil}] `limit`: how many requests may run at once (nil: any number);
-      #   `limited_by`: why (:max_requests, :threads, :memory, :pool or nil); `waiting`: requests that wait for their
-      #   turn; `lag`: seconds by which the loop was late lately; `heartbeat_age`: seconds since its last heartbeat;
-      #   `memory`: bytes of the server (nil: not known); `pool_waiting`: tasks that wait for something from a pool;
-      #   `rejected_full`, `rejected_late`: requests that got 503 because the queue was full, or because they had waited
-      #   for too long
+      # @return [Hash{Symbol => Numeric, Symbol, nil}] `limit`: maximum number of requests that run at once (nil: there
+      #   is no limit); `limited_by`: its reason (:max_requests, :threads, :memory, :pool or nil); `waiting`: requests
+      #   that have not begun; `lag`: recent delay of the loop in seconds; `heartbeat_age`: seconds since the last
+      #   check; `memory`: bytes that the server uses (nil: not known); `pool_waiting`: tasks that wait for a resource
+      #   of a pool; `rejected_full`, `rejected_late`: requests that got 503, because the queue was full or because they
+      #   had waited for too long
       def statistics
         { limit: @sockets.limit, limited_by: @fixed ? @fixed_reason : @policy.reason, waiting: @sockets.waiting,
           lag: @lag, heartbeat_age:, memory: @memory, pool_waiting: @context&.pool_waiting || 0,
@@ -118,8 +120,8 @@ module Heddle
         @sockets.limit = limit unless @fixed || limit == @sockets.limit
       end
 
-      # Called each time that a task begins to wait for a pool. Until the next check a hundred requests could do so, and
-      # the pool's time limit may be short.
+      # Called each time that a task begins to wait for a pool. The next periodic check may be too late: by then, a
+      # hundred more requests could wait, and the pool's time limit may be short.
       def limit_for_pools
         limit = @policy.limit_for_pools(@sockets.busy, @context.pool_waiting)
         @sockets.limit = limit unless limit == @sockets.limit
@@ -146,7 +148,7 @@ module Heddle
         @reported[what] = count if grown > 0 && log_event(what, time, field => grown, **fields)
       end
 
-      # Maximum bytes of the pending responses of one loop.
+      # Returns how many bytes the unsent responses of one loop may use.
       def response_budget(configuration)
         workers = configuration.worker_processes? ? configuration.worker_count : 1
         loops = configuration.mode == :thread ? 1 : configuration.threads

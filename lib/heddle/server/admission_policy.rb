@@ -2,49 +2,50 @@
 
 module Heddle
   class Server
-    # Limits the number of requests that run, by samples of memory and pools. At first there is no limit: only the gate
-    # (ext/heddle/net/request_gate.h) decides when the next request begins. While memory is short and grows, the limit
-    # is repeatedly set to a share of the running requests. When memory is sufficient again and requests wait, it
-    # grows; when no request has waited for a while, it is lifted. When most requests wait for a pool, more running
-    # requests would not help. Then the limit is twice the number of the requests that don't wait for it.
+    # Computes how many requests may run at once, from samples of the memory and of the pools. At first there is no
+    # limit. Then only the gate (ext/heddle/net/request_gate.h) decides when the next request begins. While the memory
+    # is above its limit and grows, the number of running requests is reduced step by step. When the memory is below its
+    # limit again and requests wait, the limit grows. When no request has waited for a while, the limit is removed. When
+    # most requests wait for a pool, more running requests would not help. Then the limit is twice the number of
+    # requests that don't wait for a pool.
     #
-    # It uses neither a clock nor sockets.
+    # This class uses neither a clock nor sockets, so that it can be tested without them.
     class AdmissionPolicy
       # The worker's measurements at one moment.
       #
       # @!attribute elapsed [Float] seconds since the last sample
-      # @!attribute memory [Integer, nil] bytes; nil: not measured
-      # @!attribute pool_waiting [Integer] tasks that wait for something from a pool
-      # @!attribute busy [Integer] requests that run
-      # @!attribute waiting [Integer] requests that wait for their turn
+      # @!attribute memory [Integer, nil] bytes that the server uses; nil: not measured
+      # @!attribute pool_waiting [Integer] tasks that wait for a resource of a pool
+      # @!attribute busy [Integer] running requests
+      # @!attribute waiting [Integer] requests that have not begun
       Sample = Data.define(:elapsed, :memory, :pool_waiting, :busy, :waiting)
 
-      # Pools never bring the limit below this number: some requests use no pool.
+      # Waits for pools never lower the limit below this number, because some requests use no pool.
       POOL_FLOOR = 16
-      # The factor by which the limit shrinks.
+      # A cut multiplies the limit by this factor.
       CUT = 0.8
       # Minimum seconds between two cuts, so that the first one can take effect.
       CUT_INTERVAL = 0.5
-      # The share by which the limit grows with each sample.
+      # With each sample, the limit grows by this share of itself.
       GROWTH = 0.1
-      # Below this share of the memory's limit, the high-water mark is forgotten: then any excess over the limit counts,
-      # not only growth.
+      # The high-water mark is the memory at the last cut. When the memory falls below this share of its limit, the mark
+      # is reset. The next time, any memory above the limit causes a cut, not only growth above the mark.
       SUFFICIENT = 0.75
-      # Seconds without a waiting request after which the limit is lifted.
+      # After this many seconds without a waiting request, the limit is removed.
       LIFT_AFTER = 10
-      # Seconds over which samples are averaged.
+      # The time constant, in seconds, of the moving averages.
       AVERAGED = 1.0
-      # The smallest growth of memory that counts, as a share of the memory's limit.
+      # The memory grows if it is above the high-water mark by more than this share of its limit.
       MIN_MEMORY_GROWTH = 0.005
       private_constant :CUT, :CUT_INTERVAL, :GROWTH, :SUFFICIENT, :LIFT_AFTER, :MIN_MEMORY_GROWTH
 
-      # @return [Integer, nil] how many requests may run at once; nil: any number
+      # @return [Integer, nil] the maximum number of requests that run at once; nil: there is no limit
       attr_reader :limit
 
       # @return [Symbol, nil] why the limit was last reduced: :memory or :pool; nil: there is no limit
       attr_reader :reason
 
-      # @param memory_limit [Integer, nil] bytes; nil: any
+      # @param memory_limit [Integer, nil] bytes; nil: there is no limit
       def initialize(memory_limit: nil)
         @memory_limit = memory_limit
         @limit = @reason = @memory = @high_water = nil
@@ -54,7 +55,7 @@ module Heddle
       end
 
       # @param sample [Sample]
-      # @return [Integer, nil] the limit from now on
+      # @return [Integer, nil] the new limit
       def update(sample)
         record(sample)
         pressure = find_pressure
@@ -64,11 +65,11 @@ module Heddle
         @limit
       end
 
-      # Called when one more request waits for something from a pool. Reduces the limit at once if most requests do.
+      # Called when a task begins to wait for a pool. Lowers the limit at once if most requests wait for pools.
       #
-      # @param busy [Integer] requests that run
-      # @param pool_waiting [Integer] tasks that wait for something from a pool
-      # @return [Integer, nil] the limit from now on
+      # @param busy [Integer] running requests
+      # @param pool_waiting [Integer] tasks that wait for a resource of a pool
+      # @return [Integer, nil] the new limit
       def limit_for_pools(busy, pool_waiting)
         return @limit if busy <= POOL_FLOOR || pool_waiting * 2 <= busy
 
@@ -98,7 +99,8 @@ module Heddle
 
       def pool_bound(busy, pool_waiting) = [2 * [busy - pool_waiting, 0].max, POOL_FLOOR].max
 
-      # A process hardly ever returns memory to the system, so above the limit only growth counts.
+      # A process hardly ever returns memory to the system. So memory above the limit causes no further cut unless it
+      # grows.
       def memory_grows?
         memory_short? && @memory > (@high_water || 0) + (@memory_limit * MIN_MEMORY_GROWTH)
       end

@@ -2,27 +2,27 @@
 
 module Heddle
   class Server
-    # Loads an application from its `config.ru`, through Rack::Builder.
+    # Loads an application from its `config.ru` with Rack::Builder.
     class AppLoader
-      # Lines of the application's backtrace that are shown when it can't be loaded.
+      # Maximum number of backtrace lines in the error message when the application can't be loaded.
       LINES = 8
-      # Rack and some standard libraries. Puma loads these, so applications use them without requiring them.
+      # Rack, and standard libraries that Puma loads. Some applications use these without requiring them.
       LIBRARIES = %w[open3 tempfile uri rack rack/builder].freeze
-      # The beginning of the paths of Heddle's own frames.
+      # Backtrace lines that begin like this belong to Heddle.
       OWN = "#{File.expand_path("../..", __dir__)}/heddle".freeze
       private_constant :LINES, :LIBRARIES
 
-      # @param path [String] of the file, or of the folder that has a `config.ru`
+      # @param path [String] the path of the file, or of the folder with a `config.ru`
       def initialize(path)
         @path = File.directory?(path) ? File.join(path, "config.ru") : path
       end
 
-      # @return [String] the file, as the user named it
+      # @return [String] the path of the file, as the user has given it
       attr_reader :path
 
       # Checks the file without running it.
       # @return [void]
-      # @raise [BootError] when it does not exist or is not Ruby
+      # @raise [BootError] if it does not exist, or has a syntax error
       def check
         check_file
         RubyVM::InstructionSequence.compile_file(File.expand_path(path)) if defined?(RubyVM::InstructionSequence)
@@ -31,7 +31,7 @@ module Heddle
       end
 
       # @return [#call] the application
-      # @raise [BootError] saying what is wrong with the file
+      # @raise [BootError] if the file or the application can't be loaded
       def load
         check_file
         require_libraries
@@ -49,9 +49,10 @@ module Heddle
       def check_file
         if !File.exist?(path)
           raise BootError, "there is no file #{path} in #{Dir.pwd}. Run the command in the application's folder, " \
-                           "or name the file: heddle serve path/to/config.ru"
+                           "or give the file's path: heddle serve path/to/config.ru"
         elsif !File.file?(path)
-          raise BootError, "#{path} is not a file. Name the application's config.ru: heddle serve path/to/config.ru"
+          raise BootError, "#{path} is not a file. Give the path of the application's config.ru: " \
+                           "heddle serve path/to/config.ru"
         elsif !File.readable?(path)
           raise BootError, "#{path} can't be read by this user: its permissions are " \
                            "#{format("%04o", File.stat(path).mode & 0o7777)}"
@@ -72,14 +73,14 @@ module Heddle
         app, = ::Rack::Builder.parse_file(full, **options)
         return app if app.respond_to?(:call)
 
-        raise BootError, "#{path} runs a #{app.class}, which does not respond to call: `run` a Rack application in it"
+        raise BootError, "#{path} runs a #{app.class}, which does not respond to call. Pass a Rack application to `run`"
       end
 
       def syntax_error(error) = "#{path} can't be loaded because of a syntax error:\n#{indent(error.message)}"
 
       def failure(error)
         if error.is_a?(RuntimeError) && error.message == "missing run or map statement"
-          return "#{path} has neither `run` nor `map`: it must say which application to run"
+          return "#{path} calls neither `run` nor `map`. Add `run` with the application to serve"
         end
 
         lines = app_lines(error)
@@ -87,7 +88,7 @@ module Heddle
         "#{path} can't be loaded:\n#{indent([message, *lines].join("\n"))}"
       end
 
-      # The innermost lines of the application; frames of Heddle and Rack are left out.
+      # Returns the innermost lines of the backtrace, without those of Heddle and Rack.
       def app_lines(error)
         lines = (error.backtrace || []).reject do |line|
           line.start_with?(OWN) || line.include?("/rack/builder.rb") || line.include?("/exe/heddle")

@@ -2,27 +2,27 @@
 
 module Heddle
   class Server
-    # Parses the addresses of the option bind: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`, with
-    # parameters after a question mark.
+    # Parses the addresses of the option `bind`: `tcp://host:port`, `tls://host:port`, `unix:path` or `systemd:name`.
+    # Parameters may follow after a question mark.
     module Bind
       SCHEME = %r{\A(tcp|http|tls|ssl|https|unix|systemd)(?::(?://)?|\z)}
       ALIASES = { nil => "tcp", "http" => "tcp", "ssl" => "tls", "https" => "tls" }.freeze
       HOST_AND_PORT = /\A(\[[^\]]+\]|[^:\[\]]*)(?::(\d+))?\z/
-      # The parameters of an address, by its kind.
+      # The parameters that each kind of address can have.
       PARAMETERS = {
         "tcp" => %w[proxy_protocol reuse_port v6only],
         "tls" => %w[proxy_protocol reuse_port v6only cert key min verify ca],
         "unix" => %w[proxy_protocol mode owner],
         "systemd" => %w[proxy_protocol tls cert key min verify ca]
       }.freeze
-      # Connections that the kernel queues until the server accepts them: the kernel reduces this to its own limit,
+      # Maximum number of connections that the kernel queues until the server accepts them. Linux limits it to
       # net.core.somaxconn.
       BACKLOG = 65_535
-      # The configuration's defaults for addresses.
+      # Settings that apply to each address unless its own parameters replace them.
       #
-      # @!attribute port [Integer]
-      # @!attribute proxies [Net::Networks, nil] trusted proxies
-      # @!attribute tls [TLSSettings, nil] nil: only addresses that name a certificate can use TLS
+      # @!attribute port [Integer] the port of addresses without one
+      # @!attribute proxies [Net::Networks, nil] the trusted proxies
+      # @!attribute tls [TLSSettings, nil] nil: only addresses with a certificate of their own can use TLS
       Defaults = Data.define(:port, :proxies, :tls) do
         def initialize(port:, proxies: nil, tls: nil) = super
       end
@@ -70,7 +70,7 @@ module Heddle
         def parameters_of(address, query)
           return {} if query.empty?
 
-          require "uri" # here, because most masters don't need it
+          require "uri" # loaded only here, because most masters don't need it
           URI.decode_www_form(query).group_by(&:first).transform_values { |pairs| pairs.map(&:last) }
         rescue ArgumentError
           raise ConfigurationError, "--bind #{address}: the parameters after the ? can't be read. Write them as in a " \

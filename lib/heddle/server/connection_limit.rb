@@ -2,26 +2,27 @@
 
 module Heddle
   class Server
-    # How many connections this process accepts if `max_connections` is 0. Before a request runs, its connection uses a
-    # bounded amount of memory. The limit is the number of connections that fit into the process's share, and into its
-    # descriptors without those for bodies in files.
+    # Computes how many connections this process accepts if `max_connections` is 0. Until its request runs, a connection
+    # uses a bounded amount of memory. So the limit is the number of connections that fit into the process's share of
+    # the memory. They must also fit into its file descriptors, of which some are kept for bodies in files.
     module ConnectionLimit
-      # Bytes of a connection besides a body that is complete in memory (`body_buffer`): 64 KiB of input that was not
-      # read yet, and 48 KiB of a head and its fields.
+      # Bytes that a connection uses at most, without a body in memory (`body_buffer`): 64 KiB of unread input, and 48
+      # KiB of a head and its fields.
       BYTES = 114_688
-      # Descriptors for the application.
+      # Number of descriptors that are kept for the application.
       RESERVE = 64
-      # The minimum, however few descriptors there are.
+      # The limit is never lower than this, however few descriptors there are.
       LEAST = 16
-      # All descriptors per descriptor of a connection: a quarter of all is for bodies in files.
+      # The number of all descriptors divided by that of the connections' descriptors: a quarter of all is kept for
+      # bodies in files.
       BODIES = 4 / 3r
       private_constant :BYTES, :RESERVE, :LEAST, :BODIES
 
       class << self
         # @param configuration [Configuration]
-        # @param descriptors [Integer] how many this process may have
+        # @param descriptors [Integer] how many descriptors this process may have
         # @param memory [Integer, nil] bytes that all workers may use together; nil: not known
-        # @return [Integer]
+        # @return [Integer] the maximum number of connections
         def of(configuration, descriptors: Process.getrlimit(Process::RLIMIT_NOFILE).first,
                memory: configuration.memory_budget)
           return configuration.max_connections if configuration.max_connections > 0
@@ -31,8 +32,8 @@ module Heddle
         end
 
         # @param configuration [Configuration]
-        # @param memory [Integer, nil] as above
-        # @return [Integer, nil] descriptors for all these connections and their bodies in files; nil: not known
+        # @param memory [Integer, nil] see {.of}
+        # @return [Integer, nil] how many descriptors all connections and their bodies in files need; nil: not known
         def descriptors(configuration, memory: configuration.memory_budget)
           most = configuration.max_connections
           most = by_memory(configuration, memory) if most == 0
@@ -41,7 +42,7 @@ module Heddle
 
         private
 
-        # All HTTP/2 connections share this memory. Each also has its own, which is as large as over HTTP/1.1.
+        # All HTTP/2 connections together use this memory, besides what each uses by itself, as over HTTP/1.1.
         def http2_memory(configuration)
           configuration.http2 == :off ? 0 : configuration.http.http2_memory
         end

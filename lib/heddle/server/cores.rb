@@ -4,7 +4,8 @@ require "heddle/cgroup"
 
 module Heddle
   class Server
-    # How many processors this process may use: the machine's, as far as its affinity and its container allow.
+    # Finds out how many processors this process may use. Its CPU affinity and its container may allow fewer than the
+    # machine has.
     module Cores
       # @param root [String] where the system's folders are
       # @return [Integer] at least 1
@@ -12,7 +13,8 @@ module Heddle
         [Etc.nprocessors, *quotas(root)].min.clamp(1..)
       end
 
-      # Rounded up: a container with 1.5 processors gets 2 workers, or half a processor would be idle.
+      # Returns the quotas of the container, rounded up: with 1.5 processors and only one worker, half a processor would
+      # be idle.
       def self.quotas(root)
         Cgroup.read(root, "cpu", "cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us").filter_map do |text|
           quota, period = text.split.map(&:to_i)

@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # What `rackup` puts around an application in development: a page for exceptions, and a check that the application
-    # follows the Rack specification. Rails has its own. The request's body stays as it is: Rack::Lint would leave it
-    # without `rewind` and all other methods that it has in production.
+    # Adds to an application in development what `rackup` adds: a page for exceptions, and the checks of Rack::Lint.
+    # Rails applications have their own. The request's body is not wrapped: Rack::Lint would hide `rewind` and other
+    # methods that the body has in production.
     class DevelopmentChecks
       KEPT = %w[rack.input rack.hijack].freeze
       private_constant :KEPT
@@ -25,7 +25,8 @@ module Heddle
       end
 
       # @param env [Hash]
-      # @return [Array] the response, whose body is checked, too; event streams keep theirs, which the server knows
+      # @return [Array] the response, with a body that Rack::Lint checks; an event stream keeps its own body, by whose
+      #   class the server recognizes it
       def call(env)
         response = nil
         kept = env.slice(*KEPT)

@@ -2,33 +2,35 @@
 
 module Heddle
   class Server
-    # Drains a loop's sockets: accepts nothing new, and answers every request. Runs in the loop.
+    # Drains a loop's sockets when the server stops: accepts no new connections, and waits until every request is
+    # answered. Runs in the loop.
     class Drain
       include MonotonicClock
 
-      # Seconds that an idle client has for a last request.
+      # Seconds that an idle client has to send a last request.
       LAST_REQUEST_TIMEOUT = 0.25
-      # Seconds between checks whether to stop at once, because another thread may request that just before the drain
-      # begins to wait.
+      # Seconds between two checks whether to stop at once. They are needed because another thread may request that just
+      # before the drain begins to wait.
       POLL_INTERVAL = 1.0
       # Seconds between two checks for connections that can be handed off, or that the application has taken over.
       HANDOFF_INTERVAL = 0.02
       # Seconds that a busy WebSocket has to become idle, so that it can be handed off to another worker.
       IDLE_WAIT = 1.0
-      # The share of stop_timeout in which WebSockets are handed off, for which their state is asked. The rest is for
-      # sockets that are closed.
+      # WebSockets are handed off during this share of stop_timeout, because the application is asked for the state of
+      # each one. The remaining time is for WebSockets that are closed.
       STATE_SHARE = 0.2
-      # Seconds that clients of Action Cable may take to close their connections.
+      # Seconds that clients of Action Cable have to close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
       private_constant :LAST_REQUEST_TIMEOUT, :POLL_INTERVAL, :HANDOFF_INTERVAL, :IDLE_WAIT, :STATE_SHARE,
                        :CABLE_CLOSE_TIMEOUT
 
       # @param sockets [Net::Sockets]
-      # @param engine [HTTP::Engine] the service of the sockets
+      # @param engine [HTTP::Engine] the HTTP service of the sockets
       # @param configuration [Configuration]
       # @param log [Log]
       # @param handoff_sender [BasicSocket, false, nil] see {Server#stop}
-      # @param handoff_receiver [BasicSocket, nil] from which workers receive connections that others hand off
+      # @param handoff_receiver [BasicSocket, nil] the socket from which this worker and the others receive connections
+      #   that were handed off
       # @yieldreturn [Boolean] whether to stop at once
       def initialize(sockets, engine, configuration, log, handoff_sender: nil, handoff_receiver: nil, &at_once)
         @sockets = sockets
@@ -42,12 +44,14 @@ module Heddle
         @deadline = now + @stop_timeout
       end
 
-      # Runs until every request is answered, the time is up, or it must stop at once. Waking the fiber makes it check.
-      # @yield when nothing more is accepted
-      # @return [Boolean] whether everything was answered
+      # Runs until every request is answered, stop_timeout has passed, or the block of {#initialize} returns true. To
+      # make it check that block, wake its fiber.
+      # @yield when the loop has stopped accepting connections
+      # @return [Boolean] whether every request was answered
       def run(&)
-        # WebSockets are closed with 1001 (going away); if other workers continue, with 1012 (service restart). The rest
-        # of the time is for clients that are slow to close.
+        # WebSockets are closed with 1001 (going away), or with 1012 (service restart) if other workers keep serving.
+        # The close frames are spread over 80 % of stop_timeout. The remaining time is for clients that are slow to
+        # close.
         @engine.drain(@handoff_sender.nil? ? 1001 : 1012, @stop_timeout * 0.8)
         @sockets.wake_at_end(Fiber.current)
         @handoff_sender ? hand_off_all(&) : drain_queue(&)
@@ -58,8 +62,8 @@ module Heddle
 
       private
 
-      # No other process answers clients that are connected but not accepted yet. A client that has just connected, or
-      # is sending a request, gets a response, which announces the end of the connection.
+      # When no other worker keeps serving, only this one can serve the connections in the kernel's queue. A client that
+      # has just connected, or is sending a request, gets a response that announces the end of the connection.
       def drain_queue
         @sockets.accept_rest
         accept_own_handoffs if @handoff_receiver
@@ -69,19 +73,20 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # The other workers stop as well, and may receive no more connections. So this worker hands no connection off from
-      # now on, and takes back the connections that no other worker has received.
+      # The other workers stop as well, and may no longer receive connections. So this worker stops handing off, and
+      # takes back the connections that no other worker has received.
       def accept_own_handoffs
         nil while @sockets.accept_handoff(@handoff_receiver)
       end
 
-      # Other workers serve the same sockets. A client whose response promised keep-alive finds its connection open.
+      # Other workers keep serving the same listening sockets. They get the idle connections, so that clients with
+      # keep-alive connections see no closed connection.
       def hand_off_all
         @sockets.stop_listening
         yield
         hand_off_web_sockets
         loop do
-          # Connections that can't move to another process, TLS above all, are closed.
+          # Idle connections that can't be handed off, mostly those with TLS, are closed.
           @sockets.shutdown_idle(LAST_REQUEST_TIMEOUT) if @sockets.hand_off_idle(@handoff_sender)
           break unless wait_until([@deadline, now + HANDOFF_INTERVAL].min)
         end
@@ -91,7 +96,7 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # Hands WebSockets off before their clients get a close frame. Busy sockets have a moment to become idle.
+      # Hands off WebSockets before their clients get a close frame. Busy WebSockets have a moment to become idle.
       def hand_off_web_sockets
         handoff = @engine.websocket_loader
         deadline = [@deadline, now + IDLE_WAIT].min
@@ -106,8 +111,8 @@ module Heddle
         end
       end
 
-      # Connections that the application has taken over can't move to another process. At a reload they stay open until
-      # the time is up. When the whole server stops, waiting would not help their clients.
+      # Connections that the application has taken over (rack.hijack) can't be handed off. At a reload they remain open
+      # until the time is up. When the whole server stops, that would not help their clients.
       def close_detached
         await_detached(@deadline) if @handoff_sender
         await_detached(now + CABLE_CLOSE_TIMEOUT) if @engine.detached? && Rails.close_cables(@log)
@@ -117,7 +122,7 @@ module Heddle
         @scheduler.park(HANDOFF_INTERVAL) while @engine.detached? && now < time && !@at_once.call
       end
 
-      # @return [Boolean] whether connections or requests are left to wait for
+      # @return [Boolean] whether there are still connections or requests to wait for
       def wait_until(time)
         until finished? || (left = time - now) <= 0
           @scheduler.park([left, POLL_INTERVAL].min)

@@ -4,10 +4,11 @@ require "stringio"
 
 module Heddle
   class Server
-    # The stream for errors, `rack.errors` of every request. Like the log, it drops lines rather than block.
+    # The stream that every request gets as `rack.errors`. Like the log, it drops lines when its output is slow, so that
+    # a request never waits for it.
     class ErrorStream < LineBuffer
       # @param texts [Array<#to_s>]
-      # @return [Integer] bytes
+      # @return [Integer] the number of bytes
       def write(*texts) = super(texts.join)
 
       # @param texts [Array<#to_s>]
@@ -37,11 +38,11 @@ module Heddle
       def tty? = @stream.respond_to?(:tty?) && @stream.tty?
       alias isatty tty?
 
-      # @return [true] each call writes its text
+      # @return [true] callers need not flush the stream
       def sync = true
 
-      # Does nothing, because Rack forbids closing it. The method must exist: Logger, and so Sinatra, takes an object
-      # without it for a file name.
+      # Does nothing, because Rack forbids closing the stream. The method must exist: Logger, which Sinatra uses, treats
+      # an object without it as a file name.
       # @return [nil]
       def close = nil
     end

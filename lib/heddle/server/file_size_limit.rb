@@ -2,14 +2,14 @@
 
 module Heddle
   class Server
-    # The limit on the size of files that this process writes (RLIMIT_FSIZE, `LimitFSIZE=` of systemd).
+    # Handles the limit on the size of files that this process writes (RLIMIT_FSIZE, `LimitFSIZE=` of systemd).
     module FileSizeLimit
       SIGNAL = "XFSZ"
       private_constant :SIGNAL
 
-      # Makes a write beyond the limit fail with EFBIG. By default, the signal SIGXFSZ would end the process. Forked
-      # processes inherit that. Programs that the application starts don't: the system resets a handler, unlike
-      # `IGNORE`.
+      # Makes a write beyond the limit fail with EFBIG. By default, the signal SIGXFSZ would end the process. The trap
+      # is an empty block and not `IGNORE`, because exec resets a handler but keeps `IGNORE`: programs that the
+      # application starts then behave as usual. Forked processes inherit the trap.
       # @return [void]
       def self.make_writes_fail
         before = trap(SIGNAL) {} # rubocop:disable Lint/EmptyBlock

@@ -2,7 +2,8 @@
 
 module Heddle
   class Server
-    # The blocks of a configuration file that run at certain points of a process's life.
+    # The blocks of a configuration file that run when a process starts, forks or stops. The mold is the process that
+    # loads the application and that workers are forked from.
     class Hooks
       # Each name, and when its blocks are called.
       NAMES = {
@@ -20,7 +21,7 @@ module Heddle
       end
 
       # @param name [Symbol] one of {NAMES}
-      # @yield at that point
+      # @yield each time that the hook runs
       # @return [void]
       def add(name, &block)
         @blocks[name] = [*@blocks[name], block].freeze
@@ -32,11 +33,12 @@ module Heddle
 
       # Calls the hooks in order. Each gets the arguments that its block accepts.
       # @param name [Symbol]
-      # @raise what one of them raises
+      # @raise the exception of a failed hook; the hooks after it don't run
       # @return [void]
       def run(name, *arguments) = self[name].each { |block| block.call(*arguments) }
 
-      # Calls the hooks, and logs the exceptions that they raise. Neither a failure nor an `exit` ends the server.
+      # Calls the hooks, and logs the exceptions that they raise. Neither an exception nor a call of `exit` in a hook
+      # ends the server.
       # @param name [Symbol]
       # @param log [#event]
       # @return [void]
@@ -50,17 +52,16 @@ module Heddle
         end
       end
 
-      # Runs the worker's hooks before and after serving, for a process that is master, mold and worker at the same
-      # time.
-      # @yield to serve
+      # Runs the hooks worker_boot and worker_stop around the block, in a server with only one process.
+      # @yield serves
       # @return [Object] what the block returns
-      # @raise [BootError] naming the hook that failed, and where
+      # @raise [BootError] when a hook fails; the message has the hook's name and the line that raised
       def around_worker
         attempt(:worker_boot, 0)
         yield.tap { attempt(:worker_stop, 0) }
       end
 
-      # @return [Array<Symbol>] the names that have blocks
+      # @return [Array<Symbol>] the hooks that have blocks
       def names = @blocks.keys
 
       def freeze

@@ -2,34 +2,36 @@
 
 module Heddle
   class Server
-    # Listening sockets that were open when this program began, such as those that systemd passes (sd_listen_fds(3)).
+    # A listening socket that was already open when this program started, as systemd passes it (sd_listen_fds(3)).
     #
     # @!attribute io [TCPServer, UNIXServer]
-    # @!attribute name [String] FileDescriptorName= of its unit; "unknown" where there is none
+    # @!attribute name [String] the FileDescriptorName= of its unit; "unknown" if there is none
     InheritedSocket = Data.define(:io, :name) do
       const_set(:FIRST, 3)
 
       class << self
-        # @return [Boolean] whether the master that this one replaces has passed its sockets from systemd
+        # @return [Boolean] whether the old master of a restart has passed on its sockets from systemd
         attr_accessor :from_old_master
 
         # @return [Boolean] whether a server without configured addresses should listen on the inherited sockets
         def any? = from_old_master || waiting.any?
 
-        # The sockets that no listener has taken yet.
+        # Returns the sockets that no listener uses yet.
         # @return [Array<InheritedSocket>]
         def waiting = @waiting ||= find(ENV)
 
         # @yieldparam inherited [InheritedSocket]
-        # @return [Array<InheritedSocket>] those for which the block is true; from now on they belong to the caller
+        # @return [Array<InheritedSocket>] the sockets for which the block returns true; the caller owns them from now
+        #   on
         def take(&)
           taken, @waiting = waiting.partition(&)
           taken
         end
 
-        # Reads the three variables, and removes them, so that programs that this one starts don't see them.
+        # Reads the variables that describe the sockets, and removes them, so that programs that this one starts don't
+        # inherit them.
         # @param environment [Hash{String => String}]
-        # @return [Array<InheritedSocket>]
+        # @return [Array<InheritedSocket>] the listening TCP and unix sockets
         def find(environment)
           count = environment["LISTEN_FDS"].to_i
           return [] unless environment["LISTEN_PID"] == Process.pid.to_s && count.positive?
@@ -51,7 +53,7 @@ module Heddle
           io.close_on_exec = true
           new(io, name.to_s.empty? ? "unknown" : name)
         rescue SystemCallError, ArgumentError
-          nil # it is not a socket, or not a listening one
+          nil # the descriptor is not a socket, or not a listening one
         end
       end
 

@@ -2,7 +2,8 @@
 
 module Heddle
   class Server
-    # Switches YJIT on when the application is loaded, like Rails since 7.2, so that the boot code is not compiled.
+    # Switches YJIT on after the application is loaded, so that it does not compile code that runs only at the start.
+    # Rails does the same since 7.2.
     module JIT
       # Values of RUBY_YJIT_ENABLE with which YJIT stays off.
       OFF = %w[0 no false].freeze
@@ -11,8 +12,8 @@ module Heddle
       class << self
         # Does nothing if this Ruby has no YJIT, another just-in-time compiler is on, RUBY_YJIT_ENABLE is 0, or Rails'
         # config.yjit is false (the default before `load_defaults 7.2`).
-        # @param compiler [Module, nil] RubyVM::YJIT
-        # @param environment [#[]] of strings
+        # @param compiler [Module, nil] RubyVM::YJIT; nil: this Ruby has none
+        # @param environment [#[]] the environment variables
         # @return [Boolean] whether this call has switched it on
         def enable(compiler: yjit, environment: ENV)
           return false if compiler.nil? || compiler.enabled? || other_compiler?

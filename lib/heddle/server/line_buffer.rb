@@ -2,38 +2,39 @@
 
 module Heddle
   class Server
-    # Writes lines on a thread of its own, so that a stream that no program reads any more (a stopped log driver, a
-    # terminal after Ctrl-S) blocks neither a request nor the master. O_NONBLOCK would not do: that flag belongs to the
-    # open file, which the shell and other programs share. While a loop runs, lines are collected and written together;
-    # otherwise each call waits until its line is written, as long as the stream takes lines.
+    # Writes lines on its own thread. So a stream that no program reads any more (a stopped log driver, a terminal after
+    # Ctrl-S) blocks neither a request nor the master. O_NONBLOCK is not a solution: that flag belongs to the open file,
+    # which the shell and other programs share. While a loop runs, lines are collected and written together. Otherwise
+    # each call waits until its line is written, unless the stream is blocked.
     class LineBuffer
-      # Maximum seconds from a call to the writing of its line.
+      # Maximum number of seconds that a collected line waits before it is written.
       DELAY = 0.05
-      # Maximum bytes that wait to be written. Further lines are dropped and counted.
+      # Maximum number of bytes that wait to be written. Further lines are dropped and counted.
       LIMIT = 1_048_576
-      # The maximum number of seconds that a call waits until its line is written. If it was not written by then,
-      # further calls don't wait before the stream takes lines again.
+      # Maximum number of seconds that a call waits until its line is written. After that, calls no longer wait until
+      # the stream accepts lines again.
       TIMEOUT = 1
       private_constant :DELAY, :LIMIT, :TIMEOUT
 
       # @param stream [#write]
+      # @yield when lines were lost, to build the line that reports it; without a block that line is plain text
       # @yieldparam lines [Integer] how many lines were lost
-      # @yieldparam reason [String]
-      # @yieldreturn [String] the line that reports this; without a block it is plain text
+      # @yieldparam reason [String] why they were lost
+      # @yieldreturn [String]
       def initialize(stream, &loss)
         @stream = stream
         @loss = loss || ->(lines, reason) { "#{Events::TABLE.fetch(:log_lines_lost).text({ lines:, reason: })}\n" }
         reset
       end
 
-      # From now on lines are collected.
+      # From now on, collects lines and writes several at once.
       # @return [void]
       def start
         run_thread
         @collecting = true
       end
 
-      # Writes the collected lines, and from now on each line at once.
+      # Writes the collected lines. From now on, each line is written at once.
       # @return [void]
       def stop
         @collecting = false
@@ -44,15 +45,16 @@ module Heddle
         @thread.join(TIMEOUT)
       end
 
-      # @param text [String] with its line end
-      # @return [Integer] bytes
+      # @param text [String] one or more lines, each with its line end
+      # @return [Integer] the number of bytes
       def write(text)
         run_thread
         bytes = text.bytesize
         text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
         if @lines.bytesize + bytes > LIMIT then @lost += count_lines(text)
         else
-          # Between reading @lines and appending there is no call, in which Ruby could switch to the writing thread.
+          # Ruby switches threads only at calls. There is none between reading @lines and appending, so the writing
+          # thread can't replace @lines in between.
           @lines << text
         end
         if @thread
@@ -64,7 +66,7 @@ module Heddle
         bytes
       end
 
-      # Waits until all lines are written, as long as the stream takes lines.
+      # Waits until all lines are written, at most for TIMEOUT and not at all while the stream is blocked.
       # @return [self]
       def flush
         return self if @stuck || @owner != Process.pid || !@thread&.alive?
@@ -77,7 +79,7 @@ module Heddle
 
       private
 
-      # A child process drops the lines that it has inherited: the parent writes them.
+      # A forked child drops the lines that it has inherited: the parent writes them.
       def reset
         @owner = Process.pid
         @requests = Thread::Queue.new
@@ -95,7 +97,7 @@ module Heddle
         @thread = Thread.new { run }
         @thread.name = "heddle log"
       rescue ThreadError
-        # The system allows no more threads, or the process ends. The caller then writes the lines itself.
+        # The system allows no more threads, or the process is ending. The caller then writes the lines itself.
       end
 
       def run
@@ -120,8 +122,8 @@ module Heddle
         put(lines)
       end
 
-      # A log that no program reads any more, or whose disk is full, must not stop the server. How much of the text was
-      # written is then unknown, so the next text begins on a line of its own.
+      # A failed write, for example because the disk is full, must not stop the server. It is unknown how much of the
+      # text was written, so the next text begins with a line end.
       def put(text)
         number = count_lines(text)
         text = "\n#{text}" if @unwritten > 0
@@ -136,7 +138,7 @@ module Heddle
         @reason = PrintableText.line(e.message.sub(/ @ .*/, ""))
       end
 
-      # The text may have bytes that are not UTF-8.
+      # Counts in the bytes, because the text may contain bytes that are not UTF-8.
       def count_lines(text) = text.b.count("\n")
     end
   end

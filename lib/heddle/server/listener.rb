@@ -2,25 +2,26 @@
 
 module Heddle
   class Server
-    # A listening socket, and the handshake of its connections before HTTP: a PROXY header, TLS.
+    # A listening socket, and what its connections begin with before HTTP: a PROXY header, a TLS handshake, or both.
     class Listener
       # @return [TCPServer, UNIXServer]
       attr_reader :io
-      # @return [String] its address, for a person
+      # @return [String] its address in readable form
       attr_reader :url
       # @return [Integer, nil] nil for a unix socket
       attr_reader :port
-      # @return [Net::TLS, nil] the TLS acceptor for its clients
+      # @return [Net::TLS, nil] accepts the TLS handshakes of its clients; nil: they don't use TLS
       attr_accessor :tls
       # @return [Net::Networks, nil] networks whose connections begin with a header of the PROXY protocol
       attr_reader :proxies
-      # @return [Boolean] whether only this user and root may connect, for a socket without a file and permissions
+      # @return [Boolean] whether only this user and root may connect; for a socket in the abstract namespace, which has
+      #   no file permissions
       attr_reader :own_user
 
       # @param io [TCPServer, UNIXServer]
       # @param url [String]
       # @param port [Integer, nil]
-      # @param path [String, nil] of a unix socket's file, which {#close} removes
+      # @param path [String, nil] the file of a unix socket, which {#close} removes
       # @param tls [Net::TLS, nil]
       # @param proxies [Net::Networks, nil]
       # @param own_user [Boolean]
@@ -35,33 +36,35 @@ module Heddle
         @own_user = own_user
       end
 
-      # @return [Boolean] whether other machines can reach it
+      # @return [Boolean] whether it listens on an address other than loopback
       def beyond_this_machine?
         address = io.local_address
         address.ip? && !address.ipv4_loopback? && !address.ipv6_loopback?
       end
 
-      # @param sockets [Net::Sockets] from now on they accept its connections
+      # @param sockets [Net::Sockets] the sockets of a loop, which accept its connections from now on
       # @return [void]
       def attach(sockets)
-        tls&.certificates&.look_again # this may be a new process after a reload
+        tls&.certificates&.look_again # the process may be new, after a reload
         sockets.listen(io, tls:, proxies:)
       end
 
-      # Closes the socket in this process only: other processes have it, too. So a unix socket's file stays.
+      # Closes the socket in this process only. Other processes still listen on it, so a unix socket's file remains.
       # @return [void]
       def release
         @io.close unless @io.closed?
         @path = nil
       end
 
+      # Closes the socket, and removes the file of a unix socket.
       # @return [void]
       def close
         @io.close unless @io.closed?
         # Another server may have replaced the file meanwhile.
         File.unlink(@path) if @path && File.exist?(@path) && File.stat(@path).ino == @inode
       rescue SystemCallError
-        # The user that the server has become may not remove the file. The next start replaces it.
+        # After a change of the user (option `user`), this process may lack permission to remove the file. The next
+        # start replaces it.
       ensure
         @path = nil
       end

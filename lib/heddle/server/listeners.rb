@@ -2,19 +2,20 @@
 
 module Heddle
   class Server
-    # The open sockets of a process that accept connections; its loops share them.
+    # The listening sockets of a process. All its loops share them.
     class Listeners
       include Enumerable
 
-      # @param all [Array<Listener>] that are open already
-      # @param shared [Boolean] whether other processes have them, too, and continue to listen after a close here
+      # @param all [Array<Listener>] listeners that are open already
+      # @param shared [Boolean] whether other processes have the sockets, too, and keep listening when this process
+      #   closes them
       def initialize(all = [], shared: false)
         @all = all
         @shared = shared
         @kept = false
       end
 
-      # From now on {#close} leaves the sockets open, because this process's future children will accept on them.
+      # From now on, {#close} leaves the sockets open, for processes that this one will fork.
       # @return [void]
       def keep_open = @kept = true
 
@@ -31,7 +32,8 @@ module Heddle
       # @return [Boolean]
       def empty? = @all.empty?
 
-      # Warns that every client in a network that is trusted by default can forge the headers of a proxy.
+      # Warns if the server listens on an address other than loopback, but private networks are trusted only by default:
+      # each client in them can then forge a proxy's headers.
       # @param configuration [Configuration]
       # @param log [#event]
       # @return [void]
@@ -43,7 +45,7 @@ module Heddle
         log.event(:proxies_trusted_by_default, address: listener.io.local_address.inspect_sockaddr)
       end
 
-      # Idempotent. May be called from any thread.
+      # Closes the sockets, and does nothing if they are closed already. May be called from any thread.
       # @return [void]
       def close
         all = @all

@@ -2,13 +2,13 @@
 
 module Heddle
   class Server
-    # The load of the server that this process belongs to, for {Heddle.stats}.
+    # The load of the server that this process belongs to, as {Heddle.stats} returns it.
     module LoadReport
       SUMS = %i[running queued connections requests].freeze
       private_constant :SUMS
 
       class << self
-        # @return [Server, nil] the server that this process runs now
+        # @return [Server, nil] the server that runs in this process now
         attr_accessor :server
 
         # @return [Hash{Symbol => Object}]
@@ -22,15 +22,15 @@ module Heddle
         end
 
         # @param statistics [Hash] {Server#statistics}
-        # @return [Hash{Symbol => Object}] the load of a process without other workers
+        # @return [Hash{Symbol => Object}] the load of a server with a single process
         def of_process(statistics, requests)
           running, queued, limit = statistics.values_at(:running, :waiting, :limit)
           entry(worker: 0, pid: Process.pid, running:, queued:, limit:, requests:, reserve: false,
                 **statistics.slice(:connections, :accepting, :lag))
         end
 
-        # @param slot [Hash] of the scoreboard
-        # @return [Hash{Symbol => Object}] the load of its worker
+        # @param slot [Hash] one worker's slot of the scoreboard (shared memory with the load of each worker)
+        # @return [Hash{Symbol => Object}] the load of that worker
         def of_worker(slot)
           queued = slot[:waiting]
           entry(worker: slot[:index], queued:, running: [slot[:in_flight] - queued, 0].max,

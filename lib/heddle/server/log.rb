@@ -2,29 +2,29 @@
 
 module Heddle
   class Server
-    # The server's log: a line for each request, and one for each of {Events}. The format's class makes the lines; those
-    # of requests are made in ext/heddle/http/log.
+    # The server's log: one line for each request, and one for each event ({Events}). The class of the log format builds
+    # the lines. It leaves the lines of requests to the C code in ext/heddle/http/log.
     class Log
       Autoloads.add(self, "heddle/server/log")
 
-      # The formats by name: the class that makes the lines, and its arguments.
+      # For each format, the class that builds its lines, and the argument of that class.
       # shareable_constant_value: literal
       FORMATS = { text: %i[TextEvents], json: %i[JsonEvents], clf: %i[ClfEvents COMMON],
                   combined: %i[ClfEvents COMBINED] }
       # shareable_constant_value: none
 
       MINUTE = 60
-      # Lines of an application's backtrace.
+      # Maximum number of lines of an application's backtrace that are logged.
       LINES = 30
-      # Beginnings of backtrace lines below which there is only the server's code.
+      # A backtrace line that begins like this, and all lines after it, belong to the server's code.
       BOTTOM = %w[handler thread_handler].map { |name| "#{::File.expand_path("../rack", __dir__)}/#{name}.rb:".freeze }
                                          .freeze
-      # Bytes of a request's target that are logged with an error.
+      # Maximum number of bytes of a request's target that are logged with an error.
       TARGET = 200
       private_constant :MINUTE, :LINES, :BOTTOM, :TARGET
 
       # @param configuration [Configuration]
-      # @param output [#write] for requests and events, where the configuration names no file
+      # @param output [#write] receives requests and events if the configuration names no log file
       # @return [Log] the log that the options describe
       # @raise [BootError] when the file can't be written
       def self.of(configuration, output: $stdout)
@@ -39,18 +39,18 @@ module Heddle
           file: !configuration.log_file.nil? }
       end
 
-      # @return [Integer] clients that left before they had their response
+      # @return [Integer] the number of clients that left before their response was complete
       attr_reader :gone
-      # @return [ErrorStream] `rack.errors` of every request
+      # @return [ErrorStream] the stream that every request gets as `rack.errors`
       attr_reader :errors
 
-      # @param output [#write] for requests and events
-      # @param errors [#write] for errors
+      # @param output [#write] receives requests and events
+      # @param errors [#write] receives errors
       # @param access [Boolean] whether requests are logged
       # @param format [Symbol] one of {FORMATS}
       # @param level [Symbol] one of {Events::LEVELS}: less important events are not logged
-      # @param file [Boolean] whether the output is a file of the log's own. It gets errors, too, and lines in the
-      #   format text have the date: a journal or a container's log knows when a line came, a file does not.
+      # @param file [Boolean] whether the output is a log file. It then receives errors, too, and in the format text
+      #   each line begins with the date. A journal or a container's log adds the date by itself.
       def initialize(output: $stdout, errors: $stderr, access: true, format: :text, level: :info, file: false)
         name, kind = FORMATS.fetch(format)
         arguments = kind ? [HTTP::AccessLog.const_get(kind)] : []
@@ -64,10 +64,11 @@ module Heddle
         reset_counts
       end
 
-      # Lines are written together from now on, as long as the loop runs.
+      # From now on, collects lines and writes several at once. Called when the first loop starts.
       # @return [void]
       def start = @output.start
 
+      # Writes the collected lines. From now on, each line is written at once.
       # @return [void]
       def stop
         @output.stop
@@ -77,7 +78,7 @@ module Heddle
       # @return [Boolean] whether requests are logged
       def access? = @access
 
-      # Logs a request that was answered or abandoned.
+      # Logs a request whose response is complete or abandoned.
       # @param exchange [HTTP::Exchange]
       def request(exchange) = @output.write(@format.request(exchange))
 
@@ -88,12 +89,12 @@ module Heddle
         event(:websocket, **values.except(:seconds), duration: values[:seconds].round(6)) unless @format.only_requests?
       end
 
-      # Logs a malformed request, or a request that the server has no room for. If requests are not logged, lack of room
-      # is logged once a minute.
+      # Logs a request that was rejected, because it is malformed or because the server is at one of its limits (status
+      # 503). If requests are not logged, a 503 is logged at most once a minute.
       # @param address [String] the client's
       # @param status [Integer] of the response
       # @param reason [String]
-      # @param by_admission [Boolean] whether {Admission} reports it, together with others
+      # @param by_admission [Boolean] whether {Admission} reports this rejection in its own event, which counts several
       def rejected(address, status, reason, by_admission)
         if @access then @output.write(@format.rejected(address, status, reason))
         elsif status == 503 && !by_admission then report_shortage(reason)
@@ -111,26 +112,26 @@ module Heddle
                                                        cause:)
       end
 
-      # Logs a response of the application that contradicts its head, for example by its length.
+      # Logs a response whose body contradicts its head, for example because its length differs from Content-Length.
       # @param exchange [HTTP::Exchange]
       # @param text [String]
       def violation(exchange, text) = event(:response_violation, **request_of(exchange), violation: text)
 
-      # Counts a client that has left, which is not an error.
+      # Counts a client that left before its response was complete. That is not an error.
       # @param _exchange [HTTP::Exchange]
       # @param _error [ClientGoneError]
       def client_gone(_exchange, _error) = @gone += 1
 
-      # Writes a line that another log has made in the same format.
+      # Writes a line that the log of a Ractor has built in the same format.
       # @param text [String]
       def line(text) = @output.write(text)
 
-      # @param number [Integer] clients that left, as a Ractor's log has counted them
+      # @param number [Integer] how many clients the log of a Ractor has counted as gone
       def count_gone(number) = @gone += number
 
       # Logs an event, and counts it if it is an error or a warning.
       # @param name [Symbol] a key of {Events::TABLE}
-      # @param fields [Hash{Symbol => Object}] those with nil are left out
+      # @param fields [Hash{Symbol => Object}] fields whose value is nil are left out
       # @return [void]
       def event(name, **fields)
         event = Events::TABLE.fetch(name)
@@ -148,7 +149,7 @@ module Heddle
 
       def logged?(level) = Events::LEVELS.index(level) >= @level
 
-      # A child process counts only its own events.
+      # A forked child counts only its own events.
       def count(name)
         reset_counts unless @counting == Process.pid
         @counts[name] += 1
@@ -163,7 +164,7 @@ module Heddle
         { method: exchange.method, target: exchange.target.byteslice(0, TARGET), request_id: exchange.request_id }
       end
 
-      # The lines of the application's code.
+      # Returns the backtrace without the server's own code at its end.
       def backtrace(error) = ErrorText.backtrace(error).take_while { |line| !line.start_with?(*BOTTOM) }.take(LINES)
 
       def report_shortage(reason)
@@ -174,10 +175,10 @@ module Heddle
         event(:requests_refused, reason:)
       end
 
-      # In a format that has only requests, any other line would be malformed.
+      # Programs that read clf or combined expect only lines of requests. All other lines go to the error stream.
       def say(line) = @format.only_requests? ? @errors.write(line) : @output.write(line)
 
-      # Errors are written at once: they are rare, and the process may end next.
+      # Errors are written at once: they are rare, and the process may be about to end.
       def write_error(line)
         if @file && !@format.only_requests?
           @output.write(line)

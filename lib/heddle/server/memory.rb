@@ -4,16 +4,16 @@ require "heddle/cgroup"
 
 module Heddle
   class Server
-    # How much memory processes use, and how much there is for the server. Known only on Linux.
+    # How much memory processes use, and how much the server may use. Known only on Linux.
     module Memory
-      # The default limit as a share of the available memory.
+      # The share of the machine's or container's memory that is the default limit.
       SHARE = 0.9
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
       private_constant :SHARE, :PAGE
 
       # @param pid [Integer, String]
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] bytes of the process that are in memory
+      # @return [Integer, nil] the process's resident memory (RSS) in bytes; nil: not known
       def self.used(pid = "self", root: "/")
         File.read(File.join(root, "proc/#{pid}/statm")).split[1].to_i * PAGE
       rescue SystemCallError
@@ -22,26 +22,27 @@ module Heddle
 
       # @param pid [Integer, String]
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] the process's proportional memory (PSS, proc(5)): of shared memory only this process's
-      #   part, without freed pages that the kernel may take (LazyFree). A thousand ended fibers leave 50 MB of such
-      #   pages. The kernel walks through all pages for it: 4 ms for 130 MB
+      # @return [Integer, nil] the process's proportional memory (PSS, proc(5)) in bytes, which counts shared pages by
+      #   the process's share; nil: not known. Freed pages that the kernel has not reclaimed yet (LazyFree) are
+      #   subtracted: a thousand ended fibers leave 50 MB of them. Reading it is expensive, because the kernel visits
+      #   all pages: 4 ms for 130 MB
       def self.proportional(pid = "self", root: "/")
         bytes(File.join(root, "proc/#{pid}/smaps_rollup"), "Pss", less: "LazyFree")
       end
 
-      # @param limit [Integer, nil] bytes; nil: none
+      # @param limit [Integer, nil] bytes; nil: there is no limit
       # @param pid [Integer, String]
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] bytes to compare with the limit: {used}, which costs nothing to read, or, if that is
-      #   above the limit, {proportional}, which is never more
+      # @return [Integer, nil] the bytes to compare with the limit; nil: not known. {used} is cheap to read, and
+      #   {proportional} is never higher. So {proportional} is read only if {used} exceeds the limit.
       def self.compared(limit, pid = "self", root: "/")
         used = used(pid, root:)
         used && limit && used > limit ? proportional(pid, root:) || used : used
       end
 
       # @param root [String] where the system's folders are
-      # @return [Integer, nil] bytes beyond which the server's processes would take memory from others, or the system
-      #   would kill one of them
+      # @return [Integer, nil] how many bytes the server's processes may use, so that the system need not kill one of
+      #   them; nil: not known
       def self.limit(root = "/")
         least = [*container_limits(root), bytes(File.join(root, "proc/meminfo"), "MemTotal")].compact.min
         least && (least * SHARE).to_i

@@ -21,7 +21,8 @@ module Heddle
         "#{option.name}: #{option.text}. #{option.reason}.\n\n#{rows.join("\n")}#{details}"
       end
 
-      # @return [Hash{String => String}] default, values, flag, variable and line in the file, as far as it has them
+      # @return [Hash{String => String}] the option's default, values, flag, variable, and an example for the
+      #   configuration file; what an option does not have is left out
       def attributes
         { "default" => option.default_text, "values" => values, "flag" => flags, "variable" => variables,
           "file" => option.example }.reject { |_, value| value.nil? || value.empty? }

@@ -2,14 +2,14 @@
 
 module Heddle
   class Server
-    # Handlers of signals for this process alone. A child that the application forks inherits the handlers, but has no
-    # server. In the child the signal has its default effect.
+    # Sets handlers of signals that work only in this process. A child that the application forks inherits the handlers,
+    # but it has no server. There, the handler restores the signal's default effect.
     module OwnTrap
-      # The results of trap for a signal without a handler.
+      # What `trap` returns for a signal without a handler.
       FREE = [nil, "DEFAULT", "SYSTEM_DEFAULT"].freeze
 
-      # @param name [String] of a signal that ends a process by default
-      # @yield in this process, at each signal
+      # @param name [String] a signal that ends a process by default
+      # @yield at each signal, in this process only
       # @return [Object] the signal's previous handler, as `trap` returns it
       def self.set(name)
         process = Process.pid

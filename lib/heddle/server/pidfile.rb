@@ -4,7 +4,7 @@ require "fileutils"
 
 module Heddle
   class Server
-    # The file with the server's process ID, while it runs.
+    # The file that contains the server's process ID while the server runs.
     class Pidfile
       # @return [String]
       attr_reader :path
@@ -14,28 +14,28 @@ module Heddle
         @path = path
       end
 
-      # Bytes that are read from the file: more than any process ID has.
+      # Maximum number of bytes that are read from the file. Any process ID is shorter.
       SIZE = 32
       private_constant :SIZE
 
-      # Overwrites an existing file, which a killed server may have left. A server that still runs would have kept the
-      # sockets, which were opened before.
+      # Overwrites an existing file, which a killed server may have left. Another server with this file can hardly run:
+      # the sockets are opened before this call, which fails if another server has them.
       # @return [void]
       # @raise [BootError]
       def write
-        # Opening a pipe for writing would wait for a reader.
-        raise BootError, "the pidfile #{path} is a named pipe. Name a regular file with --pidfile." if File.pipe?(path)
+        # Opening a named pipe for writing would block until it has a reader.
+        raise BootError, "the pidfile #{path} is a named pipe. Set a regular file with --pidfile." if File.pipe?(path)
 
         FileUtils.mkdir_p(File.dirname(path))
         @former = running
         replace_id(Process.pid)
       rescue SystemCallError => e
-        raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Name another file with " \
+        raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Set another file with " \
                          "--pidfile."
       end
 
-      # Removes the file, unless it names another process by now. If the server whose ID this one has overwritten still
-      # runs, restores its ID.
+      # Removes the file, unless another process has written its ID meanwhile. If {#write} has overwritten the ID of a
+      # process that still runs, that ID is restored instead.
       # @return [void]
       def remove
         return unless named == Process.pid
@@ -47,7 +47,7 @@ module Heddle
 
       private
 
-      # Overwrites the former ID before it truncates the file, because a monitor may read the file at any moment.
+      # Overwrites the former ID first and truncates the file afterwards, because a monitor may read it at any moment.
       def replace_id(pid)
         text = "#{pid}\n"
         File.open(path, File::RDWR | File::CREAT) do |file|
@@ -57,7 +57,7 @@ module Heddle
         end
       end
 
-      # Reads only regular files: a device may be endless, and a pipe would wait.
+      # Reads only regular files: a device may be endless, and a pipe would block.
       def named = (File.read(path, SIZE).to_i if File.file?(path))
 
       def running

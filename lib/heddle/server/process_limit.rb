@@ -2,12 +2,12 @@
 
 module Heddle
   class Server
-    # Explains errors that occur because the system allows this user or container no more threads or processes (EAGAIN).
+    # Explains errors that occur because this user or container has reached its limit of threads and processes (EAGAIN).
     module ProcessLimit
       MESSAGE = "the system allows this user or container no more threads and processes (EAGAIN). Raise pids.max of " \
                 "the container, TasksMax of the systemd unit or `ulimit -u`, or run fewer workers and threads"
-      # Ruby raises a plain ThreadError for EAGAIN, too. Only the message (thread.c) distinguishes it from other errors
-      # of threads.
+      # When a thread can't be created because of EAGAIN, Ruby raises a ThreadError with this message (thread.c). Only
+      # the message distinguishes it from other ThreadErrors.
       NO_THREAD = "can't create Thread"
       private_constant :MESSAGE, :NO_THREAD
 
@@ -18,7 +18,7 @@ module Heddle
         def initialize = super("fork(2)")
       end
 
-      # @param number [Integer] errno of a fork that has failed
+      # @param number [Integer] the errno of a failed fork
       # @return [SystemCallError]
       def self.failed_fork(number)
         number == Errno::EAGAIN::Errno ? NoProcessError.new : SystemCallError.new("fork(2)", number)
@@ -33,13 +33,13 @@ module Heddle
       end
 
       # @param error [Exception]
-      # @return [String, nil] what to do; nil: the error is another one
+      # @return [String, nil] what failed and what to do; nil: the error has another cause
       def self.explain(error)
         what = what_was_refused(error)
         what && "#{what}: #{MESSAGE}"
       end
 
-      # Not `case`: SystemCallError.=== takes any error with the same number.
+      # `case` can't be used: SystemCallError.=== returns true for any error with the same errno.
       def self.what_was_refused(error)
         if error.is_a?(NoProcessError) then "fork(2)"
         elsif error.is_a?(WatchThread::NoThreadError) then "starting the watch thread"

@@ -2,15 +2,16 @@
 
 module Heddle
   class Server
-    # Serves requests, each in a fiber, from the complete request to the complete response.
+    # Builds the chain of objects that serves a request: the engine, the timeout and other wrappers of the application,
+    # and the Rack handler. Each request is served in its own fiber.
     class RequestHandler
-      # @return [HTTP::Engine] the service of the sockets
+      # @return [HTTP::Engine] the HTTP service, which {Net::Sockets} uses for new connections
       attr_reader :engine
 
       # @param app [#call]
       # @param configuration [Configuration]
       # @param log [Log]
-      # @param runners [RunnerThreads, nil] where the application runs; nil: in the loop's fibers
+      # @param runners [RunnerThreads, nil] the threads that run the application; nil: the loop's fibers run it
       def initialize(app, configuration, log, runners: nil)
         @log = log
         paths = configuration.account
@@ -35,7 +36,7 @@ module Heddle
         @engine.websocket_loader = @handler.socket_handoff
       end
 
-      # @return [Proc] serves a request, an HTTP::Exchange: the block of the sockets
+      # @return [Proc] the block for {Net::Sockets}. It serves a request, which it gets as an HTTP::Exchange
       def to_proc
         proc do |exchange|
           @handler.call(exchange)
@@ -48,7 +49,7 @@ module Heddle
 
       private
 
-      # Only the main Ractor reaches Rails' configuration.
+      # Only the main Ractor can read Rails' configuration.
       def health_paths(configuration)
         paths = configuration.health_paths
         return paths unless Ractor.current == Ractor.main
@@ -56,7 +57,7 @@ module Heddle
         configuration.source(:health_paths) == Configuration::Source::DEFAULT ? paths | Rails.silenced_paths : paths
       end
 
-      # The recorder needs accounts, and works only in the main Ractor.
+      # The recorder needs the time accounts of requests, and works only in the main Ractor.
       def make_recorder(configuration)
         limit = configuration.slow_request
         return unless limit > 0 && configuration.account.any? && Ractor.current == Ractor.main

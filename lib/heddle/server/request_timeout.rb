@@ -4,12 +4,13 @@ require "heddle/concurrency/deadline"
 
 module Heddle
   class Server
-    # Limits the time until the application's response begins. After that, the request's current wait raises
-    # {Cancelled}, the client gets 503, and the log names the line. The worker and its other requests are not affected.
-    # Like {Heddle.timeout}, it takes effect at waits: code that computes continues until it waits or returns.
+    # Limits the time until the application's response begins (option `request_timeout`). When the time is up, the
+    # blocking call in which the request waits raises {Cancelled}, the client gets 503, and the log shows the line of
+    # the call. Other requests are not affected. As with {Heddle.timeout}, code that computes continues until its next
+    # blocking call.
     class RequestTimeout
       # @param app [#call]
-      # @param seconds [Numeric]
+      # @param seconds [Numeric] the limit
       # @param log [#event]
       def initialize(app, seconds, log)
         @app = app
@@ -18,11 +19,11 @@ module Heddle
       end
 
       # @param env [Hash{String => Object}]
-      # @return [Array] the application's response, or the one for a timeout
-      # @raise [TimeoutError] if a limit that the application itself has set is exceeded
+      # @return [Array] the application's response, or 503 after the limit
+      # @raise [TimeoutError] if the application's own time limit has expired, not this one
       def call(env)
         response = cancelled = nil
-        # Limits the request and the tasks that it starts, because the server waits for them before it responds.
+        # The limit includes the tasks that the request starts, because the server waits for them before it responds.
         limit = Concurrency::Deadline.new(Concurrency::Context.of(Fiber.current_scheduler).task!, @seconds)
         limit.run do
           response = @app.call(env)
@@ -45,13 +46,13 @@ module Heddle
         [503, { "content-type" => "text/plain; charset=utf-8" }, ["The request took longer than #{@seconds} s.\n"]]
       end
 
-      # The application has returned a response, but the request's tasks have not ended in time.
+      # Needed if the application has returned a response, but the request's tasks have not ended in time.
       def close_body(response)
         body = response[2] if response.is_a?(Array)
         body.close if body.respond_to?(:close)
       end
 
-      LIBRARY = ::File.expand_path("..", __dir__).freeze # for Ractors
+      LIBRARY = ::File.expand_path("..", __dir__).freeze # frozen, so that Ractors can read it
       private_constant :LIBRARY
     end
   end

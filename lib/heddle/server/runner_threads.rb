@@ -2,19 +2,19 @@
 
 module Heddle
   class Server
-    # The threads that run the application, each one request at a time. A loop begins at most as many requests as there
-    # are threads. Further requests wait in the queue of its sockets.
+    # The threads that run the application in thread mode. Each runs one request at a time. The loop begins at most as
+    # many requests as there are threads. Further requests wait in the queue of the loop's sockets.
     class RunnerThreads
       include MonotonicClock
 
-      # Seconds that the threads may take to end.
+      # Seconds that the threads have to end. Then they are killed.
       STOP_TIMEOUT = 5
       private_constant :STOP_TIMEOUT
 
-      # @return [Integer]
+      # @return [Integer] the number of threads
       attr_reader :size
 
-      # @param size [Integer] threads
+      # @param size [Integer] the number of threads
       def initialize(size)
         @size = size
         @requests = Thread::Queue.new
@@ -24,7 +24,7 @@ module Heddle
         @sockets = nil
       end
 
-      # @param sockets [Net::Sockets] the loop's sockets; call it in that loop
+      # @param sockets [Net::Sockets] the sockets of the calling loop
       # @return [void]
       def serve(sockets) = @sockets = sockets
 
@@ -41,11 +41,11 @@ module Heddle
         @requests << request
       end
 
-      # May be called from any thread.
-      # @param fiber [Fiber] a runner of the loop
-      # @return [Thread, nil] the thread that runs this runner's request
+      # Finds the thread that serves a request. May be called from any thread.
+      # @param fiber [Fiber] the request's runner (a fiber of the loop)
+      # @return [Thread, nil] nil: no thread runs the request
       def serving(fiber)
-        all = @running.to_a # a copy, because other requests come and go
+        all = @running.to_a # a copy, because other threads change @running meanwhile
         all.find { |_, request| request.fiber.equal?(fiber) }&.first
       end
 
@@ -61,10 +61,10 @@ module Heddle
         change_freed(-1)
       end
 
-      # Runs requests, on the calling thread, until {#close}.
+      # Runs requests on the calling thread until {#close} is called.
       # @return [void]
       def work
-        # An exception that ends a request must be raised in it, not between two requests.
+        # An exception that cancels a request must be raised while that request runs, not between two requests.
         Thread.handle_interrupt(Cancelled => :never) do
           while (request = @requests.pop)
             @running[Thread.current] = request
@@ -79,7 +79,7 @@ module Heddle
         @running.delete(Thread.current)
       end
 
-      # Called when no more requests come: the threads end after their current ones.
+      # Called when no more requests come. Each thread ends after its current request.
       # @return [void]
       def close = @requests.close
 
@@ -104,15 +104,15 @@ module Heddle
         end
       end
 
-      # Starts a thread in place of one that the application has ended.
+      # Starts a new thread when the application has ended one, for example with Thread.exit.
       def replace(name)
         @threads << start_thread(name)
       rescue ThreadError
         # The whole program is ending.
       end
 
-      # The fiber storage is a copy of the creating thread's, or was changed by the last request. Thread locals stay, as
-      # in any program with threads.
+      # A new thread has a copy of its creator's fiber storage, and each request may change it. Thread locals remain, as
+      # in any server with threads.
       def clear_storage = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
 
       def change_freed(by)

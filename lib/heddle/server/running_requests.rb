@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # Describes the running requests in log lines, the oldest first.
+    # Describes the running requests in log lines.
     module RunningRequests
-      # Requests listed at most; the others are counted.
+      # Maximum number of requests that are listed. The others are only counted.
       LIMIT = 5
       private_constant :LIMIT
 

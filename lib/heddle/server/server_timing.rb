@@ -2,13 +2,14 @@
 
 module Heddle
   class Server
-    # Adds the field Server-Timing to responses, which browsers show beside a request. It has the parts of the time
-    # account until the application has returned, in milliseconds, and how often the request waited.
+    # Adds the field Server-Timing to responses. Browsers show it beside a request. It lists what the request has spent
+    # its time on until the application returned, in milliseconds, and how often it waited for each.
     class ServerTiming
       NAME = "server-timing"
       private_constant :NAME
 
-      # @param account [Hash{Symbol => Object}] see {Request}
+      # @param account [Hash{Symbol => Object}] the time account of a request (seconds for each part, such as `query`),
+      #   see {Request}
       # @return [String] the field's value
       def self.value(account)
         [*Account::PARTS, :other, :total].filter_map do |part|
@@ -19,7 +20,7 @@ module Heddle
       end
 
       # @param app [#call]
-      # @param paths [Array<String>] of the requests; each includes the paths below it
+      # @param paths [Array<String>] of the requests that get the field; each path includes the paths below it
       def initialize(app, paths)
         @app = app
         @paths = paths.map { |path| [path, "#{path.delete_suffix("/")}/"] }
@@ -36,7 +37,7 @@ module Heddle
 
       private
 
-      # Appends to the application's own value, because the field is a list.
+      # The field is a list, so the value is appended to the one that the application may have set.
       def add(response, value)
         headers = response[1] if response.is_a?(Array)
         return response unless headers.is_a?(Hash)

@@ -2,12 +2,13 @@
 
 module Heddle
   class Server
-    # One loop of a server: its sockets, its admission, and its drain.
+    # Serves in one loop of a server: opens its sockets, limits its requests ({Admission}), and drains it when the
+    # server stops.
     class Serving
-      # Seconds between two checks whether to stop, and whether requests have loaded gems that must be adapted. The
-      # first check is needed because another thread may request the stop just before the loop begins to wait.
+      # Seconds between two checks whether to stop, and whether requests have loaded gems that must be adapted. Although
+      # {#stop} wakes the loop, the check is needed: another thread may call it just before the loop begins to wait.
       POLL_INTERVAL = 1.0
-      # Seconds that cancelled requests have to end, and between two checks of that.
+      # Seconds that cancelled requests have to end, and seconds between two checks whether they have ended.
       CANCEL_TIMEOUT = 0.5
       CANCEL_INTERVAL = 0.01
       private_constant :POLL_INTERVAL, :CANCEL_TIMEOUT, :CANCEL_INTERVAL
@@ -21,7 +22,7 @@ module Heddle
       # @param configuration [Configuration]
       # @param log [Log]
       # @param loops [Integer] how many loops share the process's limits
-      # @param runners [RunnerThreads, nil] where the application runs; nil: in the loop's fibers
+      # @param runners [RunnerThreads, nil] the threads that run the application; nil: the loop's fibers run it
       def initialize(configuration, log, loops: 1, runners: nil)
         @configuration = configuration
         @log = log
@@ -36,9 +37,10 @@ module Heddle
       # Makes this process one of several workers. Must be called before {#serve}.
       # @param scoreboard [Net::Scoreboard]
       # @param slot [Integer]
-      # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] where it sends connections to other workers, and
-      #   where it receives theirs
-      # @param reserve [Integer] its rank among the reserve workers; 0: it is not a reserve
+      # @param handoff_sockets [Array(BasicSocket, BasicSocket), nil] the socket that sends connections to other
+      #   workers, and the socket that receives connections from them
+      # @param reserve [Integer] this worker's rank among the reserve workers (they serve only while all others are
+      #   blocked); 0: it is not a reserve worker
       # @return [void]
       def join_cluster(scoreboard, slot, handoff_sockets: nil, reserve: 0)
         @scoreboard_slot = [scoreboard, slot]
@@ -46,11 +48,11 @@ module Heddle
         @reserve = reserve
       end
 
-      # Serves until {#stop}, and until the requests that then run are answered. Must be called in a loop.
+      # Serves until {#stop} is called. Then waits until the running requests are answered. Must be called in a loop.
       #
       # @param app [#call]
       # @param listeners [Listeners] closed when the first loop has stopped accepting
-      # @yield once, when requests are accepted
+      # @yield once, when the loop accepts requests
       # @return [Boolean] whether every request was answered
       def serve(app, listeners)
         @scheduler = Fiber.scheduler
@@ -84,8 +86,8 @@ module Heddle
       # @return [Boolean, nil] see {Server#accept_handoff}
       def accept_handoff(socket) = @sockets&.accept_handoff(socket)
 
-      # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while it does not
-      #   serve
+      # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] see {Server#statistics}; nil while the loop does
+      #   not serve
       def statistics
         sockets = @sockets or return
         loop = @scheduler.statistics
@@ -108,7 +110,7 @@ module Heddle
         @runners ? found.map { |fiber, request| [fiber, request, @runners.serving(fiber)] } : found
       end
 
-      # @return [Symbol, nil] how the loop receives events, while it serves
+      # @return [Symbol, nil] the name of the loop's selector; nil while the loop does not serve
       def selector = @sockets && @scheduler.selector
 
       # @return [String] see {Server#task_tree}
@@ -128,7 +130,8 @@ module Heddle
         end
       end
 
-      # If the whole server stops, not only this worker, balancers get some time to notice the failing health checks.
+      # If the whole server stops, load balancers need some time to notice that its health checks fail. If only this
+      # worker stops, the others keep serving, and there is no delay.
       def await_drain_delay(sockets)
         return unless @handoff_sender.nil?
 
@@ -146,7 +149,7 @@ module Heddle
         Admission.new(sockets, @configuration, @log, connections: @connection_limit, **limits)
       end
 
-      # This loop's share of a limit of the process; nil without a limit.
+      # This loop's share of a limit that applies to the whole process; nil: there is no limit (0).
       def loop_share(limit)
         [limit.fdiv(@loops).ceil, 1].max if limit > 0
       end
@@ -170,7 +173,7 @@ module Heddle
         Heddle.async(name: "pools", background: true) { watch_pools(sockets) }
       end
 
-      # Reacts when other workers wait for shares of pools, or return some.
+      # Workers share the size of a pool. This reacts when other workers wait for a share, or return one.
       def watch_pools(sockets)
         sockets.wake_at_pool_change(Fiber.current)
         seconds = nil
@@ -201,11 +204,11 @@ module Heddle
                                       timeout: (@configuration.stop_timeout unless @stopping == :now),
                                       transfers: (transfers if transfers > 0))
         cancel(running)
-        # Lets requests respond with 503 while their connections are open.
+        # The connections stay open for a moment, so that cancelled requests can respond with 503.
         deadline = MonotonicClock.now + CANCEL_TIMEOUT
         @scheduler.park(CANCEL_INTERVAL) until sockets.serving.empty? || MonotonicClock.now >= deadline
-        # Ends callbacks of WebSockets and event streams that have begun meanwhile. Requests were cancelled above, and
-        # may still run their ensure clauses.
+        # Ends callbacks of WebSockets and event streams that have begun meanwhile. Requests are left out: they were
+        # cancelled above, and may still run their ensure clauses.
         cancel(sockets.serving - sockets.running_requests.map(&:first))
       end
 

@@ -2,21 +2,21 @@
 
 module Heddle
   class Server
-    # Packs Ruby's heap before the fork of processes that share it.
+    # Compacts Ruby's heap before workers are forked, so that they share more of its memory.
     #
-    # `Process.warmup` compacts the heap and returns the empty pages. After one compaction, a third of the slots is
-    # still free on Ruby 3.4, and hardly any on 3.3. Workers fill free slots first, and their first write to a page
-    # makes the kernel copy it. So the heap is compacted again as long as that empties pages. Gaps between malloc's
-    # blocks have the same effect, and are filled.
+    # `Process.warmup` compacts the heap and returns the empty pages. On Ruby 3.4, a third of the slots is still free
+    # after one compaction; on 3.3 hardly any is. Free slots waste shared memory: workers put new objects there first,
+    # and the first write to a page makes the kernel copy it. So the heap is compacted again as long as that empties
+    # pages. Gaps between malloc's blocks have the same effect, so they are filled.
     module SharedHeap
-      # A compaction that empties a smaller share of the pages is the last one.
+      # When a compaction empties less than this share of the pages, no further one follows.
       GAIN = 0.02
-      # Compactions at most.
+      # Maximum number of compactions.
       MOST = 8
       private_constant :GAIN, :MOST
 
       # @param warm_up [#call] compacts once
-      # @param pages [#call] how many pages Ruby's heap has
+      # @param pages [#call] returns the number of pages of Ruby's heap
       # @param fill [#call] fills malloc's gaps
       # @return [void]
       def self.pack(warm_up: Process.method(:warmup), pages: -> { GC.stat(:heap_allocated_pages) },

@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Tasks that a server of one process does itself. With workers, the master does them ({Cluster}).
+    # What a server with a single process does itself. With workers, the master does it ({Cluster}).
     module SingleProcess
       Autoloads.add(self, "heddle/server/single_process")
     end

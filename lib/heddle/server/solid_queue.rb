@@ -2,17 +2,18 @@
 
 module Heddle
   class Server
-    # The option `solid_queue`: Solid Queue's supervisor in a process of its own, as the gem's plugin for Puma runs it.
-    # The process is forked from one that has loaded the application. It ends with the server, and the server ends when
-    # it ends.
+    # The option `solid_queue`: runs Solid Queue's supervisor in its own process, as the gem's plugin for Puma does.
+    # That process is forked from one that has loaded the application. When either the server or the supervisor ends,
+    # the other one ends, too.
     module SolidQueue
-      # The signal with which the server asks the process to end. It then finishes its running jobs within Solid Queue's
-      # shutdown_timeout.
+      # The signal with which the server stops the supervisor. The running jobs then have Solid Queue's shutdown_timeout
+      # to finish.
       SIGNAL = "INT"
 
       class << self
+        # Checks that the application has loaded the gem.
         # @return [void]
-        # @raise [BootError] where the application does not have the gem
+        # @raise [BootError] if it has not
         def check
           return if defined?(::SolidQueue::Supervisor)
 
@@ -20,8 +21,8 @@ module Heddle
                            "SOLID_QUEUE_IN_PUMA set for another application?"
         end
 
-        # Called in the process of the jobs. Never returns.
-        # @yield waits until the server has ended
+        # Runs the supervisor in the calling process. Never returns.
+        # @yield on a thread, to wait until the server has ended
         def run
           Process.setproctitle("heddle: jobs")
           %w[INT TERM QUIT HUP USR1 USR2 CHLD].each { |name| trap(name, "DEFAULT") }
@@ -38,10 +39,10 @@ module Heddle
           exit!(1)
         end
 
-        # For a server of one process: runs the jobs' process beside the block.
+        # Runs the supervisor's process while the block runs. Called in a server with a single process.
         # @param configuration [Configuration]
         # @param log [Log]
-        # @yieldparam begin [Proc] to be called when requests are accepted
+        # @yieldparam begin [Proc] starts the jobs; to be called when the server accepts requests
         # @return [Object] what the block returns
         # @raise [BootError]
         def beside(configuration, log)
@@ -59,7 +60,7 @@ module Heddle
 
         private
 
-        # The sockets of the server are open here, too, until this process ends.
+        # Called in the forked process. It has inherited the server's sockets, which stay open here until it ends.
         def run_when_begun(reader, writer)
           writer.close
           reader.gets or exit!(0)

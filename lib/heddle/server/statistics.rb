@@ -2,9 +2,9 @@
 
 module Heddle
   class Server
-    # Adds up the statistics of several loops of a process.
+    # Adds up the statistics of several loops in a process.
     module Statistics
-      # Values that are the same for the whole process, or the worst of its loops.
+      # Values of which the sum is the maximum: they are the same in all loops, or the worst loop counts.
       GREATEST = %i[lag heartbeat_age memory].freeze
       private_constant :GREATEST
 
@@ -21,8 +21,8 @@ module Heddle
       end
 
       # @param one [Numeric, Array, Hash] counts
-      # @param other [Numeric, Array, Hash] of the same shape, except that a Hash may have other keys
-      # @return [Numeric, Array, Hash] of the same shape, with the sum of each pair
+      # @param other [Numeric, Array, Hash] of the same shape as `one`, except that a Hash may have other keys
+      # @return [Numeric, Array, Hash] the sums, of the same shape
       def self.add(one, other)
         case one
         when Hash then one.merge(other) { |_, mine, more| add(mine, more) }
@@ -35,7 +35,7 @@ module Heddle
         return values.compact.first if name == :limited_by
         return values.max if name == :reserve && values.none?(nil) # :serving if any loop serves
         return if name == :reserve
-        # If one loop has no limit, the sum has none.
+        # nil is no limit: if one loop has none, all together have none.
         return (values.sum unless values.include?(nil)) if name == :limit
 
         GREATEST.include?(name) ? values.compact.max : values.sum

@@ -2,16 +2,16 @@
 
 module Heddle
   class Server
-    # Sockets that the parent process passed at the start (sd_listen_fds(3)).
+    # Sockets that systemd has passed at the start (sd_listen_fds(3)).
     class SystemdBind
-      # @return [String, nil] only sockets with this FileDescriptorName=
+      # @return [String, nil] the FileDescriptorName= of the sockets; nil: all sockets
       attr_reader :name
-      # @return [TLSSettings, nil]
+      # @return [TLSSettings, nil] nil: connections don't use TLS
       attr_reader :tls
 
       # @param name [String, nil]
       # @param tls [TLSSettings, nil]
-      # @param proxies [Net::Networks, nil] proxies that use the PROXY protocol
+      # @param proxies [Net::Networks, nil] the proxies whose connections begin with a PROXY header
       def initialize(name, tls: nil, proxies: nil)
         @name = name
         @tls = tls
@@ -21,7 +21,7 @@ module Heddle
       # @return [String] identifies the sockets across processes
       def key = "systemd:#{name}"
 
-      # @param report [#call, nil] called with events
+      # @param report [#call, nil] called with the name and the fields of each event
       # @param open [Array<TCPServer, UNIXServer>] sockets that another process got from systemd
       # @return [Array<Listener>]
       # @raise [BootError]
@@ -33,12 +33,12 @@ module Heddle
         open.map { |io| adopt(io, acceptor) }
       end
 
-      # @param report [#call, nil] called with events
+      # @param report [#call, nil] called with the name and the fields of each event
       # @return [Net::TLS, nil] the TLS acceptor for clients of this address
       # @raise [BootError]
       def acceptor(report) = tls&.acceptor(nil, report)
 
-      # @return [String, nil] what is wrong, found without listening
+      # @return [String, nil] what is wrong with the TLS settings; nil: nothing. Does not listen.
       def problem = tls&.problem
 
       private
@@ -51,8 +51,8 @@ module Heddle
 
       def no_sockets_message
         named = name ? " named #{name} (FileDescriptorName=)" : ""
-        "no socket#{named} was passed: systemd passes sockets where a .socket unit starts the service " \
-          "(LISTEN_FDS and LISTEN_PID)"
+        "systemd has passed no socket#{named}. It passes sockets (LISTEN_FDS and LISTEN_PID) if the service has " \
+          "a .socket unit"
       end
     end
   end

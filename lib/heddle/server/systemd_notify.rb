@@ -2,19 +2,19 @@
 
 module Heddle
   class Server
-    # Notifies systemd of the service's state (sd_notify(3)), over the datagram socket that NOTIFY_SOCKET names. Without
-    # that variable it does nothing. Messages that can't be sent are dropped, because a service must not fail when its
-    # manager does not listen.
+    # Reports the service's state to systemd (sd_notify(3)), over the datagram socket whose path is in NOTIFY_SOCKET.
+    # Without that variable it does nothing. A message that can't be sent is dropped, because a service must not fail
+    # only because systemd does not listen.
     class SystemdNotify
       # The share of systemd's watchdog timeout that passes between two notifications.
       WATCHDOG_SHARE = 0.5
-      # Seconds between two checks whether the service stops.
+      # Seconds between two checks whether the service is stopping.
       POLL_INTERVAL = 0.5
       private_constant :WATCHDOG_SHARE, :POLL_INTERVAL
 
-      # @param environment [Hash{String => String}] a new master that takes over by exec must not inherit WATCHDOG_PID,
-      #   which names the old one
-      # @param pid [Integer]
+      # @param environment [Hash{String => String}] the environment variables. A new master that is started by exec must
+      #   not inherit WATCHDOG_PID, which has the process id of the old one
+      # @param pid [Integer] compared with WATCHDOG_PID
       def initialize(environment = ENV, pid: Process.pid)
         @path = environment["NOTIFY_SOCKET"]
         usec = environment["WATCHDOG_USEC"]
@@ -22,19 +22,19 @@ module Heddle
         @watchdog = usec.to_i / 1e6 if usec && usec.to_i > 0 && (watched.nil? || watched.to_i == pid)
       end
 
-      # @return [Boolean] whether systemd listens
+      # @return [Boolean] whether systemd has passed a socket
       def enabled? = !@path.nil?
 
       # @return [Float, nil] seconds between two watchdog notifications, half of systemd's timeout; nil: there is no
       #   watchdog
       def interval = @watchdog && enabled? ? @watchdog * WATCHDOG_SHARE : nil
 
-      # Reports that requests are accepted.
+      # Reports that the service accepts requests.
       # @param status [String] a line for `systemctl status`
-      # @return [Boolean] whether it was sent
+      # @return [Boolean] whether the message was sent
       def ready(status = "serving") = send_lines("READY=1", "STATUS=#{line(status)}")
 
-      # Reports that no more requests are accepted.
+      # Reports that the service is stopping.
       # @return [Boolean]
       def stopping = send_lines("STOPPING=1", "STATUS=stopping")
 
@@ -49,11 +49,11 @@ module Heddle
       # @return [Boolean]
       def watchdog = send_lines("WATCHDOG=1")
 
-      # Reports that the service is ready. A task in the loop then sends the watchdog notifications, so that a blocked
-      # loop sends none, and reports the stop.
+      # Reports that the service is ready. Then starts a task that sends the watchdog notifications and reports the
+      # stop. It runs in the loop, so that a blocked loop sends no watchdog notification.
       # @param status [String]
-      # @yieldreturn [Boolean] whether it stops
-      # @return [Task, nil] nil: systemd does not listen
+      # @yieldreturn [Boolean] whether the service is stopping
+      # @return [Task, nil] nil: systemd has not passed a socket
       def attend(status)
         return unless enabled?
 
@@ -68,7 +68,7 @@ module Heddle
         end
       end
 
-      # Reports that from now on another process is the service's main process.
+      # Reports the process id of the service's new main process.
       # @param pid [Integer]
       # @return [Boolean]
       def main_pid(pid) = send_lines("MAINPID=#{Integer(pid)}")
@@ -80,7 +80,7 @@ module Heddle
       def send_lines(*lines)
         return false unless @path
 
-        # `@` stands for the zero byte that an abstract address begins with.
+        # An abstract address begins with a zero byte, for which the variable has `@`.
         address = Socket.sockaddr_un(@path.sub(/\A@/, "\0"))
         socket = Socket.new(:UNIX, :DGRAM)
         socket.send("#{lines.join("\n")}\n", Socket::MSG_DONTWAIT | Socket::MSG_NOSIGNAL, address)

@@ -2,27 +2,27 @@
 
 module Heddle
   class Server
-    # A host and a port to listen on. `localhost` means both its IPv4 and its IPv6 address, if the machine has both.
+    # A host and a port to listen on. `localhost` stands for 127.0.0.1 and, if the machine supports IPv6, also for ::1.
     class TCPBind
-      # Attempts to listen on localhost with port 0: its second address needs the port that the system has chosen for
-      # the first one.
+      # Maximum number of attempts to listen on localhost with port 0. The system chooses a port for the first address,
+      # and that port may be taken on the second one.
       ATTEMPTS = 10
       private_constant :ATTEMPTS
 
-      # @return [String]
+      # @return [String] a name or an address, IPv6 without brackets
       attr_reader :host
-      # @return [Integer] 0 lets the system choose
+      # @return [Integer] 0: the system chooses a port
       attr_reader :port
-      # @return [TLSSettings, nil]
+      # @return [TLSSettings, nil] nil: connections don't use TLS
       attr_reader :tls
 
       # @param host [String] a name or an address, IPv6 without brackets
       # @param port [Integer]
-      # @param reuse_port [Boolean] whether several processes may listen on the same port; the system then spreads
-      #   clients among them
+      # @param reuse_port [Boolean] whether other processes may listen on the same port; the system then distributes
+      #   connections among them
       # @param v6only [Boolean, nil] whether an IPv6 address accepts no IPv4 connections; nil: the system's default
       # @param tls [TLSSettings, nil]
-      # @param proxies [Net::Networks, nil] proxies that use the PROXY protocol
+      # @param proxies [Net::Networks, nil] the proxies whose connections begin with a PROXY header
       def initialize(host, port, reuse_port: false, v6only: nil, tls: nil, proxies: nil)
         @host = host
         @port = port
@@ -34,8 +34,8 @@ module Heddle
 
       # @param address [String]
       # @param port [Integer]
-      # @param secure [Object, nil]
-      # @return [String] a URL for a browser, with localhost in place of the address that means "every address"
+      # @param secure [Object, nil] whether it is an https URL
+      # @return [String] a URL for a browser; localhost replaces 0.0.0.0 and ::
       def self.url(address, port, secure)
         name = ["0.0.0.0", "::"].include?(address) ? "localhost" : address
         name = "[#{name}]" if name.include?(":")
@@ -45,7 +45,7 @@ module Heddle
       # @return [String] identifies the address across processes
       def key = "tcp:#{host}:#{port}"
 
-      # @param report [#call, nil] called with events
+      # @param report [#call, nil] called with the name and the fields of each event
       # @param open [Array<TCPServer>] sockets that another process has opened for this address
       # @return [Array<Listener>]
       # @raise [BootError]
@@ -56,12 +56,12 @@ module Heddle
         open.map { |socket| adopt(socket, acceptor) }
       end
 
-      # @param report [#call, nil] called with events
+      # @param report [#call, nil] called with the name and the fields of each event
       # @return [Net::TLS, nil] the TLS acceptor for clients of this address
       # @raise [BootError]
       def acceptor(report) = tls&.acceptor(host, report)
 
-      # @return [String, nil] what is wrong, found without listening
+      # @return [String, nil] why this process can't listen on the address; nil: no reason found. Does not listen.
       def problem
         tls&.problem || (Addrinfo.getaddrinfo(host, nil, nil, :STREAM) && nil)
       rescue SocketError
@@ -94,7 +94,7 @@ module Heddle
         raise BootError, reason(e)
       end
 
-      # The sockets that systemd has opened for this address.
+      # Takes the sockets that systemd has opened for this address.
       def take_inherited
         return [] if port == 0 || InheritedSocket.waiting.empty?
 
@@ -105,9 +105,9 @@ module Heddle
       end
 
       def addresses
-        return [usable?(host) ? host : "0.0.0.0"] if host == "::" # a configuration file may be used on several machines
+        return [usable?(host) ? host : "0.0.0.0"] if host == "::" # for machines without IPv6
 
-        # Like Puma, uses the machine's addresses, not its hosts file.
+        # As in Puma, the hosts file of the machine does not count for localhost.
         host == "localhost" ? ["127.0.0.1", *("::1" if usable?("::1"))] : [host]
       end
 
@@ -135,7 +135,7 @@ module Heddle
         raise
       end
 
-      def unknown_host = "can't listen on #{host}: there is no host of that name"
+      def unknown_host = "can't listen on #{host}: no address was found for that host name"
 
       def reason(error)
         case error

@@ -2,18 +2,18 @@
 
 module Heddle
   class Server
-    # Protects a serving loop from exceptions that other threads raise in its thread: all requests share that thread, so
-    # it is unknown which of them was meant. `Thread#raise` is logged, once for each line of code that calls it, and
-    # dropped. `Thread#kill` stops the process gracefully. What a fiber does to its own thread (`Thread.current.raise`,
-    # `Thread.exit`) ends that fiber alone.
+    # Protects a serving loop from exceptions that other threads raise in its thread. All requests share that thread, so
+    # it is unknown which request the exception was meant for. An exception by `Thread#raise` is dropped, and logged
+    # once for each line of code that raises. `Thread#kill` stops the process gracefully. A fiber that calls
+    # `Thread.current.raise` or `Thread.exit` ends only itself.
     #
-    # The methods are defined on the thread alone, while it serves. Heddle's own exceptions bypass them
-    # (ext/heddle/preempt/thread_raise.c).
+    # While the thread serves, its own `raise` and `kill` are singleton methods that do this. Heddle's own exceptions
+    # bypass them (ext/heddle/preempt/thread_raise.c).
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 
-      # Prepended to Thread's singleton class by the first guard. Ruby's Thread.kill and Thread.exit don't call the
-      # methods that the guard defines on a thread.
+      # Makes Thread.kill and Thread.exit call the methods that the guard defines on a thread, which Ruby's own versions
+      # don't. The first guard prepends it to Thread's singleton class.
       module Ending
         # @see Thread.kill
         def kill(thread) = thread.is_a?(Thread) ? thread.kill : super
@@ -22,15 +22,17 @@ module Heddle
         def exit = Thread.current.kill
       end
 
-      # Ways to end a thread.
+      # The methods that end a thread.
       ENDING = %i[kill exit terminate].freeze
-      # Maximum number of remembered lines of code. Exceptions from further lines are dropped silently.
+      # Maximum number of lines of code that are remembered, so that each is logged once. Exceptions from further lines
+      # are dropped without a log line.
       MOST_PLACES = 100
       private_constant :Ending, :ENDING, :MOST_PLACES
 
       # @param log [#event]
-      # @param pass [#call, nil] returns whether an exception is for one known request, so that it is raised
-      # @yield stops the server gracefully; from any thread
+      # @param pass [#call, nil] returns true if the thread serves one known request, so that the exception may be
+      #   raised in it
+      # @yield stops the server gracefully; called on any thread
       def initialize(log, pass: nil, &stop)
         @log = log
         @pass = pass
@@ -53,10 +55,11 @@ module Heddle
       end
 
       # @api private
-      # @return [Boolean] whether an exception may be raised in the thread
+      # @return [Boolean] whether an exception that was raised at this place may reach the thread
       def let_through?(place)
-        # Time limits of fibers are timers of the loop. The thread of Ruby's library timeout counts only the time limit
-        # of a fiber that does not let others run (`Fiber.blocking`), so its exception reaches the right fiber.
+        # In a fiber, Timeout uses a timer of the loop. Only for code in `Fiber.blocking`, which never lets other fibers
+        # run, it uses the thread of Ruby's library timeout. The exception of that thread therefore reaches the right
+        # fiber.
         place&.path == ThreadGuard.timeout_path || @pass&.call
       end
 
@@ -73,7 +76,7 @@ module Heddle
         @stop.call
       end
 
-      # @return [String, nil] the file of Ruby's library timeout, whose thread raises the exceptions of time limits
+      # @return [String, nil] the file of Ruby's library timeout; nil if the library is not loaded, or older than 0.2
       def self.timeout_path
         return unless defined?(::Timeout.timeout) && Gem::Version.new(::Timeout::VERSION) >= Gem::Version.new("0.2")
 

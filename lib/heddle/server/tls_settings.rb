@@ -2,18 +2,18 @@
 
 module Heddle
   class Server
-    # The certificates and the TLS versions of a bind. No file is read before {#acceptor}.
+    # The TLS settings of a bind (an address to listen on). {#problem} and {#acceptor} read the files, {.new} does not.
     #
-    # @!attribute files [Array<Array<String, nil>>] pairs of a certificate's path and its key's; empty: a self-signed
-    #   certificate, where that is allowed
-    # @!attribute minimum [String] "1.2" or "1.3"
-    # @!attribute verify [Symbol] clients' certificates: :none, :optional or :required
-    # @!attribute ca [String, nil] path of the CA certificates that verify them
+    # @!attribute files [Array<Array<String, nil>>] pairs of the paths of a certificate and its key; empty: a
+    #   self-signed certificate, if `development` allows it
+    # @!attribute minimum [String] the lowest accepted version of TLS, "1.2" or "1.3"
+    # @!attribute verify [Symbol] whether clients must send a certificate: :none, :optional or :required
+    # @!attribute ca [String, nil] the path of the CA certificates that verify the clients' certificates
     # @!attribute development [Boolean] whether a self-signed certificate may be used
-    # @!attribute http2 [Boolean] whether clients are offered HTTP/2
+    # @!attribute http2 [Boolean] whether the server offers HTTP/2 to clients
     TLSSettings = Data.define(:files, :minimum, :verify, :ca, :development, :http2) do
       # @param certificates [Array<String>]
-      # @param keys [Array<String>] one for each certificate, or none, if each key is in its certificate's file
+      # @param keys [Array<String>] one for each certificate; empty if each certificate's file also contains its key
       # @return [Array<Array<String, nil>>]
       # @raise [ConfigurationError]
       def self.pairs(certificates, keys)
@@ -22,8 +22,8 @@ module Heddle
         end
         return certificates.zip(keys) if keys.empty? || keys.size == certificates.size
 
-        raise ConfigurationError, "there are #{certificates.size} certificates and #{keys.size} keys: give as many " \
-                                  "keys as certificates, in their order"
+        raise ConfigurationError, "there are #{certificates.size} certificates and #{keys.size} keys: give one key " \
+                                  "for each certificate, in the same order"
       end
 
       def initialize(files: [], minimum: "1.2", verify: :none, ca: nil, development: false, http2: true)
@@ -37,21 +37,21 @@ module Heddle
         super
       end
 
-      # @return [TLSSettings] the same with other files
+      # @return [TLSSettings] a copy with other files
       # @raise [ConfigurationError]
       def with_files(certificates, keys) = with(files: self.class.pairs(certificates, keys))
 
       # Called when the parameters of an address are merged.
       #
       # @return [self]
-      # @raise [ConfigurationError] clients' certificates can't be verified
+      # @raise [ConfigurationError] if `verify` is set but no file of CA certificates is
       def check_verification
         return self if verify == :none || ca
 
         raise ConfigurationError, "verify needs a file of CA certificates: name it with ca= in the address"
       end
 
-      # @return [String, nil] what is wrong, found without listening
+      # @return [String, nil] what is wrong with the files; nil: nothing. Does not listen.
       def problem
         check_files
         certificates(nil, nil)
@@ -61,7 +61,7 @@ module Heddle
       end
 
       # @param name [String] the host name for a self-signed certificate
-      # @param report [#call, nil] called with events
+      # @param report [#call, nil] called with the name and the fields of each event
       # @return [Net::TLS]
       # @raise [BootError]
       def acceptor(name, report)
@@ -81,7 +81,7 @@ module Heddle
         return if files.any? || development
 
         raise BootError, "a tls bind needs a certificate: give one with --tls-cert and --tls-key, " \
-                         "or as tls://host:port?cert=site.pem&key=site.key. Only in development is none needed."
+                         "or as tls://host:port?cert=site.pem&key=site.key. It is optional only in development."
       rescue LoadError => e
         raise BootError, "a tls bind needs Ruby's openssl, which can't be loaded: #{e.message}"
       end

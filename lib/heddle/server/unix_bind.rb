@@ -4,17 +4,17 @@ module Heddle
   class Server
     # The path of a unix socket to listen on.
     class UnixBind
-      # Maximum bytes of a socket's path.
+      # Maximum number of bytes of a socket's path.
       LONGEST = 107
       private_constant :LONGEST
 
-      # @return [String]
+      # @return [String] the absolute path
       attr_reader :path
 
       # @param path [String]
       # @param mode [Integer, nil] the permissions of the socket's file
       # @param owner [String, nil] the file's owner: `user`, `user:group` or `:group`
-      # @param proxies [Net::Networks, nil] proxies that use the PROXY protocol
+      # @param proxies [Net::Networks, nil] the proxies whose connections begin with a PROXY header
       def initialize(path, mode, owner: nil, proxies: nil)
         @path = File.expand_path(path, WorkingFolder.current)
         @mode = mode
@@ -22,14 +22,14 @@ module Heddle
         @proxies = proxies
       end
 
-      # @return [nil]
+      # @return [nil] clients of a unix socket never use TLS
       def tls = nil
 
       # @return [String] identifies the address across processes
       def key = "unix:#{path}"
 
       # @param open [Array<UNIXServer>] sockets that another process has opened for this address
-      # @param _options [Hash] unused; other binds have it
+      # @param _options [Hash] unused; other kinds of bind accept options
       # @return [Array<Listener>]
       # @raise [BootError]
       def open(open: [], **_options)
@@ -45,7 +45,7 @@ module Heddle
         raise BootError, reason(e)
       end
 
-      # @return [UNIXServer] a new socket, which replaces a file that a killed server has left
+      # @return [UNIXServer] a new socket; if a killed server has left its file, the socket replaces it
       # @raise [SystemCallError, BootError]
       # @raise [ArgumentError] when the path is too long
       def listen
@@ -57,7 +57,7 @@ module Heddle
         server
       end
 
-      # @return [String, nil] what is wrong, found without listening
+      # @return [String, nil] why this process can't listen on the path; nil: it can. Does not listen.
       def problem
         owner_ids
         folder = File.dirname(path)
@@ -70,14 +70,14 @@ module Heddle
         e.message
       end
 
-      # @param io [UNIXServer] one that is open already
-      # @param file [String, nil] the path, if the file is to be removed with the listener
+      # @param io [UNIXServer] a socket that is open already
+      # @param file [String, nil] the path of the file that the listener removes when it closes; nil: it removes none
       # @return [Listener]
       def adopt(io, file = nil) = Listener.new(io, "unix:#{path}", nil, file, proxies: @proxies)
 
       private
 
-      # Creates the file with its final permissions.
+      # Sets the permissions by the umask, so that at no moment the file has other ones.
       def make
         return UNIXServer.new(path) unless @mode
 
@@ -102,7 +102,7 @@ module Heddle
         raise BootError, "can't listen on unix:#{path}: owner=#{@owner} names a user or group that does not exist"
       end
 
-      # Removes the file of a killed server: no process accepts connections there.
+      # Removes the file that a killed server has left. Such a file refuses connections.
       def remove_stale
         return unless File.socket?(path)
 
@@ -118,10 +118,10 @@ module Heddle
           "can't listen on unix:#{path}: another program has that socket, or the path is a file. " \
           "Stop that program, or choose another path with -b."
         when Errno::ENOENT
-          "can't listen on unix:#{path}: the folder #{File.dirname(path)} does not exist. Make it, " \
+          "can't listen on unix:#{path}: the folder #{File.dirname(path)} does not exist. Create it, " \
           "or choose another path."
         when Errno::EPERM
-          "can't listen on unix:#{path}: only a privileged user may give its file to #{@owner}."
+          "can't listen on unix:#{path}: only a privileged user may change the file's owner to #{@owner}."
         when Errno::EACCES
           "can't listen on unix:#{path}: this user may not write to #{File.dirname(path)}."
         else

@@ -2,10 +2,10 @@
 
 module Heddle
   class Server
-    # Switches to the user that the server runs as once its sockets are open. So root can open ports below 1024 and read
+    # Switches to the user of the option `user` after the sockets are open. So root can open ports below 1024 and read
     # keys, and the application runs without root's rights.
     module User
-      # Does nothing if the process already runs as that user, like the new master of a restart.
+      # Does nothing if the process already runs as that user, as the new master of a restart does.
       # @param configuration [Configuration]
       # @return [void]
       # @raise [BootError]
@@ -16,7 +16,10 @@ module Heddle
         account = Etc.getpwnam(name)
         gid = group ? Etc.getgrnam(group).gid : account.gid
         return if Process.euid == account.uid && Process.egid == gid
-        raise BootError, "can't become the user #{configuration.user}: only root can" unless Process.euid.zero?
+        unless Process.euid.zero?
+          raise BootError, "can't become the user #{configuration.user}: only root can change its user. Start the " \
+                           "server as root, or leave out the option user"
+        end
 
         give(configuration.log_file, account.uid, gid) if configuration.log_file
         Process.initgroups(name, gid)
@@ -26,14 +29,15 @@ module Heddle
         ENV.update("HOME" => account.dir, "USER" => name, "LOGNAME" => name)
         check_log(configuration.log_file) if configuration.log_file
       rescue ArgumentError
-        raise BootError, "can't become the user #{configuration.user}: there is no such user or group"
+        raise BootError, "can't become the user #{configuration.user}: the user or the group does not exist"
       rescue SystemCallError => e
         raise BootError, "can't become the user #{configuration.user}: #{e.message.sub(/ @ .*/, "")}. Root needs the " \
-                         "capabilities SETGID and SETUID for it."
+                         "capabilities SETGID and SETUID to change its user."
       end
 
-      # Changes a file's owner to the user, but does not follow a link that the user may have put in its place. Where
-      # that fails, the user may still be allowed to open the file.
+      # Changes the log file's owner to the user. It must not follow a link: that user may have put one there, to get
+      # another file. A failure is ignored, because the user may be allowed to open the file anyway; {check_log} tries
+      # that.
       def self.give(path, uid, gid)
         ::File.open(path, ::File::RDONLY | ::File::NOFOLLOW | ::File::NONBLOCK) do |file|
           file.chown(uid, gid) if file.stat.file? && file.stat.nlink == 1
@@ -43,8 +47,9 @@ module Heddle
       end
       private_class_method :give
 
-      # At a restart the new master opens the log, and after a rename every process does. A link, such as /dev/stdout,
-      # may lead to what only root may open.
+      # Raises if the user may not open the log. That would otherwise fail later: in the new master of a restart, and in
+      # every process after a log rotation. A link, such as /dev/stdout, is not checked, because it may refer to a file
+      # that only root may open.
       def self.check_log(path) = ::File.symlink?(path) || Log::File.new(path).close
       private_class_method :check_log
     end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Loaded now: while the application computes, each file access of require waits for the GVL.
+# These files are loaded at the start. Later, while the application computes, each file access of require would wait for
+# the GVL.
 require "heddle/callback_report"
 require "heddle/databases"
 require "heddle/databases/pools"
@@ -8,32 +9,33 @@ require "heddle/server/statistics"
 
 module Heddle
   class Server
-    # The status of a serving process at one moment, as plain values for JSON. Safe from any thread, so that it is
+    # The status of a serving process at one moment, as plain values for JSON. Any thread may build it, so that it is
     # available while the loop does not respond.
     class WorkerStatus
       include MonotonicClock
 
-      # The maximum number of listed requests, the oldest ones first.
+      # Maximum number of listed requests, the oldest ones first.
       REQUESTS = 50
-      # Lines of the application's code that show where a request is.
+      # Maximum number of lines of the application's code that show where a request is.
       LINES = 3
-      # The number of native functions listed, those that take most time.
+      # Maximum number of listed native functions, those with the most time first.
       FUNCTIONS = 20
-      # The number of responses listed, the slowest ones.
+      # Maximum number of listed responses, the slowest ones first.
       SLOWEST = 16
-      # The maximum number of listed origins of HTTP::Client, and the name for all others.
+      # Maximum number of listed origins (such as `https://example.com`) of HTTP::Client, and the name under which all
+      # others are added up.
       ORIGINS = 50
       OTHERS = "other"
       PLACE = /\A.*?:\d+/
-      # Counters of engines, besides the number of requests.
+      # The counters of HTTP::Engine that are added up over all loops, besides the number of requests.
       SUMS = %i[answers rejections latencies durations latency_sum spent endpoints spooled websockets].freeze
       MINUTE = 60
       private_constant :MINUTE, :REQUESTS, :LINES, :FUNCTIONS, :SLOWEST, :ORIGINS, :OTHERS, :PLACE, :SUMS
 
-      # Lists the origins that were used first, and adds all others up. No origin changes its group, so no counter
-      # falls.
+      # Lists the origins that were used first, and adds up the counters of all others. An origin never moves from one
+      # group to the other, so no counter falls.
       #
-      # @param statistics [Hash{String => Hash}] of HTTP::Client
+      # @param statistics [Hash{String => Hash}] the counters of HTTP::Client for each origin
       # @return [Array<Hash{Symbol => Object}>]
       def self.list_origins(statistics)
         listed = statistics.first(ORIGINS)
@@ -86,7 +88,7 @@ module Heddle
           body_disk_used: engines.map(&:body_disk_used).max }
       end
 
-      # The running requests: their number by method and scheme, and the oldest ones in detail.
+      # The running requests: how many there are of each method and scheme, and the oldest ones in detail.
       def running
         found = @server.running_requests
         active = found.map { |_, (method, _, _, _, _, scheme)| [text(method), scheme] }.tally
@@ -100,7 +102,7 @@ module Heddle
         end
       end
 
-      # Where in the application a fiber waits or computes.
+      # Returns the lines of the application's code where a fiber waits or computes.
       def place(fiber)
         application(fiber.alive? ? fiber.backtrace : nil)
       rescue FiberError
@@ -109,13 +111,14 @@ module Heddle
 
       def place_of(thread) = application(thread.backtrace)
 
-      # C methods are listed too, with the line that calls them.
+      # In a backtrace, a C method has the file and line of its caller. So of lines with the same place, only the last
+      # one is kept, which is the caller's.
       def application(lines)
         lines = (lines || []).reject { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
         lines.slice_when { |one, other| one[PLACE] != other[PLACE] }.first(LINES).map(&:last)
       end
 
-      # Answered requests of the last minutes, the slowest first.
+      # Completed requests of the last minutes, the slowest first.
       def slowest
         found = @server.engines.flat_map(&:slowest).max_by(SLOWEST) { |_, seconds| seconds }
         found.map do |request, seconds, ago, status|
@@ -136,7 +139,8 @@ module Heddle
           allocated: stat[:total_allocated_objects], live: stat[:heap_live_slots] }
       end
 
-      # Without another worker, the handoff does nothing.
+      # The handoff (moving connections to another worker) does nothing while there is no other worker, so it is left
+      # out.
       def protection = Protection.enabled.reject { |name| name == :handoff && Handoff.status[:reason] }
 
       # Offloaded native calls; nil when offload is off.

@@ -7,7 +7,7 @@ module Heddle
       #
       #     127.0.0.1 - - [22/Nov/2026:21:40:44 +0100] "GET /hello?a=b HTTP/1.1" 200 12
       #
-      # They have only requests. Events are written to the error output, as text.
+      # These formats contain only requests. Events are written to the error stream as text.
       class ClfEvents < TextEvents
         # @param kind [Integer] HTTP::AccessLog::COMMON or COMBINED
         def initialize(kind)
@@ -25,7 +25,7 @@ module Heddle
             HTTP::AccessLog.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
         end
 
-        # The request line of a rejected request is unknown.
+        # Of a rejected request, the request line is unknown, so "-" stands for it.
         # @return [String]
         def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
 

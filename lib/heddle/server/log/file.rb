@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class Log
-      # A file that the log is appended to. After it was renamed or removed, as by logrotate, it is opened again within
-      # a second, without a signal. A truncated file (`copytruncate`) is written from its beginning.
+      # A log file, opened for appending. When logrotate renames or removes it, a new file is created within a second,
+      # without a signal. After `copytruncate`, writing continues at the beginning of the truncated file.
       class File
         # Seconds between two checks whether the path still names the open file.
         POLL_INTERVAL = 1.0
@@ -13,20 +13,20 @@ module Heddle
         # @return [String]
         attr_reader :path
 
-        # @param path [String]
-        # @param poll_interval [Numeric] seconds
+        # @param path [String] a relative path refers to the current folder
+        # @param poll_interval [Numeric] seconds between two checks whether the path still names the open file
         # @raise [BootError]
         def initialize(path, poll_interval: POLL_INTERVAL)
           @path = ::File.expand_path(path)
           @poll_interval = poll_interval
           reopen
         rescue SystemCallError => e
-          raise BootError, "can't write the log #{path} as uid #{Process.euid}: #{e.message.sub(/ @ .*/, "")}. Make " \
-                           "its folder, let this user write to it, or name another file with --log-file"
+          raise BootError, "can't write the log #{path} as uid #{Process.euid}: #{e.message.sub(/ @ .*/, "")}. " \
+                           "Create its folder, let this user write to it, or name another file with --log-file"
         end
 
         # @param text [String]
-        # @return [Integer] bytes
+        # @return [Integer] the number of bytes
         def write(text)
           reopen_if_replaced
           @io.write(text)
@@ -44,7 +44,8 @@ module Heddle
           @checked_at = now
           reopen unless same?
         rescue SystemCallError
-          # The folder may be missing for a moment; the old file is better than none.
+          # For example, the folder may be missing for a moment. Lines are written to the old file until the new one can
+          # be opened.
         end
 
         def same?

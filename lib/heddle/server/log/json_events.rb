@@ -3,13 +3,13 @@
 module Heddle
   class Server
     class Log
-      # Lines of one JSON object each (RFC 8259), for programs that collect logs. Each has `time` (RFC 3339, UTC),
-      # `level` and `event`; see docs/events.md.
+      # Builds lines of one JSON object each (RFC 8259), for programs that collect logs. Each object has `time` (RFC
+      # 3339, UTC), `level` and `event`; see docs/events.md.
       class JsonEvents
         # @return [Boolean] whether the output may contain only lines of requests
         def only_requests? = false
 
-        # The fields of this line are in ext/heddle/http/log/json.c.
+        # The C code in ext/heddle/http/log/json.c defines the fields of this line.
         # @param exchange [HTTP::Exchange] whose response is complete or abandoned
         # @return [String]
         def request(exchange)
@@ -36,7 +36,7 @@ module Heddle
 
         private
 
-        # An application's message may be in any encoding, and JSON is UTF-8.
+        # JSON is UTF-8, but an application's message may have any encoding.
         def clean(value)
           case value
           when Numeric, true, false then value

@@ -3,7 +3,7 @@
 module Heddle
   class Server
     class Log
-      # The time of a log line, to the second. It is formatted at most once a second.
+      # The time of a log line, to the second. The text is cached, so that it is formatted at most once a second.
       class Stamp
         # @param format [String] see Time#strftime
         def initialize(format)

@@ -3,11 +3,11 @@
 module Heddle
   class Server
     class Log
-      # Lines for a person to read. Text from clients and applications can't forge another line:
+      # Builds lines for people. Text from clients and applications is escaped, so that it can't forge another line:
       #
       #     21:40:44 200 GET /hello?a=b 12 bytes in 0.3 ms for 127.0.0.1
       class TextEvents
-        # The indent of further lines of a cause's message.
+        # The indent of the second and later lines of a cause's message.
         NESTED = "        "
         private_constant :NESTED
 
@@ -19,7 +19,7 @@ module Heddle
           "not complete" unless exchange.complete? || exchange.status.nil?
         end
 
-        # @param dated [Boolean] whether lines begin with the date, too, because no journal adds it
+        # @param dated [Boolean] whether lines begin with the date, too, because no journal adds one
         def initialize(dated: false)
           @time = Stamp.new(dated ? "%Y-%m-%d %H:%M:%S" : "%H:%M:%S")
         end
@@ -44,7 +44,7 @@ module Heddle
 
         # @param event [Events::Event]
         # @param values [Hash{Symbol => Object}]
-        # @return [String] its text, and the lines of a backtrace
+        # @return [String] the event's text, followed by the lines of its backtrace if it has one
         def event(event, values)
           lines = values[:backtrace].to_a.map { |line| "    from #{PrintableText.line(line)}\n" }
           cause = values[:cause] if values.key?(:backtrace)

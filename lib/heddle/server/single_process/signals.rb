@@ -3,15 +3,15 @@
 module Heddle
   class Server
     module SingleProcess
-      # Stops a server of one process on INT, TERM, QUIT and HUP. It also handles the signals whose commands need a
-      # master, because their default effect would end the server amid its requests. A trap is allowed very little, so
-      # it only writes to a pipe, which a task reads.
+      # Stops a server with a single process on INT, TERM, QUIT and HUP. It also handles the signals of commands that
+      # need a master, and logs that they have no effect: by default, they would end the process in the middle of its
+      # requests. Ruby allows few calls in a trap, so the trap only writes to a pipe, which a task reads.
       class Signals
-        # Signals whose commands need a master.
+        # The signals of commands that need a master.
         MASTER_ONLY = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
                         "TTOU" => "stop a worker" }.freeze
         STOPPING = %w[INT TERM QUIT].freeze
-        # Signals whose handler is kept if there is one: the application's own, or that of nohup(1).
+        # Signals whose present handler is kept if there is one. The application, or nohup(1), has set it.
         YIELDING = ["HUP", *MASTER_ONLY.keys].freeze
         POLL_INTERVAL = 1.0
         private_constant :MASTER_ONLY, :STOPPING, :YIELDING, :POLL_INTERVAL
@@ -28,8 +28,8 @@ module Heddle
           @stop_deadline = stop_deadline
         end
 
-        # Sets the traps, and starts a task that handles the signals. At its end the task restores the former traps.
-        # @return [Task] to be cancelled when the server has stopped
+        # Sets the traps, and starts a task that handles the signals. When the task ends, it restores the former traps.
+        # @return [Task] must be cancelled when the server has stopped
         def watch
           reader, writer = IO.pipe
           before = trap_signals(writer)
@@ -65,7 +65,7 @@ module Heddle
 
             heard += 1 if name == "INT"
             again = heard > 1
-            next if stopping && !again # otherwise each signal would postpone the forced exit
+            next if stopping && !again # otherwise each signal would start the deadline again
 
             stopping = true
             report_stop(name, again)
@@ -75,7 +75,8 @@ module Heddle
           end
         end
 
-        # `rails restart` and `rails dev:cache` touch the file. This process can't load new code beside the old.
+        # `rails restart` and `rails dev:cache` touch the file. A single process can't reload the application, so it
+        # only logs that.
         def watch_restart_file
           file = Cluster::RestartFile.new(WorkingFolder.started)
           loop do

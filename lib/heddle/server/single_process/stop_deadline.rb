@@ -3,10 +3,11 @@
 module Heddle
   class Server
     module SingleProcess
-      # Ends a server of one process whose requests don't end: a cancellation reaches a fiber only at a wait, so
-      # requests may compute forever. A worker's master does the same with the worker ({Cluster::OverdueWorkers}).
+      # Ends a server with a single process when its requests don't end. That can happen because a cancellation reaches
+      # a fiber only when it waits, and a request may compute without ever waiting. In a cluster, the master ends such
+      # workers ({Cluster::OverdueWorkers}).
       class StopDeadline
-        # Seconds that cancelled requests may take to end.
+        # Seconds that cancelled requests have to end.
         CANCEL_TIMEOUT = 5
 
         # @param log [Log]
@@ -15,7 +16,7 @@ module Heddle
           @thread = nil
         end
 
-        # Ends the process after `seconds` and {CANCEL_TIMEOUT}, unless {#cancel} is called before. A thread waits,
+        # Ends the process after `seconds` and {CANCEL_TIMEOUT}, unless {#cancel} is called before. A thread does it,
         # because the loop may be blocked.
         # @param seconds [Numeric]
         # @return [void]

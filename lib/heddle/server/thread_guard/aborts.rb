@@ -3,10 +3,10 @@
 module Heddle
   class Server
     class ThreadGuard
-      # Replaces `abort_on_exception` while the main thread serves. Ruby would raise a failed thread's error in the main
-      # thread, in the middle of any request. The error is logged instead.
+      # Replaces `abort_on_exception` while the main thread serves. With it, Ruby raises the error of a failed thread in
+      # the main thread, in the middle of any request. This class logs the error instead.
       class Aborts
-        # Prepended to Thread's singleton class when a main thread first serves.
+        # Prepended to Thread's singleton class when the main thread serves for the first time.
         module Switch
           # @see Thread.abort_on_exception
           def abort_on_exception = (watch = Aborts.current) ? watch.all : super
@@ -20,17 +20,18 @@ module Heddle
         end
         private_constant :Switch
 
-        # The Ractor-local variable with the current replacement: each Ractor has its own main thread.
+        # The Ractor-local variable that contains the current Aborts. It is Ractor-local, because each Ractor has its
+        # own main thread.
         KEY = :heddle_aborts
         private_constant :KEY
 
-        # @return [Aborts, nil] nil in a forked child
+        # @return [Aborts, nil] nil while the main thread does not serve, and in a forked child
         def self.current
           watch = Ractor.current[KEY]
           watch if watch&.here?
         end
 
-        # @return [Boolean] the value of Thread.abort_on_exception that the program has set
+        # @return [Boolean] the value that the program has set with Thread.abort_on_exception=
         attr_accessor :all
 
         # @param log [#event]
@@ -49,7 +50,7 @@ module Heddle
           Thread.singleton_class.prepend(Switch)
           Thread.abort_on_exception = false
           Ractor.current[KEY] = self
-          # This event comes before Ruby checks the ended thread's own abort_on_exception.
+          # Ruby fires this event before it checks the ended thread's own abort_on_exception.
           events = TracePoint.new(:thread_end) { note_end(Thread.current) }
           events.enable
           yield
@@ -62,7 +63,7 @@ module Heddle
 
         private
 
-        # Called in the thread that ends.
+        # Called on the thread that ends.
         def note_end(thread)
           return unless (@all || thread.abort_on_exception) && here?
 
@@ -70,7 +71,7 @@ module Heddle
           @reporter ||= Thread.new { report_failures }
           @ended << thread
         rescue ThreadError, ClosedQueueError
-          nil # the server has ended, or the system allows no more threads
+          nil # the server has stopped, or the system allows no more threads
         end
 
         def report_failures
