@@ -79,8 +79,8 @@ class TLSSettingsTest < Minitest::Test
       [[nothing], [@key]] => /#{nothing} holds no certificate: it must have one in PEM/,
       [[@folder], [@key]] => "the certificate #{@folder} can't be read: Is a directory",
       [[], [@key]] => /the TLS key #{@key} has no certificate/,
-      [[@certificate, @certificate], [@key]] => "there are 2 certificates and 1 keys: give as many keys as " \
-                                                "certificates, in their order"
+      [[@certificate, @certificate], [@key]] => "there are 2 certificates and 1 keys: give one key for each " \
+                                                "certificate, in the same order"
     }.each do |(tls_cert, tls_key), expected|
       assert_operator expected, :===, refused(tls_cert:, tls_key:)
     end
