@@ -12,17 +12,17 @@ require "heddle/http/client/defaults"
 
 module Heddle
   module HTTP
-    # A client of HTTP/1.1 and HTTP/2. Works in a Heddle loop, in plain threads and after fork; the connections that it
-    # keeps belong to the process, and outlive loops and threads.
+    # An HTTP client for HTTP/1.1 and HTTP/2. It works in a Heddle loop, in plain threads and after fork. Idle
+    # connections belong to the process and outlive loops and threads.
     #
     #     http = Heddle::HTTP::Client.new("https://api.example", timeout: { total: 10 })
     #     http.get("/price", query: { id: 7 }).json
     #     http.post("/orders", json: { id: 7 })
     #     http.stream(:get, "/events") { |response| response.events { |event| puts event.data } }
     #
-    # A request is sent a second time only if it is idempotent (RFC 9110, 9.2.2) and went over a connection that the
-    # server has closed meanwhile, or if nothing of it was sent. A request that fails half-way raises an {Error}; a
-    # truncated response is never returned as if it were whole.
+    # The client sends a request again by itself in two cases: no byte of the request was sent, or the request is
+    # idempotent (RFC 9110, 9.2.2) and the server has closed the reused connection. All other failures raise an {Error}.
+    # A truncated response is never returned as if it were complete.
     class Client
       Autoloads.add(self, "heddle/http/client")
 
@@ -33,11 +33,14 @@ module Heddle
         @default ||= new
       end
 
-      # The statistics of each origin that this process has connected to, summed up over all clients. Any thread may
-      # call it. Now: connections that are `open` and `idle`, requests that are `waiting` for one. Since the start:
-      # `requests`, connections `opened`, `waits` for one, and `stale`, idle connections that the server had closed.
-      # Seconds: `wait_seconds` of those waits, `connect_seconds` of opening connections, and `answer_seconds` from
-      # requests to the heads of their responses.
+      # The statistics of each origin that this process has connected to, summed over all clients. Any thread may
+      # call this method.
+      #
+      # - Current numbers: `open` and `idle` connections; requests `waiting` for a connection.
+      # - Counters: `requests`; `opened` connections; `waits` for a connection; `stale` connections, which the server
+      #   closed while they were idle.
+      # - Totals in seconds: `wait_seconds` for a free connection, `connect_seconds` for opening connections, and
+      #   `answer_seconds` from sending a request to receiving the response's head.
       # @return [Hash{String => Hash{Symbol => Numeric}}] in the order in which the origins were first used
       def self.statistics
         OriginRegistry.origins.each_with_object({}) do |origin, all|
@@ -45,25 +48,25 @@ module Heddle
         end
       end
 
-      # @param base [String, nil] URL before the paths of requests; nil: each request has a whole URL
-      # @param headers [Hash] of every request; nil as a value leaves one of the defaults out; Content-Length and
-      #   Transfer-Encoding are the client's alone
+      # @param base [String, nil] URL that the paths of requests are appended to; nil: each request needs a complete URL
+      # @param headers [Hash] sent with every request; a nil value omits a default field. Content-Length and
+      #   Transfer-Encoding are not allowed, because the client sets them
       # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
-      #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `write_timeout`, `read_timeout` are understood; a number is
-      #   the limit of everything together
-      # @param max_connections [Integer] to one origin; further requests wait, first come first served
+      #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `write_timeout`, `read_timeout` are accepted, too; a number
+      #   limits the request as a whole
+      # @param max_connections [Integer] to one origin; further requests wait in the order of arrival
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
-      # @param redirects [Integer] that are followed; 0: responses 3xx are returned
-      # @param retries [Integer] how often a request that may be repeated is sent again after 429, 502, 503 and 504, and
-      #   when no connection could be made, see {RequestedRetries}
-      # @param proxy [:environment, String, nil] an http:// URL; `:environment`: as `http_proxy`, `https_proxy` and
-      #   `no_proxy` say
-      # @param deny_private [Boolean] connects to no address of this machine or of a private network, even if a name
-      #   or a redirect leads there (server-side request forgery); uses no proxy
-      # @param body_limit [Integer] bytes of a body in memory, decompressed
+      # @param redirects [Integer] maximum number of redirects to follow; 0: responses with status 3xx are returned
+      # @param retries [Integer] how often a repeatable request is sent again after status 429, 502, 503 or 504, or
+      #   after a failed connection attempt; see {RequestedRetries}
+      # @param proxy [:environment, String, nil] an http:// URL; `:environment`: use the variables `http_proxy`,
+      #   `https_proxy` and `no_proxy`
+      # @param deny_private [Boolean] rejects addresses of this machine and of private networks, also after name
+      #   resolution and redirects (protects from server-side request forgery); disables the proxy
+      # @param body_limit [Integer] maximum size in bytes of a decompressed body in memory
       # @param tls [Hash, nil] see Net::TLS::ClientContext
-      # @param http2 [Boolean, :prior_knowledge] true: over TLS, where the server chooses it by ALPN (RFC 9113, 3.2);
-      #   `:prior_knowledge`: always, also without TLS (3.3)
+      # @param http2 [Boolean, :prior_knowledge] true: use HTTP/2 over TLS if the server selects it by ALPN (RFC 9113,
+      #   3.2); `:prior_knowledge`: always use it, also without TLS (3.3)
       # @raise [ArgumentError]
       def initialize(base = nil, headers: {}, timeout: {}, max_connections: Defaults::MAX_CONNECTIONS,
                      idle_timeout: Defaults::IDLE_TIMEOUT, redirects: Defaults::REDIRECTS, retries: Defaults::RETRIES,
@@ -90,8 +93,8 @@ module Heddle
       end
 
       # @!method get(url, query: nil, headers: nil, timeout: nil)
-      # @param url [String] a whole URL, or a path below the base
-      # @param query [Hash, nil] added to the URL's own
+      # @param url [String] a complete URL, or a path relative to the base
+      # @param query [Hash, nil] added to the URL's own query
       # @param headers [Hash, nil] replace the client's fields of the same names
       # @param timeout [Hash, Numeric, nil] replaces the client's time limits
       # @return [Response]
@@ -114,13 +117,14 @@ module Heddle
       def delete(url, ...) = request("DELETE", url, ...)
 
       # @param method [String, Symbol]
-      # @param body [String, #read, #each, nil] an IO that has a size is sent with it, else in chunks
+      # @param body [String, #read, #each, nil] an IO whose size is known is sent with Content-Length, any other in
+      #   chunks
       # @param json [Object, nil] sent as JSON
       # @param form [Hash, nil] sent as application/x-www-form-urlencoded
       # @param multipart [Hash, nil] sent as multipart/form-data; values are Strings and IOs
       # @return [Response] with its whole body
       # @raise [Error]
-      # @raise [IOError] an IO has fewer bytes than its size; what the body itself raises is raised here, too
+      # @raise [IOError] an IO has fewer bytes than its size. Exceptions of the body object's own methods pass through
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         perform(request, timeout) do |exchange, head, answered|
@@ -129,8 +133,8 @@ module Heddle
         end
       end
 
-      # Sends a request; inside the block, the response's body is read as it comes. If the block leaves a part unread,
-      # the connection is closed.
+      # Sends a request. The block reads the response's body piece by piece while it arrives. If the block leaves a part
+      # unread, the client closes the connection.
       # @yieldparam response [Response]
       # @return what the block returns
       def stream(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
@@ -146,17 +150,17 @@ module Heddle
         result
       end
 
-      # Reads a stream of events for as long as the server wants: connects again when the connection is lost, with
-      # Last-Event-ID (WHATWG HTML, 9.2). Returns when the server answers 204, and when the block breaks.
+      # Reads an event stream (WHATWG HTML, 9.2). When the connection is lost, the client reconnects with Last-Event-ID.
+      # Returns when the server responds with 204, or when the block breaks.
       #
       #     http.events("/prices") { |event| puts event.data }
       #
-      # @param last_id [String] of an event that was read before
-      # @param pause [Numeric] seconds before it connects again, until the server sets another pause. While the server
-      #   can't be reached, and after 429, 502, 503 and 504, the pause grows to a minute; Retry-After is obeyed
-      # @param options [Hash] of {#stream}
+      # @param last_id [String] id of the last event that the application has already read
+      # @param pause [Numeric] seconds before a reconnect, until the server sets another pause. While the server can't
+      #   be reached, and after status 429, 502, 503 or 504, the pause grows to a minute; Retry-After is respected
+      # @param options [Hash] options of {#stream}
       # @yieldparam event [Event]
-      # @raise [Error] that a new connection does not solve, such as another status
+      # @raise [Error] if reconnecting can't help, for example because the response has another status
       def events(url, last_id: "", pause: Defaults::EVENTS_PAUSE, **options, &block)
         raise ArgumentError, "events needs a block that takes each event" unless block
 
@@ -170,19 +174,20 @@ module Heddle
 
       # :stopdoc:
 
-      # @return [Hash, nil] the given kinds of content; nil: there are none
+      # @return [Hash, nil] the kinds of content that the caller passed; nil: none
       def given(body, json, form, multipart)
         { body:, json:, form:, multipart: }.compact unless body.nil? && json.nil? && form.nil? && multipart.nil?
       end
 
-      # @yield [Exchange, H1::ReceivedResponse, Request] of the final response; the block returns the body
+      # @yield [Exchange, H1::ReceivedResponse, Request] exchange, head and request of the final response; the block
+      #   returns the body
       # @return [Response]
       def perform(request, timeout, &)
         limits = timeout ? TimeLimits.from(timeout, @limits) : @limits
         deadline = limits.total && (MonotonicClock.now + limits.total)
         redirects = @redirects
         retries = RequestedRetries.new(@retries, deadline) if @retries.positive?
-        # not `loop`, which would swallow a StopIteration of the block, or of a body that is sent
+        # not `loop`, which would rescue a StopIteration raised by the block or by the request's body object
         until (outcome = attempt(request, limits, deadline, redirects, retries, &)).is_a?(Response)
           outcome.equal?(request) ? retries.pause : redirects -= 1
           request = outcome
@@ -192,7 +197,7 @@ module Heddle
 
       def attempt(...) = Account.wait_for(Account::HTTP) { try(...) }
 
-      # @return [Response, Request] a Request must be sent next: the same one again, or the request of a redirect
+      # @return [Response, Request] a Request is what to send next: the same request again, or that of a redirect
       def try(request, limits, deadline, redirects, retries)
         exchange = Exchange.new(request, limits, deadline)
         head = retries ? retries.head(request, exchange) : exchange.head
@@ -235,9 +240,10 @@ module Heddle
   end
 end
 
-# Not by autoload: each request needs these files, and the time limits of the first one would include their loading. A
-# thousand tasks that make their first requests together would each search the whole load path. And where a time limit
-# interrupts a thread that waits for another one to load a file, Ruby may not wake the next one.
+# These files are loaded now rather than by autoload, for three reasons. Every request needs them, so the first
+# request's time limits would include the loading. A thousand tasks with simultaneous first requests would each search
+# the whole load path. And when a time limit interrupts a thread that waits for another thread's load, Ruby may fail to
+# wake the next waiting thread.
 Heddle::Autoloads.load("heddle/http/client")
 require "heddle/http/h1/received_response"
 require "heddle/http/h2/received_response"

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Raised when the client has left before the exchange was complete: its body ended too early, it reset the connection,
-  # or it did not read the response in time. The application's next read or write raises it, so that a truncated body
-  # never looks like a shorter one.
+  # Raised when the client leaves before the request and response are complete: the request's body ends too early, the
+  # client resets the connection, or it does not read the response in time. The application's next read or write raises
+  # this error, so that a truncated body never looks complete.
   class ClientGoneError < IOError
     include Heddle::Error
   end

@@ -6,32 +6,33 @@ require "heddle/http/client"
 module Heddle
   # Requests and responses on the wire.
   module HTTP
-    # Faraday's requests over {Client}, whose connections the process keeps. Loaded on demand:
+    # A Faraday adapter that sends requests with {Client}, which keeps connections open between requests. Loaded on
+    # demand:
     #
     #     require "heddle/http/faraday"
     #
     #     Faraday.default_adapter = :heddle
     #     Faraday.new("https://api.example", request: { open_timeout: 2, timeout: 10 })
     #
-    # Redirects, retries and cookies are left to Faraday's middleware.
+    # Faraday's middleware does redirects, retries and cookies.
     class FaradayAdapter < ::Faraday::Adapter
-      # The errors of {Client}, as Faraday names them.
+      # Maps the errors of {Client} to Faraday's. The first match counts.
       ERRORS = { Client::ConnectTimeoutError => ::Faraday::ConnectionFailed,
                  Client::TLSTimeoutError => ::Faraday::ConnectionFailed,
                  Client::TimeoutError => ::Faraday::TimeoutError, Client::TLSError => ::Faraday::SSLError,
                  Client::Error => ::Faraday::ConnectionFailed }.freeze
-      # Faraday's time limits, each with the phases that it limits.
+      # Maps Faraday's time limits to the phases of {Client} that they limit.
       PHASES = { open_timeout: %i[connect tls], write_timeout: %i[write], read_timeout: %i[first_byte read],
                  timeout: %i[connect tls write first_byte read] }.freeze
-      # Faraday's middleware for multipart bodies sets a length; the client sets them from the body.
+      # Fields that Faraday's multipart middleware may set. {Client} rejects them, because it sets them itself.
       FRAMING = %w[content-length transfer-encoding].freeze
-      # Fields about a body that the client has decompressed already.
+      # Fields that no longer apply to a body that {Client} has decompressed.
       CODING = %w[content-encoding content-length].freeze
       # Spellings of TLS 1.3 as the minimum version. The client uses TLS 1.2 or newer anyway.
       NEWEST_TLS = %w[TLS1_3 TLSv1_3 772].freeze
       private_constant :ERRORS, :PHASES, :FRAMING, :CODING, :NEWEST_TLS
 
-      # @param options [Hash] of {Client#initialize}
+      # @param options [Hash] options of {Client#initialize}
       def initialize(app = nil, options = {}, &)
         super
         @clients = {}
@@ -53,7 +54,7 @@ module Heddle
         save_response(env, response.status, response.body, headers(env, response), nil)
       end
 
-      # Passes the pieces to the caller as they come.
+      # Passes the pieces to the caller as they arrive.
       def stream(env)
         client(env).stream(env.method, env.url.to_s, **details(env)) do |response|
           save_response(env, response.status, "", headers(env, response), nil, finished: false)
@@ -62,7 +63,8 @@ module Heddle
         env.response&.finish(env) unless env.parallel?
       end
 
-      # Removes Content-Encoding, or middleware would decompress the body again.
+      # Removes Content-Encoding if the caller has asked for encodings. Otherwise middleware would decompress the body
+      # again.
       def headers(env, response)
         asked = env.request_headers.any? { |name, _| name.casecmp?("accept-encoding") }
         asked && response.decoded? ? response.headers.except(*CODING) : response.headers
@@ -87,7 +89,7 @@ module Heddle
         @clients[key] ||= Client.new(redirects: 0, proxy: proxy, tls: tls(env.ssl), **@connection_options)
       end
 
-      # Faraday has name and password in the URL, or beside it.
+      # Faraday keeps name and password in the proxy's URL, or beside it.
       def proxy_url(proxy)
         return proxy.uri&.to_s unless proxy.uri && proxy.user
 
@@ -104,12 +106,12 @@ module Heddle
         options.empty? ? nil : options
       end
 
-      # Certificates, keys, and strings that are PEM already.
+      # Joins certificates or keys to one PEM text. Strings are PEM already.
       def pem(parts)
         parts.map { |part| text_of(part) }.join if parts.any?
       end
 
-      # A key of Ed25519 has no to_pem.
+      # An Ed25519 key has no `to_pem`.
       def text_of(part)
         name = %i[to_pem private_to_pem].find { |one| part.respond_to?(one) }
         name ? part.public_send(name) : part

@@ -2,19 +2,19 @@
 
 module Heddle
   module HTTP
-    # A request's body, piece by piece. It is complete before the application is called, unless the {Engine}
-    # streams it: then bytes are decoded when the application asks for them, so a client can send no faster than the
-    # application reads.
+    # Reads a request's body piece by piece. Usually the body is complete before the application is called. If the
+    # {Engine} streams it, bytes are received and decoded when the application reads, so that a client can't send faster
+    # than the application reads.
     class RequestBody
       include MonotonicClock
 
-      # Bytes of a piece that is read from a file.
+      # Bytes to read at once from a body that is in a file.
       PIECE = 65_536
       private_constant :PIECE
 
-      # @param exchange [Exchange] of a request that has a body
-      # @param raw [Boolean] whether this is what the client sends after an upgrade: it may take any time, and the end
-      #   of input is its end
+      # @param exchange [Exchange] whose request has a body
+      # @param raw [Boolean] whether to read the bytes that the client sends after an upgrade: they have no framing, no
+      #   time limit, and end with the input
       def initialize(exchange, raw: false)
         @exchange = exchange
         @limits = exchange.engine.configuration
@@ -22,14 +22,14 @@ module Heddle
         @ahead = raw ? nil : exchange.take_body
         @position = 0
         @answered = false
-        # Seconds for which the server still waits for the client, as heddle_body_next_deadline
-        # (ext/heddle/http/body_deadline.c) counts them.
+        # Seconds that the server still waits for the client. heddle_body_next_deadline
+        # (ext/heddle/http/body_deadline.c) calculates it in the same way for bodies that are not streamed.
         @allowance = @limits.body_grace
       end
 
       # @return [String, nil] the next bytes of the body, never empty; nil at its end
-      # @raise [BadRequestError] for a malformed, too large or too slow body
-      # @raise [ClientGoneError] for one that ended too early
+      # @raise [BadRequestError] if the body is malformed, too large or too slow
+      # @raise [ClientGoneError] if the body ended too early
       def read
         return take_ahead if @ahead
         return read_raw if @raw
@@ -43,15 +43,15 @@ module Heddle
         end
       end
 
-      # Called when the response has begun: `100 Continue` would become a part of it. From here on only `idle_timeout`
-      # limits the client's pauses, because both sides may be sending.
+      # Called when the response begins. From now on `100 Continue` is not sent, because it would become a part of the
+      # response. Only `idle_timeout` limits the client's pauses, because both sides may be sending.
       # @return [void]
       def answered
         @answered = true
         @exchange.end_expectation
       end
 
-      # @return [String, nil] bytes that were received and not read
+      # @return [String, nil] bytes that were received but not read
       def unread = (take_ahead if @ahead.is_a?(String))
 
       private
@@ -70,7 +70,7 @@ module Heddle
       def read_raw
         @exchange.readpartial(65_536)
       rescue SystemCallError => e
-        raise ClientGoneError, "the connection broke (#{e.class})"
+        raise ClientGoneError, "the connection failed (#{e.class})"
       end
 
       def receive
@@ -86,7 +86,7 @@ module Heddle
         too_slow
       end
 
-      # Seconds until the next bytes must come.
+      # Seconds within which the next bytes must arrive.
       def time_left
         return @limits.idle_timeout if @answered
         return @limits.body_timeout if @limits.body_rate == 0
@@ -95,13 +95,13 @@ module Heddle
       end
 
       def too_slow
-        raise ClientGoneError, "the client sent nothing of its body for #{@limits.idle_timeout} s" if @answered
+        raise ClientGoneError, "the client sent no more of its body for #{@limits.idle_timeout} s" if @answered
 
         raise BadRequestError, Rejection.new(408, "the body came slower than #{@limits.body_rate} bytes a second, " \
                                                   "or paused for #{@limits.body_timeout} s")
       end
 
-      # Not needed when the client has begun to send (RFC 9110, 10.1.1).
+      # Sends 100 Continue, unless the client has already begun to send the body (RFC 9110, 10.1.1).
       def send_continue
         @exchange.end_expectation
         @exchange.send_continue unless @exchange.buffered?

@@ -2,19 +2,19 @@
 
 module Heddle
   module HTTP
-    # Sends one response, and no more content than its head announces. The {Exchange} frames it.
+    # Sends one response. Never sends more content than the response's head announces. The {Exchange} does the framing.
     class Response
-      # Bytes of a file that are sent in one step, which has a time limit of its own.
+      # Bytes of a file to send in one step. The time limit applies to each step.
       FILE_STEP = 1_048_576
-      # The limits for decoding content that the application has chunked itself.
+      # The limits for decoding content that the application has already chunked.
       UNLIMITED = Limits.new(body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
       private_constant :FILE_STEP, :UNLIMITED
 
       # @return [Integer, nil] the status, once the head is made
       attr_reader :status
-      # @return [Float, nil] the age of the exchange when the head was made, in seconds
+      # @return [Float, nil] seconds from the begin of the exchange until the head was made
       attr_reader :begun_after
-      # @return [String, nil] what the application did wrong about the content's length
+      # @return [String, nil] how the content's length differs from the announced one; nil: it does not
       attr_reader :violation
 
       # @param exchange [Exchange]
@@ -30,26 +30,27 @@ module Heddle
         @violation = nil
       end
 
-      # @return [Integer] bytes of content that were sent
+      # @return [Integer] number of content bytes sent
       def sent = @sent + @exchange.content_sent
 
-      # @return [Boolean] whether the head is made. Until it is sent, {#withdraw} takes it back
+      # @return [Boolean] whether the head is made. {#withdraw} can discard it until it is sent
       def started? = !@status.nil?
 
-      # @return [Boolean] whether this object sends nothing more
+      # @return [Boolean] whether this object is done with the response
       def finished? = @finished
 
-      # @return [Boolean] whether all content was sent that the head has announced
+      # @return [Boolean] whether all content that the head announced was sent
       def complete? = @finished && !@broken_off
 
-      # @return [Boolean] whether there is no content to send, as for HEAD and 304
+      # @return [Boolean] whether the response has no content, for example after HEAD or with status 304
       def bodiless? = @framing == :none
 
-      # @return [Boolean] whether the connection belongs to the application's stream from here on
+      # @return [Boolean] whether the connection changes to another protocol, so that the application reads and writes
+      #   raw bytes
       def raw? = @framing == :raw
 
-      # Sends an interim response 103, unless the client does not understand interim responses or the response has
-      # begun.
+      # Sends a 103 interim response. Does nothing if the client does not understand interim responses, or if the final
+      # response has begun.
       # @param headers [Hash]
       # @raise [InvalidResponseError]
       # @raise [ClientGoneError]
@@ -60,9 +61,9 @@ module Heddle
       # Makes the head. It is sent with the first content, or by {#flush} or {#finish}.
       # @param status [Integer]
       # @param headers [Hash{String => String, Array<String>}]
-      # @param length [Integer, nil] of the content, where it is known
+      # @param length [Integer, nil] bytes of content; nil: unknown
       # @param protocol [String, nil] the protocol to upgrade to
-      # @param until_close [Boolean] whether the content of unknown length ends with the connection, unframed
+      # @param until_close [Boolean] whether content of unknown length is sent unframed and ends with the connection
       # @raise [InvalidResponseError]
       def start(status, headers, length: nil, protocol: nil, until_close: false)
         head = @exchange.make_head(status, headers, length:, protocol:, until_close:)
@@ -75,7 +76,7 @@ module Heddle
         @exchange.body&.answered
       end
 
-      # Sends the head now, though there is no content yet.
+      # Sends the head now, without waiting for content.
       # @raise [InvalidResponseError]
       # @raise [ClientGoneError]
       def flush
@@ -91,8 +92,8 @@ module Heddle
         raise
       end
 
-      # Sends the head in the loop's next tick: when this fiber waits, or has used up its slice. Until then it can be
-      # withdrawn.
+      # Lets the loop send the head in its next tick, which begins when this fiber waits or has used up its time slice.
+      # Until then {#withdraw} can discard the head.
       # @raise [InvalidResponseError]
       def hold
         return unless @unsent
@@ -105,8 +106,8 @@ module Heddle
         raise
       end
 
-      # Takes a held head back, so that another response can be sent. Idempotent.
-      # @return [Boolean] false: it was sent already, or content has been written
+      # Discards an unsent head, so that another response can be sent. Idempotent.
+      # @return [Boolean] false: the head was already sent, or content was written
       def withdraw
         return true if @unsent
         return false unless @held && sent == 0 && !@finished && @exchange.withdraw_head(@held)
@@ -116,7 +117,7 @@ module Heddle
         true
       end
 
-      # Sends the whole content with the head, in one write where the connection can.
+      # Sends the head with the whole content, if possible in one write.
       # @param chunks [Array<String>]
       # @param size [Integer] bytes
       def write_all(chunks, size)
@@ -144,7 +145,7 @@ module Heddle
         @exchange.send_content(data)
       end
 
-      # Sends a file as the content. The response was started with its length.
+      # Sends a file as the content. {#start} was called with its length.
       # @param file [File]
       # @param length [Integer] bytes
       def write_file(file, length)
@@ -159,8 +160,8 @@ module Heddle
         end
       end
 
-      # Ends the content, and with it the exchange: the loop sends what is left of the response, and the connection may
-      # serve another request.
+      # Ends the content and the exchange. The loop sends output that is still queued. Then the connection may serve
+      # another request.
       # @return [void]
       def finish
         return if @finished
@@ -173,12 +174,13 @@ module Heddle
         @exchange.send_end(@head)
       end
 
-      # Leaves the rest to the connection, which sends events as long as its client is connected. The head was sent.
+      # Turns the connection into an event stream, which needs no fiber and lasts until the client leaves. The head was
+      # already sent.
       # @param settings [Array] see {EventStream#connection_settings}
-      # @return [Boolean] false: it can't, and nothing has changed
+      # @return [Boolean] false: not possible; nothing has changed
       def stream_events(settings) = @finished = @exchange.stream_events(@status, *settings)
 
-      # The connection is a WebSocket from here on. The head was sent.
+      # Turns the connection into a WebSocket or an event stream with callbacks. The head was already sent.
       # @param handler [Object]
       # @param callbacks [Rack::SocketCallbacks]
       # @param kind [Symbol] :plain, :deflated (permessage-deflate was negotiated), or :events for an event stream
@@ -188,7 +190,8 @@ module Heddle
         @finished = true
       end
 
-      # Aborts the response in a way that shows the client that the content is incomplete.
+      # Aborts the response and closes the connection or stream, so that the client notices that the content is
+      # incomplete.
       # @return [void]
       def abort
         @finished = @broken_off = true
@@ -198,7 +201,7 @@ module Heddle
 
       private
 
-      # The protocol has found a fault in the head, and has sent nothing of it: another response can be sent.
+      # Called when the protocol has rejected the head and sent nothing of it. Another response can still be sent.
       def keep_unsent
         @held = nil
         @unsent = @head
@@ -206,7 +209,7 @@ module Heddle
 
       def each_chunk(chunks) = chunks.each { |chunk| write(chunk) }
 
-      # Removes the application's own chunking, so that its mistakes don't break the server's framing.
+      # Removes the application's own chunking, so that mistakes in it can't break the server's framing.
       def decode(data)
         output = String.new(encoding: Encoding::BINARY)
         buffer = @rest ? @rest << data.b : data.b

@@ -7,12 +7,12 @@ require "heddle/http/client"
 module Heddle
   # Requests and responses on the wire.
   module HTTP
-    # Lets WebMock stub the requests of {Client}: `require "heddle/http/webmock"` in the test helper, after webmock.
-    # Streams are stubbed, too; redirects are followed from stub to stub.
+    # Lets WebMock stub the requests of {Client}. Add `require "heddle/http/webmock"` to the test helper, after webmock.
+    # Streams can be stubbed, too. A stubbed redirect leads to the next stub.
     class WebMockAdapter < ::WebMock::HttpLibAdapter
       adapter_for :heddle
 
-      # Stands before {Exchange}, while WebMock is on.
+      # Prepended to {Client::Exchange}. Returns stubbed responses while WebMock is enabled.
       module Stubbed
         def head
           return super unless WebMockAdapter.enabled?
@@ -50,7 +50,7 @@ module Heddle
         end
       end
 
-      # The part of H1::ReceivedResponse that a stub has.
+      # A stub's head, with the methods of {H1::ReceivedResponse} that {Client} calls.
       StubbedHead = Struct.new(:status, :reason, :fields) do
         def body? = true
         def until_close? = false

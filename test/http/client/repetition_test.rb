@@ -28,7 +28,7 @@ class RepetitionTest < ClientCase
     client.get("/1")
 
     error = assert_raises(Client::OutcomeUnknownError) { client.post("/2", body: "x") }
-    assert_match(/the server may or may not have processed it/, error.message)
+    assert_match(/the server may or may not have processed the request/, error.message)
     assert_equal %w[/1 /2], server.received.map(&:target)
   end
 

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # The body of a response that is read as it comes.
+      # A response's body that the application reads piece by piece.
       #
       # @api private
       class Body
@@ -16,7 +16,7 @@ module Heddle
           @limit = limit
         end
 
-        # @return [Array<String>, nil] name in lower case, value, name, value
+        # @return [Array<String>, nil] field names in lower case and values, alternating
         def trailers = @exchange.trailers
 
         # @yieldparam piece [String]

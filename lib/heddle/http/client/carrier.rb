@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # One request on one connection, from its first byte to the last of its response.
+      # A carrier sends one request on one connection and receives the response. Each version of HTTP has a subclass.
       #
       # @api private
       class Carrier
@@ -12,7 +12,7 @@ module Heddle
         # @param connection [Connection, SharedConnection]
         # @param request [Request]
         # @param limits [TimeLimits]
-        # @param deadline [Float, nil] of the whole request, in seconds of CLOCK_MONOTONIC
+        # @param deadline [Float, nil] for the whole request, in seconds of CLOCK_MONOTONIC
         def initialize(connection, request, limits, deadline)
           @connection = connection
           @request = request

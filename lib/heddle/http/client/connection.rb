@@ -9,7 +9,7 @@ module Heddle
       #
       # @api private
       class Connection
-        # The limits of a response's head and framing. A body's own limit is the client's.
+        # The limits of a response's head and framing. {Client} limits the body itself.
         LIMITS = Limits.new(header_limit: Defaults::HEADER_LIMIT, header_count: Defaults::HEADER_COUNT,
                             body_limit: 1 << 50, chunk_overhead_limit: 1 << 50)
         private_constant :LIMITS
@@ -18,9 +18,9 @@ module Heddle
         attr_reader :socket
         # @return [H1::ResponseReader]
         attr_reader :reader
-        # @return [Integer] requests that it has carried
+        # @return [Integer] number of requests sent on this connection
         attr_reader :uses
-        # @return [Float] when it became idle, by CLOCK_MONOTONIC
+        # @return [Float] when the connection became idle, in seconds of CLOCK_MONOTONIC
         attr_accessor :idle_since
 
         def initialize(socket)
@@ -32,7 +32,7 @@ module Heddle
         # @return [Carrier]
         def carrier(request, limits, deadline) = H1Carrier.new(self, request, limits, deadline)
 
-        # @param deadline [Float, nil] of the request, in seconds of CLOCK_MONOTONIC
+        # @param deadline [Float, nil] the request's deadline, in seconds of CLOCK_MONOTONIC
         # @return [self]
         def begin_request(deadline)
           @uses += 1
@@ -40,7 +40,7 @@ module Heddle
           self
         end
 
-        # Has it carried a request before this one? Then the server may have closed it meanwhile.
+        # Has an earlier request used this connection? If so, the server may have closed it since.
         def reused? = @uses > 1
 
         def reusable? = !@socket.closed? && @reader.reusable?

@@ -3,14 +3,14 @@
 module Heddle
   module HTTP
     class Client
-      # The settings of the connections to an origin. Clients with equal ones share connections.
+      # The settings of the connections to an origin. Clients with equal settings share connections.
       #
       # @api private
       ConnectionSettings = Data.define(:tls, :proxy, :deny_private, :max_connections, :idle_timeout, :http2) do
-        # @return [Array<String>] offered by ALPN
+        # @return [Array<String>] the protocols to offer by ALPN
         def protocols = http2 ? %w[h2 http/1.1] : %w[http/1.1]
 
-        # @return [ConnectionSettings] of connections that offer HTTP/1.1 alone
+        # @return [ConnectionSettings] the same settings, but for connections that offer only HTTP/1.1
         def without_http2 = http2 ? with(http2: false, tls: tls&.offering(%w[http/1.1])) : self
 
         # May connections of this scheme speak HTTP/2?

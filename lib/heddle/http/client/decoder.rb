@@ -10,25 +10,27 @@ module Heddle
       # @api private
       class Decoder
         KNOWN = %w[gzip x-gzip deflate].freeze
-        ANY_ZLIB = Zlib::MAX_WBITS + 32 # gzip or zlib, by its first bytes
+        ANY_ZLIB = Zlib::MAX_WBITS + 32 # zlib detects the gzip or zlib format by the first bytes
         RAW = -Zlib::MAX_WBITS
-        # Bytes that a compressed body may have in addition to twice the limit of its content.
+        # The compressed body may have twice as many bytes as the limit for the decoded body, plus this number.
         SLACK = 65_536
         PARTIAL = 206
-        # How many members (RFC 1952, 2.2) a body may have even if they have fewer than SMALL_MEMBER bytes on average;
-        # an empty one has 20.
+        # A gzip body with more members (RFC 1952, 2.2) than SMALL_MEMBERS is rejected if its members have fewer than
+        # SMALL_MEMBER bytes on average. An empty member has 20 bytes.
         SMALL_MEMBERS = 1_000
         SMALL_MEMBER = 128
-        # Bytes passed at once after the first member, because zlib copies the bytes behind a member's end.
+        # Bytes passed to zlib at once after the first member. Small, because zlib copies the bytes behind a member's
+        # end.
         WINDOW = 512
-        # Number of windows after which other fibers run.
+        # Number of windows after which the decoder lets other fibers run.
         WINDOWS_A_TURN = 64
         private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK, :SMALL_MEMBERS, :SMALL_MEMBER, :WINDOW,
                          :WINDOWS_A_TURN
 
-        # A part of a body (206) is a part of its compressed form (RFC 9110, 14.2), which can't be decoded alone.
+        # A response with status 206 has none, because a part of a compressed body can't be decoded alone (RFC 9110,
+        # 14.2).
         # @param head [H1::ReceivedResponse]
-        # @return [Array<String>] the codings of its body, in lower case
+        # @return [Array<String>] the content codings of the body, in lower case
         def self.codings(head)
           encoding = Fields.value(head.fields, "content-encoding")
           return [] unless encoding && head.body? && head.status != PARTIAL
@@ -37,15 +39,15 @@ module Heddle
         end
 
         # @param codings [Array<String>]
-        # @return [Boolean] can they be decoded?
+        # @return [Boolean] whether this class can decode them
         def self.known?(codings) = codings.size == 1 && KNOWN.include?(codings.first)
 
         # @param head [H1::ReceivedResponse]
-        # @param request [Request] that has it as its response
+        # @param request [Request] the request that this response belongs to
         # @param limit [Integer, nil] maximum size of the decoded body in bytes
-        # @return [Decoder, nil] nil: nothing is to be decoded
-        # @raise [DecodingError] for another encoding than gzip or deflate, and for several at once, unless the caller
-        #   has asked for encodings of its own
+        # @return [Decoder, nil] nil: the body needs no decoding
+        # @raise [DecodingError] for an encoding other than gzip and deflate, or several encodings, unless the request
+        #   has an Accept-Encoding field of the caller
         def self.for(head, request, limit)
           names = codings(head)
           return new(limit, whole: !head.until_close?) if known?(names)
@@ -56,7 +58,7 @@ module Heddle
                                "single gzip or deflate only"
         end
 
-        # @param whole [Boolean] whether the body's own framing has an end: then it may be empty
+        # @param whole [Boolean] whether HTTP's framing marks the end of the body; such a body may be empty
         def initialize(limit, whole:)
           @limit = limit
           @whole = whole
@@ -65,7 +67,7 @@ module Heddle
           @open = false
         end
 
-        # @param bytes [Integer, nil] that the decoded body may have
+        # @param bytes [Integer, nil] maximum size of the decoded body; limits the compressed body, see SLACK
         # @return [void]
         def limit_input(bytes) = @input_limit = bytes
 
@@ -81,7 +83,7 @@ module Heddle
           raise DecodingError, "the body does not match its Content-Encoding: #{e.message}"
         end
 
-        # @raise [DecodingError] when the compressed form has no end
+        # @raise [DecodingError] if the compressed data ends too early
         def finish
           unfinished = @open || (@members.zero? && !@whole)
           @inflater&.close
@@ -91,7 +93,7 @@ module Heddle
 
         private
 
-        # @return [Integer] how many bytes of the part belong to the member
+        # @return [Integer] number of bytes of the part that belong to the current gzip member
         def inflate(part)
           begin_member(part) unless @open
           before = @inflater.total_in
@@ -103,7 +105,8 @@ module Heddle
           used
         end
 
-        # Small enough to be decoded in place: on an offload thread each call would wait for Ruby's lock.
+        # `Fiber.blocking` keeps this call on the loop's thread. A window is short, and offloading would cost a wait for
+        # the GVL.
         def inflate_window(part, &)
           sleep(0) if ((@windows += 1) % WINDOWS_A_TURN).zero?
           inflate(part) { count(Fiber.blocking { @inflater.inflate(part) }, &) }
@@ -120,13 +123,13 @@ module Heddle
           @open = true
         end
 
-        # Servers send "deflate" with and without zlib's two bytes.
+        # Servers send "deflate" both with and without zlib's two-byte header.
         def window_for(piece)
           first = piece.getbyte(0)
           (first & 0x0f) == 8 || first == 0x1f ? ANY_ZLIB : RAW
         end
 
-        # Limits the compressed bytes, too, because an endless compressed body may have no content.
+        # Limits the compressed bytes, too, because an endless compressed body may decode to nothing.
         def check_input(piece)
           @taken += piece.bytesize
           return unless @input_limit && @taken > (@input_limit * 2) + SLACK

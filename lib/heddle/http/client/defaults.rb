@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # The defaults of {Client}'s options, and the limits of what a server may send.
+      # The defaults of {Client}'s options, and the limits for responses.
       #
       # @api private
       module Defaults
@@ -13,29 +13,29 @@ module Heddle
         MAX_CONNECTIONS = 20
         # Seconds after which an idle connection is closed.
         IDLE_TIMEOUT = 55
-        # Redirects that are followed.
+        # Maximum number of redirects to follow.
         REDIRECTS = 5
         # Header fields of every request.
         # shareable_constant_value: literal
         HEADERS = { "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*", "Accept-Encoding" => "gzip, deflate" }
         # shareable_constant_value: none
 
-        # How often a request is sent again; client/requested_retries.rb says after which statuses, and when.
+        # How often a request is sent again after a temporary failure; see {RequestedRetries}.
         RETRIES = 0
-        # Seconds before an event stream connects again, until the server sets another pause (`retry`).
+        # Seconds before an event stream reconnects, until the server sets another pause (`retry`).
         EVENTS_PAUSE = 3
 
-        # Bytes of a body in memory, decompressed.
+        # Maximum size in bytes of a decompressed body in memory.
         BODY_LIMIT = 67_108_864
-        # Bytes of a line that {Response#each_line} gives.
+        # Maximum size in bytes of a line of {Response#each_line}.
         LINE_LIMIT = 16_777_216
-        # Bytes and number of a response's header lines; the same values are in ext/heddle/http/h2/session_client.c.
+        # Maximum bytes and number of a response's header lines. Keep equal to ext/heddle/http/h2/session_client.c.
         HEADER_LIMIT = 65_536
         HEADER_COUNT = 256
         # Maximum number of interim responses (1xx) before the final one.
         INTERIM_LIMIT = 32
 
-        # Bytes of one event of a stream.
+        # Maximum size in bytes of one event of an event stream.
         EVENT_LIMIT = 16_777_216
       end
     end

@@ -6,7 +6,8 @@ require "heddle/net/connector"
 module Heddle
   module HTTP
     class Client
-      # Opens connections to one origin: directly, or through a proxy, by CONNECT where the origin is https.
+      # Opens connections to one origin, directly or through a proxy. For an https origin it asks the proxy for a tunnel
+      # (CONNECT).
       #
       # @api private
       class Dialer
@@ -22,10 +23,10 @@ module Heddle
           @settings = settings
           @deny_private = settings.deny_private
           @proxy = proxy
-          @direct = nil # time limits, and the connector that has them
+          @direct = nil # the latest time limits, and the connector made with them
         end
 
-        # @return [Dialer] of connections that offer HTTP/1.1 alone
+        # @return [Dialer] opens connections that offer only HTTP/1.1
         def without_http2 = Dialer.new(@tls ? "https" : "http", @host, @port, @settings.without_http2, @proxy)
 
         # @param limits [TimeLimits]
@@ -47,7 +48,7 @@ module Heddle
           direct_connector(limits).connect(deadline: deadline)
         end
 
-        # Keeps one connector, for the time limits of the latest call: those of most calls are the client's.
+        # Keeps one connector for the time limits of the latest call, because most calls use the client's limits.
         def direct_connector(limits)
           known, connector = @direct
           return connector if known.equal?(limits)

@@ -16,11 +16,11 @@ module Heddle
       # `deny_private` does not allow the server's address.
       class PrivateAddressError < ConnectError; end
 
-      # The connection was lost before the response, and the request changed nothing or may be repeated (RFC 9110,
-      # 9.2.2).
+      # The connection was lost before the response. The server has not processed the request, or the request may be
+      # repeated safely (RFC 9110, 9.2.2).
       class ConnectionLostError < Error; end
-      # The connection was lost after the request was sent, and before the response. The server may have carried the
-      # request out, or not; it is not sent again.
+      # The connection was lost after the request was sent and before the response. The server may or may not have
+      # processed the request, so the client does not send it again.
       class OutcomeUnknownError < ConnectionLostError; end
       # The response was cut off.
       class IncompleteBodyError < Error; end
@@ -29,12 +29,12 @@ module Heddle
       class ProtocolError < Error; end
       # The body, as sent or decompressed, is larger than `body_limit`.
       class BodyTooLargeError < Error; end
-      # The body is not what its Content-Encoding says.
+      # The body does not match its Content-Encoding.
       class DecodingError < Error; end
-      # More redirects than `redirects`, or one that can't be followed.
+      # The server sent more redirects than `redirects` allows, or a redirect that the client can't follow.
       class RedirectError < Error; end
 
-      # A time limit has passed. Each phase has its own.
+      # A time limit has passed. Each phase of a request has a subclass.
       class TimeoutError < Error; end
       # No connection of the origin was free in time (`timeout: { pool: … }`).
       class PoolTimeoutError < TimeoutError; end
@@ -46,7 +46,7 @@ module Heddle
       class WriteTimeoutError < TimeoutError; end
       # The first byte of the response came too late (`first_byte`).
       class FirstByteTimeoutError < TimeoutError; end
-      # The response paused for too long (`read`).
+      # No further byte of the response came for too long (`read`).
       class ReadTimeoutError < TimeoutError; end
       # The request as a whole took too long (`total`).
       class TotalTimeoutError < TimeoutError; end

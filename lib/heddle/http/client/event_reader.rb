@@ -3,30 +3,30 @@
 module Heddle
   module HTTP
     class Client
-      # An event of a stream. `id` is the last id that the stream has set.
+      # An event of an event stream. `id` is the latest id that the stream has set, in this event or an earlier one.
       Event = Data.define(:type, :data, :id)
 
       # Reads text/event-stream (WHATWG HTML, 9.2.6).
       #
       # @api private
       class EventReader
-        # @return [String] the id of the last event that was complete, for Last-Event-ID
+        # @return [String] the id of the last complete event, for Last-Event-ID
         attr_reader :last_id
-        # @return [Integer, nil] milliseconds after which to connect again; nil: the server has not said
+        # @return [Integer, nil] milliseconds before a reconnect; nil: the server has not set it
         attr_reader :retry_after
 
         # Characters that no field can have (RFC 9110, 5.5), so that Last-Event-ID can't carry them. WHATWG HTML
         # excludes only the first.
         CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/
-        # Milliseconds above a billion (eleven days) are taken for a mistake.
+        # Values of `retry` above a billion milliseconds (eleven days) are ignored as a mistake.
         TIME = /\A\d{1,9}\z/
         private_constant :CONTROLS, :TIME
 
         def initialize(last_id = "")
           @last_id = @id = last_id
           @buffer = String.new
-          @start = 0 # of the line that is next
-          @searched = 0 # up to here there is no line end
+          @start = 0 # offset of the next line
+          @searched = 0 # offset up to which the buffer has no line end
           @data = nil
           @size = 0
           @type = ""
@@ -62,7 +62,7 @@ module Heddle
         def take_line
           ending = @buffer.byteindex(/\r\n|\n|\r(?!\z)/n, @searched)
           unless ending
-            @searched = [@buffer.bytesize - 1, @start].max # a CR may stand there
+            @searched = [@buffer.bytesize - 1, @start].max # the last byte may be a CR
             return
           end
 
@@ -71,7 +71,7 @@ module Heddle
           line
         end
 
-        # Removes the lines that were taken, all at once.
+        # Removes all lines that were read, in one copy of the buffer.
         def drop_lines
           return if @start.zero?
 
@@ -97,7 +97,7 @@ module Heddle
         end
 
         def dispatch
-          @last_id = @id # only of a complete event: after a reconnect the server repeats an incomplete one
+          @last_id = @id # set only now, so that the server repeats an incomplete event after a reconnect
           event = Event.new(@type.empty? ? "message" : @type, @data, @last_id) if @data
           @data = nil
           @size = 0

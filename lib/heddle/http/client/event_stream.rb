@@ -3,22 +3,22 @@
 module Heddle
   module HTTP
     class Client
-      # A stream of events that connects again by itself (WHATWG HTML, 9.2.3), with the id of the last event.
+      # An event stream that reconnects by itself, with the id of the last event (WHATWG HTML, 9.2.3).
       #
       # @api private
       class EventStream
-        # Seconds that a pause grows to, while the server can't be reached.
+        # Longest pause in seconds while the server can't be reached.
         LONGEST_PAUSE = 60
-        # Errors that a new connection does not solve.
+        # Errors that a reconnect can't solve.
         FINAL = [TLSError, PrivateAddressError, ProtocolError, DecodingError, BodyTooLargeError, RedirectError].freeze
         private_constant :LONGEST_PAUSE, :FINAL
 
-        # @return [String] of the last event that was complete
+        # @return [String] id of the last complete event
         attr_reader :last_id
 
-        # @param last_id [String] of an event that was read before
-        # @param pause [Numeric] seconds
-        # @param options [Hash] of {Client#stream}
+        # @param last_id [String] id of the last event that the application has already read
+        # @param pause [Numeric] seconds before a reconnect
+        # @param options [Hash] options of {Client#stream}
         def initialize(client, url, last_id: "", pause: Defaults::EVENTS_PAUSE, headers: nil, **options)
           @client = client
           @url = url
@@ -29,18 +29,18 @@ module Heddle
           @failures = 0
         end
 
-        # Ends when the server answers 204.
+        # Returns when the server responds with 204.
         # @yieldparam event [Event]
-        # @raise [Error] that a new connection does not solve
+        # @raise [Error] that a reconnect can't solve
         def each(&)
-          while (wanted = connect(&)) # not `loop`, which would swallow a StopIteration of the block
+          while (wanted = connect(&)) # not `loop`, which would rescue a StopIteration of the block
             sleep(wanted)
           end
         end
 
         private
 
-        # @return [Numeric, nil] seconds until the next connection; nil: the server wants none
+        # @return [Numeric, nil] seconds before the reconnect; nil: the server has ended the stream (204)
         def connect(&)
           @client.stream(:get, @url, headers: request_headers, **@options) do |response|
             if response.status == 204
@@ -92,7 +92,8 @@ module Heddle
           raise
         end
 
-        # Doubled by each failure, different for each client (equal jitter). Retry-After is obeyed up to the longest.
+        # The pause doubles with each failure and is partly random (equal jitter). The server's Retry-After raises it,
+        # up to the longest pause.
         def longer_pause(retry_after)
           @failures += 1
           longest = [LONGEST_PAUSE, @pause].max

@@ -3,18 +3,18 @@
 module Heddle
   module HTTP
     class Client
-      # Sends a request over a connection of its origin, and reads the response. The {Carrier} of each version of HTTP
-      # does this on one connection.
+      # One request and its response. Acquires a connection of the origin, and sends the request by the connection's
+      # {Carrier}. Acquires another connection when the request must be sent again.
       #
       # @api private
       class Exchange
-        # How often a request whose connection was lost is sent again at most.
+        # Maximum number of times a request is sent again after its connection was lost.
         MAX_REPETITIONS = 3
         private_constant :MAX_REPETITIONS
 
         # @param request [Request]
         # @param limits [TimeLimits]
-        # @param deadline [Float, nil] of everything together, in seconds of CLOCK_MONOTONIC
+        # @param deadline [Float, nil] for the request as a whole, in seconds of CLOCK_MONOTONIC
         def initialize(request, limits, deadline)
           @request = request
           @origin = request.origin
@@ -23,7 +23,7 @@ module Heddle
           @retries = 0
         end
 
-        # Sends the request. Afterwards the connection belongs to this exchange until {#finish}.
+        # Sends the request and receives the response's head. The exchange keeps the connection until {#finish}.
         # @return [H1::ReceivedResponse, H2::ReceivedResponse]
         # @raise [Error]
         def head
@@ -43,14 +43,14 @@ module Heddle
         def read_all(limit) = @carrier.read_all(limit)
 
         # @return [String, nil] the next piece of the body; nil: it is complete
-        # @raise [IOError] outside of the block of {Client#stream}
+        # @raise [IOError] when called after the block of {Client#stream} has returned
         def read_piece
           raise IOError, "the body can be read only inside the block of stream" unless @carrier
 
           @carrier.read_piece
         end
 
-        # @return [Array<String>, nil] fields behind the body: name in lower case, value, name, value
+        # @return [Array<String>, nil] the fields after the body: names in lower case and values, alternating
         def trailers = @carrier&.trailers
 
         # Releases the connection for other requests, or closes it if it can't be reused. Idempotent.

@@ -3,19 +3,20 @@
 module Heddle
   module HTTP
     class Client
-      # The header fields of a request: a list for HTTP/2, and lines for HTTP/1.1, which are made only once for a list.
+      # The header fields of a request, as a list for HTTP/2 and as lines for HTTP/1.1. The lines are made once and
+      # kept.
       #
       # @api private
       class FieldList
-        # @return [Array<String>] name, value, name, value
+        # @return [Array<String>] names and values, alternating
         attr_reader :to_a
 
-        # @param list [Array<String>] name, value, name, value, all of them checked
+        # @param list [Array<String>] names and values, alternating; already checked
         def initialize(list)
           @to_a = list.freeze
         end
 
-        # @return [String] as HTTP/1.1 has them
+        # @return [String] the field lines of HTTP/1.1
         def lines = @lines ||= Fields.lines(@to_a)
 
         # @yieldparam name [String]

@@ -3,23 +3,23 @@
 module Heddle
   module HTTP
     class Client
-      # Header fields of requests.
+      # Functions for the header fields of requests.
       #
       # @api private
       module Fields
         NAME = /\A[!#$%&'*+.^_`|~0-9A-Za-z-]+\z/
         CONTROL_CHARACTER = /[\x00-\x08\x0a-\x1f\x7f]/n
-        # Only the client may frame a body (RFC 9112, 6): with a wrong length, the end of the body would become a second
-        # request.
+        # Only the client may set these fields (RFC 9112, 6): with a wrong length, the server would read the end of the
+        # body as a second request.
         FRAMING = /\A(?:content-length|transfer-encoding)\z/i
         private_constant :NAME, :CONTROL_CHARACTER, :FRAMING
 
         module_function
 
-        # @param headers [Hash] a value is a String, an Array of them, or nil: no such field
-        # @param list [Array<String>] what comes before: name, value, name, value
+        # @param headers [Hash] a value is a String, an Array of Strings, or nil to omit the field
+        # @param list [Array<String>] names and values, alternating; the fields are appended to it
         # @return [Array<String>] the same list
-        # @raise [ArgumentError] for a name or value that can't be in a field
+        # @raise [ArgumentError] for an invalid field name or value
         def list(headers, list = [])
           headers.each do |name, values|
             name = name.to_s
@@ -34,8 +34,8 @@ module Heddle
           list
         end
 
-        # @param list [Array<String>] name, value, name, value
-        # @return [String] field lines of HTTP/1.1
+        # @param list [Array<String>] names and values, alternating
+        # @return [String] the field lines of HTTP/1.1
         def lines(list)
           text = String.new
           i = 0
@@ -54,9 +54,9 @@ module Heddle
           raise ArgumentError, "header #{name}: the value #{value.inspect} has a control character"
         end
 
-        # @param headers [Hash, nil] of the user
-        # @return [Hash, nil] the same
-        # @raise [ArgumentError] for fields that are the client's alone
+        # @param headers [Hash, nil] the caller's header fields
+        # @return [Hash, nil] the same hash
+        # @raise [ArgumentError] if it has a field that only the client may set
         def without_framing(headers)
           name = headers&.each_key&.find { |one| one.to_s.match?(FRAMING) } or return headers
 
@@ -64,7 +64,7 @@ module Heddle
                                "body's size is known, otherwise Transfer-Encoding"
         end
 
-        # @return [Hash] the defaults, replaced by headers of the same name in any case
+        # @return [Hash] the defaults, overridden by headers; names are compared without regard to case
         def merge(defaults, headers)
           return defaults if headers.nil? || headers.empty?
 
@@ -77,8 +77,8 @@ module Heddle
           merged
         end
 
-        # @param fields [Array<String>] name, value, name, value
-        # @return [String, nil]
+        # @param fields [Array<String>] names in lower case and values, alternating
+        # @return [String, nil] the field's values, joined by commas
         def value(fields, name)
           found = nil
           i = 0

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # A request over an HTTP/1.1 connection, which no other request uses meanwhile.
+      # Sends a request over an HTTP/1.1 connection, which no other request uses meanwhile.
       #
       # @api private
       class H1Carrier < Carrier
@@ -41,8 +41,8 @@ module Heddle
         # @return [nil] trailers of chunked bodies are not kept
         def trailers = nil
 
-        # Releases the connection for another request, or closes it. It is closed if the request was not written
-        # completely, or its response has not begun, because the next request would mix with it.
+        # Releases the connection for another request. Closes it first if the request was not written completely or the
+        # response has not begun, because the rest of either would mix with the next request.
         # @return [void]
         def finish
           @connection.close if @unwritten || !@answer
@@ -52,14 +52,15 @@ module Heddle
 
         private
 
-        # Exceptions that the body itself raises are passed to the caller.
+        # An exception of the body object's own methods passes through to the caller.
         def write
           complete = send_piece(@request.opening)
           @request.each_piece { |piece| (complete = send_piece(piece)) || break } if complete && @request.streams_body?
           @unwritten = !complete
         end
 
-        # @return [Boolean] false: the server has responded before it had the whole body, or has closed
+        # @return [Boolean] false: the server has responded before it received the whole body, or has closed the
+        #   connection
         def send_piece(piece)
           loop do
             size = piece.is_a?(String) ? piece.bytesize : piece.sum(&:bytesize)
@@ -74,12 +75,12 @@ module Heddle
         rescue SystemCallError, IOError => e
           raise lost(e) if nothing_taken? || e.instance_of?(IOError)
 
-          @broken = e # the server may have answered before it closed
+          @broken = e # the server may have responded before it closed the connection
           false
         end
 
-        # Called when bytes came while the request was written. Are they the final response? After an interim response,
-        # the server expects the rest of the request.
+        # Called when the server has sent something before the request was written completely. Reads it.
+        # @return [Boolean] true: it was the final response; false: an interim response, so writing continues
         def answered?
           loop do
             head = next_head

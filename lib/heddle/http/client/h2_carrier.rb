@@ -3,11 +3,11 @@
 module Heddle
   module HTTP
     class Client
-      # A request as a stream of an HTTP/2 connection (RFC 9113, 8).
+      # Sends a request as a stream of an HTTP/2 connection (RFC 9113, 8).
       #
       # @api private
       class H2Carrier < Carrier
-        # Bytes of a body that are read at once.
+        # Number of bytes of a body to read at once.
         PIECE = 65_536
         # Error codes (RFC 9113, 7).
         CODES = %w[NO_ERROR PROTOCOL_ERROR INTERNAL_ERROR FLOW_CONTROL_ERROR SETTINGS_TIMEOUT STREAM_CLOSED
@@ -55,10 +55,10 @@ module Heddle
           piece
         end
 
-        # @return [Array<String>, nil] name in lower case, value, name, value
+        # @return [Array<String>, nil] names in lower case and values, alternating
         def trailers = @stream.trailers
 
-        # A stream that has not ended is reset (RFC 9113, 5.4.2), and the connection continues.
+        # Resets the stream if it has not ended (RFC 9113, 5.4.2), and releases the connection, which stays open.
         # @return [void]
         def finish
           @stream&.close
@@ -81,7 +81,7 @@ module Heddle
           stream
         end
 
-        # Exceptions that the body itself raises are passed to the caller.
+        # An exception of the body object's own methods passes through to the caller.
         def write_body
           if @request.streams_body?
             @stream.finish if @request.each_data { |piece| write_piece(piece) || break }
@@ -91,7 +91,7 @@ module Heddle
           flush
         end
 
-        # @return [Boolean] false: the server has responded before it had the whole body, or wants no more of it
+        # @return [Boolean] false: the server has responded before it received the whole body, or has reset the stream
         def write_piece(piece)
           offset = 0
           while offset < piece.bytesize
@@ -113,10 +113,10 @@ module Heddle
         rescue IO::TimeoutError
           raise timed_out(WriteTimeoutError, "read no more of the request")
         rescue SystemCallError, IOError
-          nil # the stream's state shows the result
+          nil # the caller checks the stream's state
         end
 
-        # Sends RST_STREAM, if there is one: no fiber waits for that.
+        # Sends what is pending, such as RST_STREAM, without waiting.
         def flush_rest
           @connection.flush(0)
         rescue SystemCallError, IOError
@@ -166,7 +166,7 @@ module Heddle
           when :refused then "the server has refused the request"
           when :reset then "the server has reset the stream (#{CODES.fetch(code, code)})"
           when :lost then "the server closed the connection"
-          else "the response breaks HTTP/2: #{reason}"
+          else "the response violates HTTP/2: #{reason}"
           end
         end
       end

@@ -3,15 +3,16 @@
 module Heddle
   module HTTP
     class Client
-      # The connection of an {Origin} that all requests share if the server speaks HTTP/2. The first request finds out
-      # whether it does. Requests that come meanwhile wait for the result.
+      # The HTTP/2 connection that all requests to an {Origin} share. The first request opens it and so finds out
+      # whether the server speaks HTTP/2. Requests that come meanwhile wait for the result.
       #
       # @api private
       class H2Sharing
         include MonotonicClock
 
-        # A request that wants a connection. `given`: the connection that is reserved for it; `waited`: has it been in
-        # the queue? `over`: it has a connection, or the error that all others get, too.
+        # A request that needs a connection. `given`: the connection that is reserved for the request; `waited`: whether
+        # the request has been in the queue; `over`: whether the request has its connection, or the error that dialing
+        # raised for all waiting requests.
         class Waiter
           attr_reader :queue
           attr_accessor :given, :waited, :over
@@ -22,8 +23,9 @@ module Heddle
             @began = {}
           end
 
-          # @return [Numeric, nil] seconds that are left of the limit on all waits of this request, or on those for a
-          #   connection that is being opened
+          # @param dialing [Boolean] whether the request waits for a connection that is being opened; these waits and
+          #   the other waits have a limit each
+          # @return [Numeric, nil] seconds that are left of the limit; nil: there is no limit
           def left(limit, dialing, now) = limit && [(@began[dialing] ||= now) + limit - now, 0].max
         end
         private_constant :Waiter
@@ -35,7 +37,8 @@ module Heddle
           @open = open
           @lock = Mutex.new
           @waiters = []
-          @reserved = Hash.new(0).compare_by_identity # connection => requests; those that are leaving, too
+          # connection => number of its requests; also connections that accept no new requests
+          @reserved = Hash.new(0).compare_by_identity
           @connection = nil
           @dialing = @refused = false
         end
@@ -57,7 +60,7 @@ module Heddle
 
         # A request has ended.
         # @param connection [SharedConnection]
-        # @return [Boolean] whether the connection has ended with it
+        # @return [Boolean] whether the connection is closed now
         def release(connection)
           over = @lock.synchronize do
             unreserve(connection)
@@ -76,9 +79,10 @@ module Heddle
           end
         end
 
-        # Checks connections that no fiber reads, and closes those that have been idle since `limit`.
-        # @param limit [Float] by CLOCK_MONOTONIC
-        # @return [Integer] how many are closed
+        # Checks the connections that no fiber reads. Closes a connection without requests if it accepts no new ones or
+        # has been idle since `limit`.
+        # @param limit [Float] in seconds of CLOCK_MONOTONIC
+        # @return [Integer] number of closed connections
         def tend(limit)
           @lock.synchronize { @reserved.keys }.each(&:attend)
           closed = @lock.synchronize do
@@ -91,17 +95,18 @@ module Heddle
         # @return [Integer] connections without requests
         def idle = @lock.synchronize { @reserved.count { |_, count| count.zero? } }
 
-        # @return [Integer] requests that wait for the server to take them
+        # @return [Integer] number of requests that wait for a connection
         def waiting = @lock.synchronize { @waiters.size }
 
         private
 
-        # @return [SharedConnection, Symbol, nil] :dial, or :wait; nil: the server speaks HTTP/1.1
+        # @return [SharedConnection, Symbol, nil] :dial: open a connection; :wait: wait in the queue; nil: the server
+        #   speaks HTTP/1.1
         def choose(waiter)
           return waiter.given if waiter.given || @refused
 
           if @connection
-            @connection.attend if @reserved[@connection].zero? # it may have ended while no fiber read
+            @connection.attend if @reserved[@connection].zero? # closed while no fiber read?
             @connection = nil if @connection.leaving?
           end
           return @dialing = :dial unless @connection || @dialing
@@ -111,13 +116,14 @@ module Heddle
           waiter.given || :wait
         end
 
-        # A request that was woken but not served keeps its place.
+        # A request that was woken but got no connection goes back to the front of the queue.
         def enqueue(waiter)
           waiter.waited ? @waiters.unshift(waiter) : @waiters.push(waiter)
           waiter.waited = true
         end
 
-        # In the order of arrival: a request that begins when another one ends does not overtake those that wait.
+        # Gives the connection to waiting requests in the order of their arrival. New requests join the same queue, so
+        # they can't overtake.
         def serve_waiters
           while @waiters.any? && @connection && !@connection.leaving? &&
                 @connection.room_beside?(@reserved[@connection])
@@ -131,7 +137,7 @@ module Heddle
           @reserved[connection] -= 1
           connection.idle_since = now
           serve_waiters
-          wake_one unless @dialing || (@connection && !@connection.leaving?) # to open another one
+          wake_one unless @dialing || (@connection && !@connection.leaving?) # this request opens a new connection
         end
 
         def reserve(connection)
@@ -160,13 +166,13 @@ module Heddle
 
         def wake_one = @waiters.shift&.queue&.push(true)
 
-        # Wakes all waiting requests. With an error, they fail, too.
+        # Wakes all waiting requests. If an error is given, each of them raises it.
         def wake_all(error = nil)
           @waiters.each { |waiter| waiter.queue.push(error || true) }
           @waiters.clear
         end
 
-        # Waits until the waiter is served, or has to choose again.
+        # Waits until the waiter has a connection or must call `choose` again.
         # @return [void]
         def wait(waiter, limits, deadline)
           dialing = @dialing
@@ -183,11 +189,12 @@ module Heddle
                                   "within the time limit `pool`"
         end
 
-        # A new connection has time limits of its own; the pool's time limit is for a busy server.
+        # How long to wait while another request opens the connection. The time limit `pool` applies only to a busy
+        # connection.
         def dialing_time(limits) = limits.connect && limits.tls && (limits.connect + limits.tls + 1)
 
-        # Called for an interrupted request. If it was woken or served already, another one takes its turn or its
-        # connection.
+        # Called for an interrupted request. If the request was already woken or has a reserved connection, the next
+        # waiting request is woken or gets the reservation.
         def give_up(waiter)
           @lock.synchronize do
             next if @waiters.delete(waiter)

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # A scheme, host and port, with the idle connections to it and the number of all connections. All loops and
+      # A scheme, host and port, with the idle connections and the number of open connections to them. All loops and
       # threads of the process share it.
       #
       # @api private
@@ -12,12 +12,12 @@ module Heddle
 
         # @return [String] "http" or "https"
         attr_reader :scheme
-        # @return [String] host and port, as a request's Host field has it
+        # @return [String] host and port, as in the Host field of a request
         attr_reader :authority
         # @return [ConnectionSettings]
         attr_reader :settings
 
-        # @return [Array<String>] what the proxy gets with each request: name and value of a field, or nothing
+        # @return [Array<String>] the field that each request has for the proxy: its name and value, or empty
         attr_reader :proxy_fields
 
         # @param proxy [Proxy, nil]
@@ -26,7 +26,7 @@ module Heddle
           @scheme = scheme
           @authority = authority
           @settings = settings
-          @absolute = proxy && scheme == "http" # RFC 9112, 3.2.2; over TLS the proxy sees nothing
+          @absolute = proxy && scheme == "http" # RFC 9112, 3.2.2; over TLS the proxy can't read requests
           @proxy_fields = @absolute ? proxy.fields : []
           @dialer = dialer
           @lock = Mutex.new
@@ -48,11 +48,11 @@ module Heddle
         def require_http1 = @sharing.refuse
 
         # @param target [String] path and query
-        # @return [String] as the request line has it
+        # @return [String] the target for the request line
         def request_target(target) = @absolute ? "http://#{@authority}#{target}" : target
 
-        # @param fresh [Boolean] whether it must be a new connection
-        # @return [Connection]
+        # @param fresh [Boolean] whether the connection must be new
+        # @return [Connection, SharedConnection]
         # @raise [Error]
         def acquire(limits, deadline, fresh: false)
           shared = @sharing && acquire_shared(limits, deadline)
@@ -69,7 +69,7 @@ module Heddle
           open_connection { Connection.new(http1_dialer.call(limits, deadline)) }.begin_request(deadline)
         end
 
-        # @param connection [Connection] closed unless another request may use it
+        # @param connection [Connection] kept if another request can reuse it, closed otherwise
         def release(connection)
           reusable = connection.reusable?
           @lock.synchronize do
@@ -88,7 +88,7 @@ module Heddle
         end
 
         # @param phase [Symbol] `:wait_seconds`, `:connect_seconds` or `:answer_seconds`
-        # @param began [Float] by CLOCK_MONOTONIC
+        # @param began [Float] when the phase began, in seconds of CLOCK_MONOTONIC
         # @return [void]
         def count_time(phase, began) = @lock.synchronize { @statistics[phase] += now - began }
 
@@ -102,8 +102,9 @@ module Heddle
           OriginRegistry.reap_later
         end
 
-        # Closes connections that have been idle for too long, and those that the server has closed.
-        # @return [Boolean] whether any is left
+        # Closes connections that have been idle for too long or that the server has closed.
+        # @param all [Boolean] whether to close every idle connection
+        # @return [Boolean] whether any HTTP/1.1 connection is still idle
         def close_idle(all: false)
           limit = all ? Float::INFINITY : now - @settings.idle_timeout
           shared = @sharing&.tend(limit) || 0
@@ -118,8 +119,8 @@ module Heddle
         end
 
         # Drops this origin from the process's list if it has had no connection for `seconds`.
-        # @param key [Object] its key in that list
-        # @return [Boolean] whether it is dropped
+        # @param key [Object] the origin's key in that list
+        # @return [Boolean] whether the origin was dropped
         def retire(key, seconds)
           @lock.synchronize do
             unused = @open.zero? && @unused_since <= now - seconds
@@ -128,7 +129,7 @@ module Heddle
           end
         end
 
-        # Was it dropped? Then there may be another origin with its key.
+        # Was this origin dropped? If so, another origin may have its key.
         def retired? = !@retired.nil?
 
         # @return [Hash{Symbol => Numeric}]
@@ -141,8 +142,9 @@ module Heddle
 
         private
 
-        # The connection that was used last; :room if a new one may be opened; nil if all are in use. After a pause of
-        # the whole machine one may have been idle for too long.
+        # Takes the most recently used idle connection. Yields connections that have been idle for too long, for example
+        # after the machine slept, or that the server has closed.
+        # @return [Connection, :room, nil] :room: the caller may open a connection; nil: all connections are in use
         def take_idle
           limit = now - @settings.idle_timeout if @idle.any?
           while (connection = @idle.pop)
@@ -171,13 +173,13 @@ module Heddle
           @unused_since = now if @open.zero?
         end
 
-        # Called when the origin was dropped while a request was about to use it.
+        # Called when the registry dropped the origin while a request was about to use it.
         def rejoin
           key = @lock.synchronize { @retired.tap { @retired = nil } }
           OriginRegistry.restore(key, self) if key
         end
 
-        # Requests get a connection in the order in which they came.
+        # Requests get a connection in the order of their arrival.
         def wait_for_room(limits, deadline)
           waiter = Thread::Queue.new
           room = @lock.synchronize { take_idle(&:close) || queue(waiter) }
@@ -197,9 +199,9 @@ module Heddle
           give_up(waiter) if waiter && !room
         end
 
-        # Checks a connection that another request has released: the server may have closed it, or sent more than the
+        # Checks a connection that another request has released. The server may have closed it, or sent bytes after the
         # response.
-        # @return [Connection, Symbol] :room where the connection is closed
+        # @return [Connection, :room] :room: the connection was closed, and the caller may open another
         def check_released(connection)
           return connection unless connection.stale?
 
@@ -214,7 +216,7 @@ module Heddle
           nil
         end
 
-        # An interrupted task may have been given a connection already.
+        # An interrupted task may already have received a connection or the permission to open one. Returns it.
         def give_up(waiter)
           given = @lock.synchronize do
             @waiters.delete(waiter)
@@ -242,7 +244,7 @@ module Heddle
           count_time(:wait_seconds, waited) if waited
         end
 
-        # For a server whose version of HTTP is not known yet.
+        # Opens the first connection to a server whose HTTP version is not known yet.
         def open_any(limits, deadline)
           @lock.synchronize { @open += 1 }
           open_connection do
@@ -266,7 +268,7 @@ module Heddle
           @settings.http2 == :prior_knowledge || socket.application_protocol == "h2"
         end
 
-        # Offers only HTTP/1.1 from now on: the server might choose HTTP/2 the next time.
+        # Offers only HTTP/1.1, because the server might select HTTP/2 the next time.
         def http1_dialer = @sharing ? (@http1_dialer ||= @dialer.without_http2) : @dialer
       end
     end

@@ -4,7 +4,7 @@ module Heddle
   module HTTP
     class Client
       # The origins of the process, with their idle connections. They outlive loops, threads and clients. A child
-      # process begins without them.
+      # process starts with an empty registry.
       #
       # @api private
       module OriginRegistry
@@ -20,7 +20,7 @@ module Heddle
         @reaper = nil
 
         class << self
-          # @return [Origin] with this key; the block makes it if there is none
+          # @return [Origin] the origin with this key; the block makes it if there is none
           def origin(key)
             found = @lock.synchronize do
               start_anew unless @process == Process.pid
@@ -37,36 +37,36 @@ module Heddle
           # Restores an origin that was dropped while a request was about to use it.
           # @return [void]
           def restore(key, origin)
-            # Another origin may have the key now. Then this one is its own key.
+            # If another origin has the key now, this origin becomes its own key.
             @lock.synchronize { @origins[@origins.key?(key) ? origin : key] = origin }
             reap_later
           end
 
-          # Forgets the origins that have had no connection for `kept` seconds.
+          # Drops the origins that have had no connection for `kept` seconds.
           # @return [void]
           def drop_unused(kept = KEPT)
             @lock.synchronize { @origins.delete_if { |key, origin| origin.retire(key, kept) } }
           end
 
-          # @return [Array<Origin>] none of a parent process
+          # @return [Array<Origin>] empty in a child process that has made none yet
           def origins = @lock.synchronize { @process == Process.pid ? @origins.values : [] }
 
-          # @raise [Error] in a Ractor that is not the main one, which the connections belong to
+          # @raise [Error] in a Ractor other than the main one, which owns the connections
           def check_ractor
             return if Ractor.current == Ractor.main
 
-            raise Error, "HTTP::Client works only in the main Ractor, which has the connections of the process: send " \
-                         "the request there, or use Net::HTTP in this Ractor"
+            raise Error, "HTTP::Client works only in the main Ractor, which owns the connections of the process: " \
+                         "send the request from the main Ractor, or use Net::HTTP in this one"
           end
 
           # The process that the origins belong to.
           attr_reader :process
 
-          # Closes what is idle.
+          # Closes all idle connections.
           # @return [void]
           def close_idle = origins.each { |origin| origin.close_idle(all: true) }
 
-          # Called when there is an origin: starts the thread that checks the origins and their connections.
+          # Starts the thread that checks the origins and their connections, if it does not run.
           # @return [void]
           def reap_later
             return if @reaper&.alive?
@@ -83,6 +83,7 @@ module Heddle
           end
 
           # Checks all origins.
+          # @return [Boolean] whether any origin is left
           def any_left?
             origins.each(&:close_idle)
             drop_unused

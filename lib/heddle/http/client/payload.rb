@@ -14,7 +14,7 @@ module Heddle
         module_function
 
         # @param given [Hash] one of body, json, form and multipart
-        # @return [Array(String or Upload or nil, Hash)] body and fields
+        # @return [Array(String or Upload or nil, Hash)] the body, and the header fields that describe it
         # @raise [ArgumentError] for two kinds of body at once
         def make(method, given)
           raise ArgumentError, "#{given.keys.join(" and ")}: give only one, as a request has one body" if given.size > 1
@@ -39,10 +39,10 @@ module Heddle
         end
 
         def checked(body)
-          return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # so that its size stays
+          return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # so that its size can't change
           return Upload.new(body) if body.respond_to?(:read) || body.respond_to?(:each)
 
-          raise ArgumentError, "body: is a #{body.class}, but must be a String, or have `read` or `each`"
+          raise ArgumentError, "body: is a #{body.class}, but must be a String or an object with `read` or `each`"
         end
 
         def framing(body)
@@ -50,7 +50,7 @@ module Heddle
           size ? { "Content-Length" => size.to_s } : { "Transfer-Encoding" => "chunked" }
         end
 
-        # RFC 7578. Values are Strings, and IOs, which are sent with their file name.
+        # RFC 7578. Values are Strings or IOs; an IO's part has its file name.
         def multipart(parts)
           boundary = "heddle-#{SecureRandom.hex(16)}"
           body = +"".b
@@ -67,7 +67,7 @@ module Heddle
 
         def file_name(io) = io.respond_to?(:path) && io.path ? File.basename(io.path) : "file"
 
-        # As browsers do (WHATWG HTML, 4.10.21.8).
+        # Escapes like browsers (WHATWG HTML, 4.10.21.8).
         def quoted(text) = text.to_s.b.gsub(/["\r\n]/) { |character| format("%%%02X", character.ord) }
       end
     end

@@ -3,7 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # An HTTP proxy: named by the user, or by the environment (`http_proxy`, `https_proxy`, `no_proxy`).
+      # An HTTP proxy, configured by the `proxy:` option or by the environment (`http_proxy`, `https_proxy`,
+      # `no_proxy`).
       #
       # @api private
       class Proxy
@@ -21,45 +22,45 @@ module Heddle
           end
         end
 
-        # @param url [String] perhaps not a valid one
-        # @return [String] for messages: without name and password
+        # @param url [String] possibly invalid
+        # @return [String] the URL without name and password, for error messages
         def self.mask(url) = url.sub(%r{\A([a-z][a-z0-9+.-]*:(?=//))?(//)?.*@}mi, '\1\2')
 
         # @return [String]
         attr_reader :host
         # @return [Integer]
         attr_reader :port
-        # @return [Array<String>] the field with its credentials, name and value, or nothing
+        # @return [Array<String>] name and value of the field with the proxy's credentials; empty: it needs none
         attr_reader :fields
 
         # @param url [String] such as "http://name:password@proxy.example:3128"
         def initialize(url)
           uri = URI(url)
           unless uri.is_a?(URI::HTTP) && uri.scheme == "http" && uri.hostname
-            raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not http://host:port"
+            raise ArgumentError, "proxy: #{self.class.mask(url).inspect} must have the form http://host:port"
           end
 
           @host = uri.hostname
           @port = uri.port
           @fields = uri.user ? ["Proxy-Authorization", credentials(uri)] : []
         rescue URI::InvalidURIError
-          # Without the cause, whose message has the password.
+          # Without the cause, because its message contains the password.
           raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not a URL", cause: nil
         end
 
-        # Without its credentials.
+        # @return [String] the URL without credentials
         def to_s = "http://#{@host}:#{@port}"
 
         # @param connection [Net::OutboundConnection] to the proxy
         # @param authority [String] the server's host and port
-        # @return [Net::OutboundConnection] the same one, now a tunnel to the server
+        # @return [Net::OutboundConnection] the same connection, now a tunnel to the server
         # @raise [ProxyError]
         def open_tunnel(connection, authority, limits, deadline)
           connection.deadline = deadline
           lines = Fields.lines(["Host", authority, *@fields])
           connection.write("CONNECT #{authority} HTTP/1.1\r\n#{lines}\r\n", timeout: limits.write)
           head = Connection.new(connection).reader.read_head("CONNECT", limits.first_byte, limits.read)
-          raise ProxyError, "proxy #{self} ended the connection" unless head
+          raise ProxyError, "proxy #{self} closed the connection without a response to CONNECT" unless head
           raise ProxyError, "proxy #{self}: #{head.reason}" if head.is_a?(Rejection)
           return tunnel = connection if head.upgrade?
 

@@ -5,8 +5,8 @@ require "ipaddr"
 module Heddle
   module HTTP
     class Client
-      # The variables `http_proxy`, `https_proxy` and `no_proxy`, also in upper case. Resolves no name: perhaps only the
-      # proxy can, and no request waits for a name server here.
+      # Reads the variables `http_proxy`, `https_proxy` and `no_proxy`, also in upper case. Never resolves a host name,
+      # because perhaps only the proxy can resolve it, and because a lookup would delay the request.
       #
       # @api private
       module ProxyEnvironment
@@ -26,7 +26,8 @@ module Heddle
 
         def proxy(scheme, environment)
           names = ["#{scheme}_proxy", "#{scheme.upcase}_PROXY"]
-          names.pop if scheme == "http" && environment["REQUEST_METHOD"] # in CGI a client sets it (CVE-2016-5385)
+          # Under CGI, a client sets HTTP_PROXY by a Proxy field (CVE-2016-5385).
+          names.pop if scheme == "http" && environment["REQUEST_METHOD"]
           first_of(environment, *names)
         end
 
@@ -38,7 +39,7 @@ module Heddle
           nil # a name
         end
 
-        # @param entry [String] a name, one with a dot before it, an address, a network, or *; perhaps with a port
+        # @param entry [String] a name, a name with a leading dot, an address, a network, or *; optionally with a port
         def matches?(entry, host, address, port)
           return true if entry == "*"
 
@@ -50,7 +51,7 @@ module Heddle
           name.start_with?(".") ? host.end_with?(name) : within?(host, name)
         end
 
-        # An IPv6 address has a port only behind brackets.
+        # An IPv6 address with a port is in brackets.
         def split_port(entry)
           return [Regexp.last_match(1), Regexp.last_match(2)] if entry =~ /\A\[([^\]]*)\](?::(\d+))?\z/
 

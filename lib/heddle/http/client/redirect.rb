@@ -8,9 +8,9 @@ module Heddle
       # @api private
       module Redirect
         STATUSES = [301, 302, 303, 307, 308].freeze
-        # Fields that are for one origin, and not sent to another.
+        # Fields that are sent only to the origin they were set for.
         SECRET = /\A(?:authorization|cookie|proxy-authorization|host)\z/i
-        # Fields of a body that is not sent again.
+        # Fields that describe the body; dropped when the redirected request has no body.
         OF_BODY = /\A(?:content-(?:length|type|encoding|language|location)|transfer-encoding|expect)\z/i
         private_constant :STATUSES, :SECRET, :OF_BODY
 
@@ -22,7 +22,8 @@ module Heddle
           STATUSES.include?(head.status) ? Fields.value(head.fields, "location") : nil
         end
 
-        # @param origin [Origin] the next one
+        # @param request [Request] the redirected request
+        # @param origin [Origin] the origin of the next request
         # @return [Request]
         # @raise [RedirectError] when the body can't be sent again
         def follow(request, status, origin, target, own)

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # One request to one origin; a redirect makes another one.
+      # One request to one origin. Following a redirect makes a new object.
       #
       # @api private
       class Request
@@ -17,7 +17,7 @@ module Heddle
         attr_reader :origin
         # @return [String] path and query
         attr_reader :target
-        # @return [FieldList] with the fields of the body's framing
+        # @return [FieldList] the header fields, with Content-Length or Transfer-Encoding
         attr_reader :fields
         # @return [String, Upload, nil]
         attr_reader :body
@@ -32,7 +32,7 @@ module Heddle
 
         def idempotent? = IDEMPOTENT.include?(@method)
 
-        # Does the caller name the encodings that it understands?
+        # Has the caller set an Accept-Encoding of its own?
         def own_encodings?
           @fields.each.any? do |name, value|
             name.casecmp?("accept-encoding") && value != Defaults::HEADERS["Accept-Encoding"] && value != "identity"
@@ -42,23 +42,23 @@ module Heddle
         # Can the body be sent again?
         def replayable? = !streams_body? || @body.replayable?
 
-        # The first bytes: the head, and a body that is a String.
+        # The first bytes to send: the head, and the body if it is a String.
         # @return [String, Array<String>]
         def opening
           head = "#{@method} #{@origin.request_target(@target)} HTTP/1.1\r\n#{@fields.lines}\r\n"
           @body.is_a?(String) && !@body.empty? ? [head, @body] : head
         end
 
-        # Whether more follows the opening.
+        # Whether the body is sent piece by piece after {#opening}.
         def streams_body? = @body.is_a?(Upload)
 
-        # The rest of the body as it is.
+        # The streamed body, unframed.
         # @yieldparam piece [String]
         # @raise [IOError] when an IO ends before its size
-        # @return [Boolean, Object] true; the block's value if it ends by `break`
+        # @return [Boolean, Object] true; the value of `break` if the block breaks
         def each_data(&) = @body.each_data(&)
 
-        # The rest of the body, framed.
+        # The streamed body, framed for HTTP/1.1.
         # @yieldparam piece [String, Array<String>]
         # @raise [IOError] when an IO ends before its size
         def each_piece(&) = @body.each_piece(&)

@@ -10,14 +10,14 @@ module Heddle
         TOKEN = /\A[A-Z0-9_-]+\z/i
         private_constant :TOKEN
 
-        # @param headers [Hash] of the client's settings; nil as a value leaves a default out
-        # @return [Hash] with the defaults
+        # @param headers [Hash] the client's setting; a nil value omits a default field
+        # @return [Hash] these headers and the defaults
         def self.add_defaults(headers)
           Fields.merge(Defaults::HEADERS, Fields.without_framing(headers)).compact
         end
 
         # @param url_parser [URLParser]
-        # @param headers [Hash] of every request
+        # @param headers [Hash] sent with every request
         def initialize(url_parser, headers)
           @url_parser = url_parser
           @headers = headers.freeze
@@ -64,8 +64,8 @@ module Heddle
           FieldList.new(Fields.list(Trace.on? ? Trace.add(headers) : headers, list))
         end
 
-        # For requests without fields of their own. Origin and fields are replaced together, because other threads read
-        # them.
+        # The fields of a request that has only the client's. Keeps those of the latest origin. One assignment replaces
+        # both, because other threads may read them.
         def plain_fields(origin)
           known, fields = @plain
           return fields if known.equal?(origin)

@@ -5,29 +5,30 @@ require "time"
 module Heddle
   module HTTP
     class Client
-      # Sends a request again if the user has asked for it (`retries:`): after a response with one of {STATUSES}, and
-      # after a connection that failed to open or was lost before the response. A request that is not idempotent is
-      # repeated only if no connection was opened, so that nothing of it was sent.
+      # Sends a request again if the caller has asked for it (`retries:`): after a response with one of {STATUSES},
+      # after a failed connection attempt, or when the connection was lost before the response. A request that is not
+      # idempotent is repeated only if the connection attempt failed, because then no byte of the request was sent.
       #
-      # The pauses double, up to {LONGEST}, and are different for each client (full jitter). Retry-After is obeyed. If
-      # the pause would be longer than {LONGEST_RETRY_AFTER}, or than the rest of `total`, the response or error is
-      # final.
+      # The longest pause doubles with each attempt, up to {LONGEST}; the actual pause is random (full jitter).
+      # Retry-After is respected. The client does not retry if the pause would be longer than {LONGEST_RETRY_AFTER} or
+      # than the time left of `total`.
       #
       # @api private
       class RequestedRetries
-        # Seconds: the longest first pause, the longest of all, and the longest that a server may ask for.
+        # Seconds: the maximum of the first pause, the maximum of later pauses, and the longest Retry-After that is
+        # respected.
         PAUSE = 0.25
         LONGEST = 10
         LONGEST_RETRY_AFTER = 60
-        # Statuses of a server that is overloaded, or of a proxy that reaches no server.
+        # Statuses of an overloaded server, or of a proxy that can't reach a server.
         STATUSES = [429, 502, 503, 504].freeze
         UNSENT = [ConnectError, ConnectTimeoutError, TLSTimeoutError].freeze
-        # Errors that another attempt does not solve, or after which the request might take effect twice.
+        # Errors that another attempt can't solve, or after which the server might process the request twice.
         FINAL = [TLSError, PrivateAddressError, OutcomeUnknownError].freeze
         private_constant :UNSENT, :FINAL
 
         # @param field [String, nil] Retry-After: a number or a date (RFC 9110, 10.2.3)
-        # @return [Numeric] seconds from now on; 0 where the field says nothing
+        # @return [Numeric] seconds from now; 0 if the field is absent or invalid
         def self.parse_retry_after(field)
           return 0 unless field
           return field.to_i if field.match?(/\A\d{1,9}\z/)
@@ -37,7 +38,7 @@ module Heddle
           0
         end
 
-        # @return [Float, nil] seconds of the pause before the request is sent again
+        # @return [Float, nil] the pause in seconds before the request is sent again
         attr_reader :seconds
 
         # @param retries [Integer]
@@ -51,8 +52,8 @@ module Heddle
         end
 
         # @param exchange [Exchange]
-        # @return [H1::ReceivedResponse, H2::ReceivedResponse, nil] nil: the request is to be sent again after {#pause}
-        # @raise [Error] that is final
+        # @return [H1::ReceivedResponse, H2::ReceivedResponse, nil] nil: send the request again, after {#pause}
+        # @raise [Error] if the request is not to be sent again
         def head(request, exchange)
           exchange.head
         rescue *UNSENT, ConnectionLostError => e
@@ -63,7 +64,7 @@ module Heddle
         end
 
         # @param head [H1::ReceivedResponse, H2::ReceivedResponse]
-        # @return [Boolean] is the request to be sent again, after {#pause}?
+        # @return [Boolean] whether to send the request again, after {#pause}
         def after?(request, head)
           STATUSES.include?(head.status) &&
             again?(request, RequestedRetries.parse_retry_after(Fields.value(head.fields, "retry-after")))

@@ -3,15 +3,15 @@
 module Heddle
   module HTTP
     class Client
-      # A response. Its body is a String, or, inside the block of {Client#stream}, read as it comes.
+      # A response. Inside the block of {Client#stream} the body can be read piece by piece; otherwise it is a String.
       class Response
         # @return [Integer]
         attr_reader :status
 
         # @param head [H1::ReceivedResponse]
-        # @param body [String, Body] a {Body} is read as it comes
+        # @param body [String, Body] a {Body} is read piece by piece
         # @param origin [Origin]
-        # @param trailers [Array<String>, nil] of a body that is a String
+        # @param trailers [Array<String>, nil] trailers, if the body is a String
         def initialize(head, body, origin, target, trailers = nil)
           @head = head
           @status = head.status
@@ -25,18 +25,18 @@ module Heddle
         # @return [String] the URL of the request that got this response, after redirects
         def url = "#{@origin}#{@target}"
 
-        # @return [Array<String>] name in lower case, value, name, value, in their order
+        # @return [Array<String>] names in lower case and values, alternating, in the order of the response
         def fields = @head.fields
 
-        # @param name [String] any case
-        # @return [String, nil] the field's values, with commas between
+        # @param name [String] in any case
+        # @return [String, nil] the field's values, joined by commas
         def [](name)
           name = name.downcase unless name.match?(/\A[a-z0-9-]+\z/)
           Fields.value(@head.fields, name)
         end
 
-        # @return [Hash{String => String}] names in lower case; the values of several fields with commas between, those
-        #   of Set-Cookie with line feeds
+        # @return [Hash{String => String}] names in lower case. Fields of the same name are joined by commas; Set-Cookie
+        #   fields, by line feeds
         def headers
           @headers ||= @head.fields.each_slice(2).with_object({}) do |(name, value), headers|
             earlier = headers[name]
@@ -49,17 +49,19 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] was the body decoded? `headers` have its Content-Encoding all the same
+        # @return [Boolean] whether the body was decoded; `headers` contains Content-Encoding in either case
         def decoded? = Decoder.known?(Decoder.codings(@head))
 
-        # Trailers of an HTTP/2 response, once its body was read. Trailers of chunked bodies are not kept.
+        # Trailers of an HTTP/2 response, available after the body was read. Trailers of HTTP/1.1 responses are
+        # discarded.
         # @return [Hash{String => String}, nil] names in lower case
         def trailers = (@trailers || @stream&.trailers)&.each_slice(2)&.to_h
 
         # @return [Boolean] 200 to 299
         def success? = @status.between?(200, 299)
 
-        # The whole body, decompressed; as text of the charset that Content-Type names.
+        # The whole body, decompressed. Its encoding is the charset in Content-Type; UTF-8 for text and JSON without a
+        # charset; otherwise binary.
         # @return [String]
         def body
           @body = @body.read if @body.is_a?(Body)
@@ -71,7 +73,7 @@ module Heddle
         end
         alias to_s body
 
-        # @return [Object] the body as JSON
+        # @return [Object] the parsed JSON of the body
         # @raise [JSON::ParserError]
         def json(**)
           require "json"
@@ -80,7 +82,7 @@ module Heddle
           raise JSON::ParserError, "#{url}: the body is not text in #{body.encoding}: #{e.message}"
         end
 
-        # The body in pieces, as they come.
+        # Yields the body's pieces as they arrive.
         # @yieldparam piece [String]
         # @return [self]
         def each(&block)
@@ -90,8 +92,8 @@ module Heddle
           self
         end
 
-        # The body's lines, without their ends.
-        # @param limit [Integer] bytes of a line
+        # Yields the body's lines without their line ends.
+        # @param limit [Integer] maximum bytes of a line
         # @return [self]
         # @raise [BodyTooLargeError] when a line is longer
         def each_line(limit: Defaults::LINE_LIMIT)
@@ -113,7 +115,7 @@ module Heddle
           self
         end
 
-        # Events of a stream (text/event-stream).
+        # Yields the events of an event stream (text/event-stream).
         # @yieldparam event [Event]
         # @return [self]
         def events(&block)
@@ -124,10 +126,10 @@ module Heddle
           self
         end
 
-        # Writes the body to a file as it comes. If the body is cut off, no new file is left, and an existing file stays
-        # unchanged.
+        # Writes the body to a file piece by piece. If the response is cut off, no new file remains, and an existing
+        # file is unchanged.
         # @param path [String]
-        # @return [Integer] its size
+        # @return [Integer] size of the file in bytes
         def save(path)
           # A unique name in the same folder: other tasks and processes may save to the same path.
           partial = File.join(File.dirname(path), ".#{SecureRandom.hex(8)}.partial")
@@ -159,7 +161,7 @@ module Heddle
           return Encoding::BINARY unless type
 
           charset = type[/;\s*charset="?([\w.:-]+)/i, 1]
-          return Encoding.find(charset) || Encoding::BINARY if charset # nil: "internal", where Ruby has none
+          return Encoding.find(charset) || Encoding::BINARY if charset # nil for "internal" without a default
 
           type.match?(%r{\A(?:text/|application/(?:[\w.-]+\+)?json\b)}i) ? Encoding::UTF_8 : Encoding::BINARY
         rescue ArgumentError

@@ -3,19 +3,20 @@
 module Heddle
   module HTTP
     class Client
-      # An HTTP/2 connection of an {Origin}: many requests at a time, from all loops and threads of the process.
+      # An HTTP/2 connection of an {Origin}. All loops and threads of the process may send requests over it at the same
+      # time.
       #
-      # It has no fiber or thread of its own. Among the fibers and threads that wait for a response, one reads for all,
-      # and wakes each for which something has come. When the reader has its own response, another becomes the reader.
-      # While no request waits, {OriginRegistry} checks the connection.
+      # It has no fiber or thread of its own. One of the fibers and threads that wait for a response is the reader: it
+      # reads for all, and wakes those whose responses have received data. When the reader has its own response, another
+      # fiber becomes the reader. While no request waits, {OriginRegistry} checks the connection.
       #
       # @api private
       class SharedConnection
         # @return [Net::OutboundConnection]
         attr_reader :socket
-        # @return [Integer] requests that it has carried
+        # @return [Integer] number of requests sent on this connection
         attr_reader :uses
-        # @return [Float] when its last request ended, by CLOCK_MONOTONIC
+        # @return [Float] when the last request ended, in seconds of CLOCK_MONOTONIC
         attr_accessor :idle_since
 
         # @param socket [Net::OutboundConnection]
@@ -31,31 +32,32 @@ module Heddle
         def carrier(request, limits, deadline) = H2Carrier.new(self, request, limits, deadline)
 
         # Begins a request.
-        # @param fields [Array<String>] name, value, name, value
-        # @return [H2::ClientStream, nil] nil: the server takes none any more, or none now
+        # @param fields [Array<String>] names and values, alternating
+        # @param bodiless [Boolean] whether the request has no body
+        # @return [H2::ClientStream, nil] nil: the connection accepts no new request, at least for now
         def open(method, scheme, authority, target, fields, bodiless)
           stream = @session.open(method, scheme, authority, target, fields, bodiless)
           @uses += 1 if stream
           stream
         end
 
-        # May a request begin beside this many others?
+        # May a request begin while this many others are under way?
         def room_beside?(count) = count < @session.stream_limit
 
-        # Can no request begin any more?
+        # Does the connection accept no new requests?
         def leaving? = @session.leaving? || @socket.closed?
 
-        # Sends pending output. If another caller waits for the kernel already, that one sends it, within its own time
-        # limit.
+        # Sends pending output. If another caller is already waiting until the socket is writable, that caller sends it,
+        # within its own time limit.
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @raise [IO::TimeoutError]
         def flush(deadline)
           await_room(deadline) or return until @session.flush
         ensure
-          wake(@session.waiters) # other requests may have waited for the room that this has made
+          wake(@session.waiters) # flushing makes room for which other requests may wait
         end
 
-        # Waits until the block returns true. It is called whenever something has come for the stream.
+        # Waits until the block returns true. The block is called whenever the stream has received something.
         # @param stream [H2::ClientStream]
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @raise [IO::TimeoutError]
@@ -66,12 +68,12 @@ module Heddle
             read_for_all { receive(deadline) until yield } or follow(stream, deadline, &)
             done = true
           ensure
-            # An exception from another thread may come before the requests with new data are woken: then all are.
+            # After an exception from another thread, wakes all: the requests with new data may not have been woken.
             done ? wake_next : wake(@waiting.values)
           end
         end
 
-        # For a connection that no fiber reads: answers PINGs, and notices its end.
+        # Checks a connection that no fiber reads: responds to PING frames, and closes it if the server has closed it.
         # @return [void]
         def attend
           read_for_all do
@@ -84,15 +86,15 @@ module Heddle
           wake_next
         end
 
-        # Ends all requests under way.
+        # Closes the connection; all its requests fail.
         # @return [void]
         def close = wake(@session.close)
 
         private
 
-        # Calls the block as the only reader. An exception from another thread may come at any time, so the ensure
-        # clause also covers taking the role.
-        # @return [Boolean] false: another fiber reads
+        # Calls the block as the only reader. The ensure clause also covers `begin_reading`, because another thread may
+        # raise an exception here at any time.
+        # @return [Boolean] false: another fiber is the reader
         def read_for_all
           mine = @session.begin_reading
           yield if mine
@@ -101,7 +103,8 @@ module Heddle
           @session.end_reading if mine
         end
 
-        # @return [Boolean] false: another fiber waits, and sends it all
+        # Waits until the socket is writable.
+        # @return [Boolean] false: another fiber already waits, and sends all pending output
         def await_room(deadline)
           mine = @session.begin_sending
           @session.await_room(deadline) if mine
@@ -115,10 +118,10 @@ module Heddle
           close unless @session.open?
         end
 
-        # Waits until woken, or reads when no other fiber does.
+        # Waits until the block returns true. Becomes the reader when no other fiber is.
         def follow(stream, deadline)
           queue = stream.waiter = @waiting[stream] = Thread::Queue.new
-          until yield # called after the waiter is registered, so that nothing is missed
+          until yield # checked only after the registration, so that no wake-up is missed
             read_for_all { receive(deadline) } or sleep_until_woken(queue, deadline)
           end
         ensure
@@ -137,7 +140,7 @@ module Heddle
           waiters&.each { |queue| queue.push(true) }
         end
 
-        # Makes another waiting fiber read, if there is one.
+        # Wakes a waiting fiber, which becomes the reader.
         def wake_next
           @waiting.first&.last&.push(true) unless @session.reading?
         end

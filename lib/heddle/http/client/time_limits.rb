@@ -9,8 +9,8 @@ module Heddle
       #
       # @api private
       TimeLimits = Data.define(:pool, :connect, :tls, :write, :first_byte, :read, :total) do
-        # @param limits [Hash, Numeric, nil] by phase; Net::HTTP's open_timeout, write_timeout and read_timeout are
-        #   understood; a number is `total`
+        # @param limits [Hash, Numeric, nil] seconds by phase; Net::HTTP's open_timeout, ssl_timeout, write_timeout and
+        #   read_timeout are accepted, too; a number is `total`
         # @raise [ArgumentError]
         def self.from(limits, defaults = Defaults::TIMEOUT)
           limits = { total: limits } if limits.nil? || limits.is_a?(Numeric)
@@ -25,15 +25,15 @@ module Heddle
           end
           unknown = limits.keys - members
           if unknown.any?
-            raise ArgumentError, "timeout: there is no phase #{unknown.join(", ")} (known: #{members.join(", ")})"
+            raise ArgumentError, "timeout: unknown phase #{unknown.join(", ")} (known: #{members.join(", ")})"
           end
 
           new(**defaults.to_h, **limits).each_checked
         end
 
-        # @param seconds [Numeric, nil] a limit; nil: none
-        # @param deadline [Float, nil] by CLOCK_MONOTONIC
-        # @return [Numeric, nil] the remaining seconds, by both
+        # @param seconds [Numeric, nil] nil: no limit
+        # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
+        # @return [Numeric, nil] seconds until the earlier of the two; nil: no limit
         def self.left(seconds, deadline)
           return seconds unless deadline
 

@@ -3,28 +3,28 @@
 module Heddle
   module HTTP
     class Client
-      # A body that is read while it is sent. Its size is asked once: as many bytes are sent as Content-Length
-      # announces, even if a file changes meanwhile.
+      # A body that is read while it is sent. Its size is determined once. Even if a file changes meanwhile, the client
+      # sends as many bytes as Content-Length announces.
       #
       # @api private
       class Upload
-        # Bytes that are read at once.
+        # Number of bytes to read at once.
         PIECE = 65_536
         private_constant :PIECE
 
-        # @return [Integer, nil] nil: it is sent in chunks
+        # @return [Integer, nil] bytes; nil: unknown, so the body is sent in chunks
         attr_reader :size
         # @return [#read, #each]
         attr_reader :source
 
-        # @param source [#read, #each] an IO is read from its current position, also when it is sent again
+        # @param source [#read, #each] an IO is read from its current position on, also when the body is sent again
         def initialize(source)
           @source = source
           @start = position
           @size = [source.size - (@start || 0), 0].max if source.respond_to?(:read) && source.respond_to?(:size)
         end
 
-        # Can it be sent again?
+        # Can the body be sent again?
         def replayable? = @source.is_a?(Array) || !@start.nil?
 
         # The body, framed for HTTP/1.1.
@@ -35,7 +35,7 @@ module Heddle
           @size ? each_sized(&) : each_chunk(&)
         end
 
-        # The body as it is.
+        # The body, unframed.
         # @yieldparam piece [String]
         # @raise [IOError] when an IO ends before its size
         # @return [Boolean] true
@@ -47,7 +47,7 @@ module Heddle
 
         private
 
-        # An IO's position, if it can be rewound.
+        # The position of an IO that can be rewound, otherwise nil.
         def position
           @source.pos if @source.respond_to?(:pos) && @source.respond_to?(:seek)
         rescue SystemCallError

@@ -7,13 +7,13 @@ module Heddle
       #
       # @api private
       class URLParser
-        TARGET = %r{\A/[!-"$-~]*\z} # a path and a query as they are sent
+        TARGET = %r{\A/[!-"$-~]*\z} # path and query, percent-encoded
         URL = %r{\Ahttps?://}i
         USUAL_PORTS = { "http" => 80, "https" => 443 }.freeze
         PORTS = 1..65_535
         # Scheme, user, host and port of a URL that may be relative.
         AUTHORITY = %r{\A(?:[a-z][a-z0-9+.-]*:)?(?://[^/?#]*)?}i
-        # RFC 3986 allows these in no path and no query.
+        # Characters that RFC 3986 does not allow in a path or query.
         UNENCODED = /[^!-~]|["<>\[\\\]^`{|}]|%(?!\h\h)/n
         private_constant :TARGET, :URL, :USUAL_PORTS, :PORTS, :AUTHORITY, :UNENCODED
 
@@ -29,7 +29,8 @@ module Heddle
         end
 
         # @param url [String]
-        # @return [Array(Origin, String, Hash)] the third: the Authorization field for the URL's user, or nil
+        # @return [Array(Origin, String, Hash)] origin, target, and the Authorization field for the URL's userinfo or
+        #   nil
         # @raise [ArgumentError]
         def find(url)
           if url.start_with?("/") && !url.start_with?("//") && @base
@@ -38,16 +39,16 @@ module Heddle
             return [base_origin, @prefix.empty? ? url : "#{@prefix}#{url}", own_fields(@base)]
           end
           unless url.match?(URL)
-            raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL" \
-                                 "#{@base ? " or a path that begins with /" : ", and there is no base for a path"}"
+            path = @base ? " or a path that begins with /" : " (a path needs a client with a base URL)"
+            raise ArgumentError, "#{url.inspect} is not an http:// or https:// URL#{path}"
           end
 
           uri = parse(url)
           [origin_of(uri), uri.request_uri, own_fields(uri)]
         end
 
-        # @param location [String] of a redirect, relative to this origin and target
-        # @return [Array(Origin, String, Hash)]
+        # @param location [String] the redirect's Location, possibly relative to origin and target
+        # @return [Array(Origin, String, Hash)] see {#find}
         def follow(location, origin, target)
           uri = URI.join(encoded("#{origin}#{target}"), encoded(location))
           find(uri.to_s)
@@ -59,7 +60,8 @@ module Heddle
 
         private
 
-        # Servers send Locations with blanks, umlauts and brackets, and browsers percent-encode them (WHATWG URL).
+        # Some servers send a Location with blanks, umlauts or brackets. Browsers percent-encode these characters
+        # (WHATWG URL).
         def encoded(url)
           url = url.b
           authority = url[AUTHORITY]
@@ -79,7 +81,7 @@ module Heddle
           raise ArgumentError, "#{url.inspect} is not a URL: percent-encode the characters that RFC 3986 excludes"
         end
 
-        # A child process has connections of its own; an origin that was long unused has been dropped.
+        # A child process needs origins of its own. The registry drops an origin that was unused for long.
         def base_origin
           return @base_origin if @base_origin && !@base_origin.retired? && @process == Process.pid
 

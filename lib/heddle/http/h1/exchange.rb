@@ -3,7 +3,8 @@
 module Heddle
   module HTTP
     module H1
-      # An exchange over HTTP/1.1 or 1.0. The connection carries one at a time, so the application may take it over.
+      # An exchange over HTTP/1.1 or 1.0. The connection has one exchange at a time, so the application may take it
+      # over.
       class Exchange < HTTP::Exchange
         LAST_CHUNK = "0\r\n\r\n".b.freeze
         HINTS_LINE = "HTTP/1.1 103 Early Hints\r\n".b.freeze
@@ -15,17 +16,17 @@ module Heddle
         # @return [Boolean] whether the connection can be taken over
         def hijack? = true
 
-        # @return [Boolean] whether the client can't get the response any more
+        # @return [Boolean] whether the client can no longer receive the response
         def gone? = closed?
 
         # -- sending: see HTTP::Response
 
         # @param status [Integer]
         # @param headers [Hash{String => String, Array<String>}]
-        # @param length [Integer, nil] of the content in bytes, where it is known
+        # @param length [Integer, nil] bytes of content; nil: unknown
         # @param protocol [String, nil] the protocol to upgrade to
-        # @param until_close [Boolean] whether content of unknown length ends with the connection, unframed
-        # @return [ResponseHead] which was not sent yet
+        # @param until_close [Boolean] whether content of unknown length is sent unframed and ends with the connection
+        # @return [ResponseHead] the head, not yet sent
         # @raise [InvalidResponseError]
         def make_head(status, headers, length: nil, protocol: nil, until_close: false)
           engine.writer.head(self, status, headers, length, persistent?, protocol, until_close)
@@ -40,15 +41,15 @@ module Heddle
           self.chunking = true if @chunked && !head.precoded
         end
 
-        # The head leaves in the loop's next tick, with the connection's other output.
+        # Nothing to do but queue the head: the loop sends it in its next tick, with the connection's other output.
         # @see #send_head
         def hold_head(head) = send_head(head)
 
         # @return [void]
         def release_head = nil
 
-        # @param head [ResponseHead] which was held
-        # @return [Boolean] false: it was sent already
+        # @param head [ResponseHead] a head passed to {#hold_head}
+        # @return [Boolean] false: the head was already sent
         def withdraw_head(head)
           return false unless withdraw(head.bytes)
 
@@ -56,7 +57,7 @@ module Heddle
           true
         end
 
-        # Sends the head and the whole content, whose length is in the head, in one write.
+        # Sends the head and the whole content in one write. The head announces the content's length.
         # @param head [ResponseHead]
         # @param chunks [Array<String>]
         # @return [void]
@@ -68,7 +69,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_content(data) = @chunked ? write_chunk(data) : write(data)
 
-        # Ends the content and the exchange. The loop sends the rest.
+        # Ends the content and the exchange. The loop sends output that is still queued.
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGoneError]
@@ -77,8 +78,8 @@ module Heddle
           finish(head.keep_alive, head.status)
         end
 
-        # Joins the hints of several calls to one response 103, because clients and proxies treat each 103 as a whole
-        # response. It leaves when the request waits, or the loop's tick ends.
+        # Joins the hints of several calls to one 103 response, because clients and proxies treat each 103 as a complete
+        # response. The loop sends it when the request waits or the loop's tick ends.
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
         # @raise [InvalidResponseError]
@@ -100,7 +101,7 @@ module Heddle
         # @param length [Integer] bytes
         # @return [void]
         # @raise [ClientGoneError]
-        # @raise [EOFError] when the file is shorter
+        # @raise [EOFError] when the file has fewer bytes
         def send_file(file, offset, length)
           drain
           send_file_part(file, offset, length, engine.configuration.write_timeout)
@@ -112,15 +113,15 @@ module Heddle
 
         # -- taking the connection over
 
-        # Detaches the socket: the server forgets the connection. The method has this name because the object is Rack's
-        # `rack.hijack`.
-        # @return [Socket] with the bytes that were read ahead pushed back; each call returns the same one. It is in the
-        #   env, too, as libraries for Rack 2 expect
-        # @raise [IOError] when the response has begun
+        # Takes the connection over: the server no longer uses it. The method is named `call` because this object is
+        # Rack's `rack.hijack`.
+        # @return [Socket] the socket, with the bytes that were read ahead pushed back; the same one for each call. It
+        #   is also in the env, where libraries for Rack 2 expect it
+        # @raise [IOError] if the response has begun
         # @raise [ClientGoneError]
         def call
           return @socket if hijacked?
-          raise IOError, "the response has begun: hijack the connection before that" if started?
+          raise IOError, "the response has begun: call rack.hijack before it begins" if started?
 
           @socket = detach.tap { |socket| env["rack.hijack_io"] = socket if env }
         end
@@ -128,7 +129,8 @@ module Heddle
         # @return [Boolean]
         def hijacked? = defined?(@socket) ? true : false
 
-        # @return [Socket] with the bytes that were read ahead pushed back
+        # Takes the connection over, also after the head was sent.
+        # @return [Socket] the socket, with the bytes that were read ahead pushed back
         # @raise [ClientGoneError]
         def detach
           engine = self.engine
@@ -139,12 +141,12 @@ module Heddle
           end
         end
 
-        # @return [Boolean] whether the connection is the application's, with the response's head sent or without
+        # @return [Boolean] whether the application owns the connection, before or after the response's head was sent
         def detached? = defined?(@detached) ? true : false
 
         private
 
-        # @return [Boolean] whether these hints joined the ones before
+        # @return [Boolean] whether the hints were added to the unsent 103 response
         def amend_hints(bytes)
           joined = @hints.byteslice(0, @hints.bytesize - 2) << bytes.byteslice(HINTS_LINE.bytesize..)
           return false unless rewrite(@hints, joined)
@@ -160,8 +162,8 @@ module Heddle
           when SystemCallError
             message = "the client left before it had the response (#{error.class})"
           else
-            # Passes a mistake of the application on, such as two fibers that write at once: the connection has not
-            # failed.
+            # The connection is open, so this is a mistake of the application, such as two fibers that write at the same
+            # time.
             raise error unless closed?
 
             message = "the connection was closed before the client had the response"

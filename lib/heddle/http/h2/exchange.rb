@@ -4,7 +4,7 @@ module Heddle
   module HTTP
     # HTTP/2 (RFC 9113).
     module H2
-      # An exchange over a stream of HTTP/2. The connection carries many at a time, so the application can't take it
+      # An exchange over a stream of HTTP/2. The connection has many streams at a time, so the application can't take it
       # over.
       class Exchange < HTTP::Exchange
         PIECE = 65_536
@@ -20,8 +20,8 @@ module Heddle
 
         # @param status [Integer]
         # @param headers [Hash{String => String, Array<String>}]
-        # @param length [Integer, nil] of the content in bytes, where it is known
-        # @return [ResponseHead] which was not sent yet
+        # @param length [Integer, nil] bytes of content; nil: unknown
+        # @return [ResponseHead] the head, not yet sent
         # @raise [InvalidResponseError]
         def make_head(status, headers, length: nil, **)
           engine.field_writer.head(self, status, headers, length, true, nil, false)
@@ -35,8 +35,8 @@ module Heddle
         # @see HTTP::Response#hold
         def hold_head(head) = hold(head.status, head.bytes)
 
-        # @param head [ResponseHead] which was held
-        # @return [Boolean] false: it was sent already, or none was held
+        # @param head [ResponseHead] a head passed to {#hold_head}
+        # @return [Boolean] false: the head was already sent, or none was held
         def withdraw_head(_head) = withdraw
 
         # @param head [ResponseHead]
@@ -53,7 +53,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_content(data) = write(data)
 
-        # Ends the content and the exchange. Does not wait: the loop sends what is still queued.
+        # Ends the content and the exchange. The loop sends output that is still queued.
         # @param head [ResponseHead]
         # @return [void]
         # @raise [ClientGoneError]
@@ -65,7 +65,7 @@ module Heddle
         # @raise [ClientGoneError]
         def send_early_hints(headers) = write_head(103, engine.field_writer.early_hints(headers), false)
 
-        # Does nothing: the extension sends 100 when it has read the head.
+        # Does nothing, because the C extension sends 100 Continue when it has read the head.
         # @return [void]
         def send_continue = nil
 
@@ -75,7 +75,7 @@ module Heddle
         # @param length [Integer] bytes
         # @return [void]
         # @raise [ClientGoneError]
-        # @raise [EOFError] when the file is shorter
+        # @raise [EOFError] when the file has fewer bytes
         def send_file(file, offset, length)
           while length > 0
             piece = file.pread([length, PIECE].min, offset)
@@ -89,7 +89,7 @@ module Heddle
         def drain = nil
 
         # This is env["rack.hijack"].
-        # @raise [IOError] always: a stream can't take over the connection
+        # @raise [IOError] always, because a request over HTTP/2 can't take over the connection
         def call
           engine.report_hijack(self)
           raise IOError, "a request over HTTP/2 has no connection of its own: rack.hijack is not available"

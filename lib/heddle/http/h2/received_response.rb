@@ -3,11 +3,11 @@
 module Heddle
   module HTTP
     module H2
-      # The head of a response as a client receives it over HTTP/2. All strings are binary.
+      # The head of a response that the HTTP client has received over HTTP/2. All strings are binary.
       class ReceivedResponse
         # @return [Integer]
         attr_reader :status
-        # @return [Array<String>] the fields in their order: name in lower case, value, name, value
+        # @return [Array<String>] names in lower case and values, alternating, in the order of the response
         attr_reader :fields
 
         # @param ended [Boolean] whether nothing follows the head
@@ -17,7 +17,7 @@ module Heddle
           @ended = ended
         end
 
-        # @return [String] HTTP/2 has none
+        # @return [String] always empty, because HTTP/2 has no reason phrase
         def reason = ""
 
         # @return [Boolean] whether content may follow
