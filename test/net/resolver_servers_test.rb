@@ -82,7 +82,7 @@ class ResolverServersTest < Minitest::Test
 
     assert_equal Socket::EAI_AGAIN, error.error_code
     assert_kind_of SocketError, error
-    assert_match(/web\.example.*127\.0\.0\.1 port #{silent.port}: no answer within 0\.02 s/, error.message)
+    assert_match(/web\.example.*127\.0\.0\.1 port #{silent.port}: no response within 0\.02 s/, error.message)
     silent.wait_for_questions(4)
 
     assert_equal 4, silent.questions.size, "two tries, A and AAAA"

@@ -160,13 +160,13 @@ class ResolverTest < Minitest::Test
   def test_a_server_that_is_not_an_address_is_refused
     error = assert_raises(ArgumentError) { Heddle::Net::Resolver.new(nameservers: [["dns.example", 53]]) }
 
-    assert_match(/"dns\.example" is not an address/, error.message)
+    assert_match(/"dns\.example" is not an IP address/, error.message)
   end
 
   def test_options_without_name_servers_are_refused
     error = assert_raises(ArgumentError) { Heddle::Net::Resolver.new(search: %w[a.test], ndots: 2) }
 
-    assert_equal "search, ndots can only be given together with nameservers", error.message
+    assert_equal "search, ndots: allowed only together with `nameservers`", error.message
   end
 
   def test_the_resolver_works_in_a_ractor

@@ -5,7 +5,7 @@ require "heddle/error"
 
 module Heddle
   module Net
-    # DNS: messages, a server, a client.
+    # A DNS server, a DNS client, and DNS messages.
     #
     #     Heddle::Net::DNS.serve("127.0.0.1:5353") do |query|
     #       query.answer("192.0.2.1") if query.type == :A
@@ -15,12 +15,12 @@ module Heddle
     module DNS
       Autoloads.add(self, "heddle/net/dns")
 
-      # A message, name or record violates the rules of DNS. {Message.parse} and the constructors of records raise it;
-      # {Server} answers such a message with FORMERR.
+      # A message, name or record violates the rules of DNS. {Message.parse} and the constructors of records raise it.
+      # {Server} responds to a malformed message with FORMERR.
       class MalformedError < OwnError; end
 
       class << self
-        # Answers DNS queries over UDP and TCP until the program ends. Starts a loop if there is none.
+        # Serves DNS queries over UDP and TCP until the program ends. Starts a loop if the thread has none.
         #
         # @param addresses [Array<String>] `address:port` to listen on
         # @param options [Hash] see {Server#initialize}
@@ -32,8 +32,8 @@ module Heddle
           nil
         end
 
-        # Returns the records of a name, from the name servers of resolv.conf. Uses neither the search list nor the
-        # hosts file; {Resolver#records} uses the search list.
+        # Asks the name servers in resolv.conf for the records of a name. Uses neither the search list nor the hosts
+        # file; {Resolver#records} uses the search list.
         #
         # @param (see Client#records)
         # @return (see Client#records)

@@ -10,19 +10,21 @@ require "socket"
 
 module Heddle
   module Net
-    # Turns a host name into addresses without blocking the loop: only the calling fiber waits. Without a scheduler it
-    # waits like any blocking Ruby code.
+    # Resolves host names without blocking the loop: only the calling fiber waits. Without a scheduler, the thread
+    # waits.
     #
-    # The order is libc's: numeric addresses as they are, then the sources of `/etc/nsswitch.conf`, usually the hosts
-    # file and then DNS with the search list and the options of `resolv.conf` (`ndots`, `timeout`, `attempts`,
-    # `rotate`, `use-vc`, `no-aaaa`). All three files are read again when they change. A and AAAA records are asked
-    # for at once; answers are kept for as long as their TTL says (RFC 1035), absent names for as long as the zone's
-    # SOA says (RFC 2308). Fibers that ask for one name at the same time share one query.
+    # The resolver follows libc. Numeric addresses need no lookup. For names, it uses the sources in
+    # `/etc/nsswitch.conf`: usually the hosts file, then DNS with the search list and options of `resolv.conf` (`ndots`,
+    # `timeout`, `attempts`, `rotate`, `use-vc`, `no-aaaa`). All three files are read again when they change.
     #
-    # In a thread, libc looks up the names that only another source of nsswitch.conf can know (mdns, resolve, ldap …),
-    # and all names on macOS, whose resolv.conf is incomplete.
+    # A and AAAA records are requested at the same time. Answers are cached for their TTL (RFC 1035). The zone's SOA
+    # record determines for how long the absence of a name is cached (RFC 2308). Fibers that look up the same name at
+    # the same time share one query.
     #
-    # A resolver belongs to one scheduler. It has no global state and can be made in any Ractor.
+    # libc does the lookup in a thread in two cases: the name may be in a source that only libc can read (mdns, resolve,
+    # ldap …), or the system is macOS, whose resolv.conf is incomplete.
+    #
+    # Only one scheduler may use a resolver. It has no global state, so any Ractor can make one.
     #
     # @example
     #   Heddle::Net::Resolver.new.addresses("localhost") # => ["::1", "127.0.0.1"]
@@ -33,7 +35,7 @@ module Heddle
       RESOLV_CONF = "/etc/resolv.conf"
       NSSWITCH = "/etc/nsswitch.conf"
 
-      # Names kept in the cache; the least recently used one is dropped first.
+      # Maximum number of names in the cache; the least recently used name is dropped first.
       CACHE_SIZE = 1_000
 
       LOOPBACK = ["127.0.0.1", "::1"].freeze
@@ -42,18 +44,18 @@ module Heddle
       # @param hosts [String] path of the hosts file
       # @param resolv_conf [String] path of the resolver's configuration; not read when `nameservers` are given
       # @param nsswitch [String, nil] path of the list of sources; nil: the hosts file, then DNS
-      # @param nameservers [Array<Array(String, Integer)>, nil] numeric addresses and ports to ask; then neither
-      #   `resolv_conf` nor `nsswitch` is read
-      # @param options [Hash] with `nameservers` only: `search:` (Array of domains), `ndots:`, `timeout:` (seconds for
-      #   one try), `attempts:`, `rotate:`, `use_vc:`, `no_aaaa:`
-      # @param cache_size [Integer] names to keep
-      # @param clock [#call] seconds of a monotonic clock
-      # @param reachable [#call] whether this machine has a route to an address (String)
+      # @param nameservers [Array<Array(String, Integer)>, nil] numeric addresses and ports of name servers; they
+      #   replace `resolv_conf` and `nsswitch`
+      # @param options [Hash] only with `nameservers`: `search:` (Array of domains), `ndots:`, `timeout:` (seconds for
+      #   one attempt), `attempts:`, `rotate:`, `use_vc:`, `no_aaaa:`
+      # @param cache_size [Integer] maximum number of names in the cache
+      # @param clock [#call] returns seconds of a monotonic clock
+      # @param reachable [#call] takes an address (String) and returns whether this machine has a route to it
       # @raise [ArgumentError] when a name server is not a numeric address
       def initialize(hosts: HOSTS, resolv_conf: RESOLV_CONF, nsswitch: NSSWITCH, nameservers: nil,
                      cache_size: CACHE_SIZE, clock: nil, reachable: nil, **options)
         if !nameservers && options.any?
-          raise ArgumentError, "#{options.keys.join(", ")} can only be given together with nameservers"
+          raise ArgumentError, "#{options.keys.join(", ")}: allowed only together with `nameservers`"
         end
 
         @clock = clock || -> { MonotonicClock.now }
@@ -67,11 +69,11 @@ module Heddle
         @kept = KeptConnections.new(@clock)
       end
 
-      # The addresses of a host, in the order in which to try them.
+      # Returns the addresses of a host, in the order in which a client should try them.
       #
       # @param host [String] a name or a numeric address; with a trailing dot, the search list is not used
-      # @return [Array<String>] numeric addresses (frozen); empty when the name does not exist or has none
-      # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server gave an answer
+      # @return [Array<String>] numeric addresses (frozen); empty if the name does not exist or has no address
+      # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server has answered
       def addresses(host)
         host = host.to_str
         literal = Literal.parse(host)
@@ -81,14 +83,15 @@ module Heddle
         name ? Account.wait_for(Account::DNS) { find(name) } : [].freeze
       end
 
-      # The records of a name, by the name servers and the search list of `resolv.conf`. The hosts file is not read.
+      # Returns the records of a name. Uses the name servers and the search list of `resolv.conf`, but not the hosts
+      # file.
       #
       # @param name [String] with a trailing dot, the search list is not used
       # @param type [Symbol] `:MX`, `:TXT`, `:SRV` … or `:TYPE1000`
-      # @return [Array<DNS::Record>] those at the end of the name's aliases, with what is left of their TTL; empty when
-      #   there are none
+      # @return [Array<DNS::Record>] the records of this type, after following aliases; empty if there are none. Their
+      #   TTLs are the remaining ones
       # @raise [ArgumentError] for an invalid type
-      # @raise [ResolutionError] when no name server gave an answer
+      # @raise [ResolutionError] when no name server has answered
       def records(name, type)
         DNS::Codes.type_number(type)
         parsed = Name.parse(name.to_str)
@@ -101,7 +104,7 @@ module Heddle
         [].freeze
       end
 
-      # The answer to one question as a name server gave it. {DNS::Query#forward} calls it.
+      # Returns a name server's response to one question. {DNS::Query#forward} calls this method.
       #
       # @param (see DNS::Client#lookup)
       # @return (see DNS::Client#lookup)
@@ -110,7 +113,7 @@ module Heddle
         Account.wait_for(Account::DNS) { client.lookup(name, type, dnssec:, checking_disabled:) }
       end
 
-      # Forgets every answer that is kept.
+      # Removes all answers from the caches.
       def clear
         @cache.clear
         @client&.clear
@@ -124,7 +127,7 @@ module Heddle
 
       def find(name)
         @sources.value.plan(name.to_s).each do |source|
-          # Only the hosts file may say anything about names that RFC 6761 reserves.
+          # Only the hosts file may contain names that RFC 6761 reserves.
           next if source != :files && name.reserved?
 
           found = look_in(source, name)
@@ -141,8 +144,8 @@ module Heddle
         end
       end
 
-      # Walks the search list. A server's failure for one candidate does not hide a later one. But when a server has
-      # not responded, the walk ends, because each candidate would wait for that server again.
+      # Tries each candidate of the search list, even if the servers failed for an earlier one. Stops when a server has
+      # not responded at all, because each further candidate would wait for that server again.
       def look_up(name)
         configuration = current_configuration
         failure = nil
@@ -168,7 +171,7 @@ module Heddle
         end
       end
 
-      # Clears the cache if the configuration has changed, because other name servers gave its answers.
+      # Clears the cache if the configuration has changed, because the cached answers are from other name servers.
       def current_configuration
         current = @configuration.value
         @cache.clear unless current.equal?(@known)
@@ -182,7 +185,7 @@ module Heddle
         WatchedFile.new(path) { |text| NameSources.parse(text) }
       end
 
-      # Stands in for a WatchedFile when no file is read.
+      # Replaces a WatchedFile when no file is read.
       # @api private
       Fixed = Struct.new(:value)
     end
@@ -190,7 +193,7 @@ module Heddle
 end
 
 Heddle::Autoloads.load("heddle/net/resolver")
-# Loaded now and not by autoload, because a lookup in a Ractor of Ruby 3.3 can't load files.
+# Loaded now rather than by autoload, because a lookup in a Ractor of Ruby 3.3 can't load files.
 %i[AddressText Codes Data EDNS Message MessageReader MessageWriter Name Question Record].each do |name|
   Heddle::Net::DNS.const_get(name)
 end

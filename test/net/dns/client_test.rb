@@ -205,7 +205,7 @@ class DNSClientTest < Minitest::Test
     end
 
     assert_equal Socket::EAI_AGAIN, error.error_code
-    assert_match(/web\.test.*127\.0\.0\.1 port #{silent.port}: no answer within 0\.02 s/, error.message)
+    assert_match(/web\.test.*127\.0\.0\.1 port #{silent.port}: no response within 0\.02 s/, error.message)
   end
 
   def test_resolver_appends_its_search_list_when_it_looks_up_records
@@ -226,6 +226,6 @@ class DNSClientTest < Minitest::Test
     assert_match(/"a\.\.test" is not a domain name/, assert_raises(ArgumentError) do
       client.records("a..test", :A)
     end.message)
-    assert_match(/"ns.test" is not an address/, assert_raises(ArgumentError) { DNS::Client.new("ns.test") }.message)
+    assert_match(/"ns.test" is not an IP address/, assert_raises(ArgumentError) { DNS::Client.new("ns.test") }.message)
   end
 end

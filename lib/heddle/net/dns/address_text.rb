@@ -5,18 +5,18 @@ require "ipaddr"
 module Heddle
   module Net
     module DNS
-      # IP addresses as text and as bytes, without a call of libc.
+      # Converts IP addresses between text and bytes without calling libc.
       module AddressText
         IPV4 = /\A(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3}\z/
 
         module_function
 
-        # @param bytes [String] 4 or 16
-        # @return [String] frozen
+        # @param bytes [String] 4 or 16 bytes
+        # @return [String] the address as frozen text
         def from_bytes(bytes)
           IPAddr.new_ntoh(bytes).to_s.freeze
         rescue IPAddr::Error
-          raise MalformedError, "an address has #{bytes.bytesize} bytes, but must have 4 or 16"
+          raise MalformedError, "an IP address has #{bytes.bytesize} bytes, but must have 4 or 16"
         end
 
         # @return [String] 4 bytes

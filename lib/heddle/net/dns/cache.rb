@@ -5,38 +5,41 @@ require_relative "../ttl_cache"
 module Heddle
   module Net
     module DNS
-      # Keeps answers of name servers for their TTL, within the given limits, and absent names for the time in the
-      # zone's SOA (RFC 2308). The size in bytes is limited: the least recently used answer is dropped first.
+      # Keeps answers of name servers for their TTL, within `min_ttl` and `max_ttl`. The zone's SOA record determines
+      # for how long the absence of a name is kept (RFC 2308). When the cache is full, it drops the least recently used
+      # answer.
       class Cache < TTLCache
-        # Seconds. RFC 9520, section 3.2, requires that a failure is kept for at least a second.
+        # Seconds. RFC 9520, section 3.2, requires caching of failures for at least one second.
         MAX_TTL = 86_400
         FAILURE_TTL = 1
         # Seconds. RFC 2308, section 5, recommends one to three hours for absent names.
         MAX_NEGATIVE_TTL = 10_800
-        # Bytes of an entry in addition to its message.
+        # Estimated bytes of an entry without its message.
         OVERHEAD = 200
-        # Bytes of a message's Ruby objects, for each byte of the message.
+        # Estimated bytes of Ruby objects for each byte of the encoded message.
         FACTOR = 8
 
         # @param message [Message]
-        # @return [Integer, nil] seconds for which a cache may keep that a name, or a type of it, does not exist (RFC
-        #   2308, section 5): the lowest of the SOA's own TTL, its MINIMUM and MAX_NEGATIVE_TTL. nil: there is no SOA
+        # @return [Integer, nil] seconds for which a cache may keep the answer that a name or type does not exist: the
+        #   minimum of the SOA's TTL, its MINIMUM field and MAX_NEGATIVE_TTL (RFC 2308, section 5). nil: the message has
+        #   no SOA
         def self.negative_ttl(message)
           soa = message.authorities.find { |record| record.type == :SOA } or return
           [soa.ttl, soa.data.minimum, MAX_NEGATIVE_TTL].min
         end
 
-        # @param size [Integer] bytes, about
-        # @param clock [#call] seconds of a monotonic clock
-        # @param min_ttl [Integer] seconds that every answer is kept at least
-        # @param max_ttl [Integer] seconds that every answer is kept at most
+        # @param size [Integer] approximate maximum size in bytes
+        # @param clock [#call] returns seconds of a monotonic clock
+        # @param min_ttl [Integer] minimum seconds to keep an answer
+        # @param max_ttl [Integer] maximum seconds to keep an answer
         def initialize(size, clock, min_ttl: 0, max_ttl: MAX_TTL)
           super(size, clock)
           @min_ttl = min_ttl
           @max_ttl = max_ttl
         end
 
-        # @return [Message, StandardError, nil] with TTLs as they are now
+        # @return [Message, StandardError, nil] the answer, with its remaining TTLs; an error if the lookup failed;
+        #   nil: not in the cache
         def fetch(key) = super { |answer, seconds| aged(answer, seconds) }
 
         # @param key [Object]

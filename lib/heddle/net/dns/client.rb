@@ -5,33 +5,34 @@ require_relative "../resolver"
 module Heddle
   module Net
     module DNS
-      # Asks name servers for records of any type, and keeps the answers.
+      # Asks name servers for records of any type, and caches the answers.
       #
       #     client = Heddle::Net::DNS::Client.new("192.0.2.53", "[2001:db8::53]:5353")
       #     client.records("example.org", :MX).each { |record| puts record.data.exchange }
       #
-      # Each question has a port of its own, and an id from the kernel's random numbers (RFC 5452). It goes over UDP
-      # with EDNS and 1,232 bytes; without EDNS if a server does not support it; over TCP if the answer is truncated.
-      # TCP connections are kept for a burst of questions. Tasks that ask one question at the same time share one query.
+      # Each query has its own source port, and an id from the kernel's random numbers (RFC 5452). The client sends it
+      # over UDP with EDNS and a maximum response size of 1,232 bytes. It omits EDNS if a server does not support it,
+      # and uses TCP if the response is truncated. TCP connections stay open for a burst of queries. Tasks with the same
+      # question at the same time share one query.
       #
-      # A client belongs to one loop, or to one thread without a loop.
+      # Only one loop, or one thread without a loop, may use a client.
       class Client
-        # Bytes of answers that are kept.
+        # Maximum bytes of cached answers.
         CACHE_SIZE = 4 * 1_024 * 1_024
-        # Aliases followed over several messages.
+        # Maximum number of messages for the aliases (CNAME) of one name.
         MAX_ALIASES = 8
         WITH_PORT = /\A(?:\[(?<six>[^\]]+)\]|(?<four>[^:\[\]]+)):(?<port>\d{1,5})\z/
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
-        # @param servers [Array<String>] numeric addresses, with `:port` where it is not 53; none: as in resolv.conf
-        # @param timeout [Numeric] seconds that a server has for one try
-        # @param attempts [Integer] how often each server is tried at most
-        # @param cache_size [Integer] bytes of answers that are kept, about; 0: none
-        # @param min_ttl [Integer] seconds that an answer is kept at least, whatever its TTL
-        # @param max_ttl [Integer] seconds that an answer is kept at most
+        # @param servers [Array<String>] numeric addresses, with `:port` unless it is 53; none: those in resolv.conf
+        # @param timeout [Numeric] seconds to wait for the response of a server
+        # @param attempts [Integer] maximum number of attempts for each server
+        # @param cache_size [Integer] approximate maximum bytes of cached answers; 0: cache nothing
+        # @param min_ttl [Integer] minimum seconds to cache an answer, even if its TTL is lower
+        # @param max_ttl [Integer] maximum seconds to cache an answer
         # @param options [Hash] `rotate:`, `use_vc:` (TCP only)
-        # @param configuration [#value, nil] instead of servers: its #value is a {Resolver::Configuration}
-        # @param clock [#call, nil] seconds of a monotonic clock
+        # @param configuration [#value, nil] replaces `servers`; #value returns a {Resolver::Configuration}
+        # @param clock [#call, nil] returns seconds of a monotonic clock
         # @raise [ArgumentError] when a server is not a numeric address
         def initialize(*servers, timeout: 5, attempts: 2, cache_size: CACHE_SIZE, min_ttl: 0, max_ttl: Cache::MAX_TTL,
                        configuration: nil, clock: nil, **options)
@@ -44,12 +45,12 @@ module Heddle
           @kept = Resolver::KeptConnections.new(@clock)
         end
 
-        # @param name [String] a full name
+        # @param name [String] a fully qualified name
         # @param type [Symbol] `:MX`, `:TXT` … or `:TYPE1000`
-        # @return [Array<Record>] records of this type at the end of the name's aliases; empty when there are none. The
-        #   TTLs are the remaining ones.
+        # @return [Array<Record>] the records of this type, after following aliases; empty if there are none. Their TTLs
+        #   are the remaining ones.
         # @raise [ArgumentError] for an invalid type or name
-        # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server gave an answer
+        # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server has responded
         def records(name, type)
           name = Question.of(name, type).name
           Codes.type_number(type)
@@ -67,26 +68,26 @@ module Heddle
           raise ArgumentError, e.message
         end
 
-        # The answer to one question as a server gave it, from the cache if it is there.
+        # Returns the response to one question, from the cache or from a server. Does not follow aliases.
         #
         # @param name [String]
         # @param type [Symbol]
-        # @param dnssec [Boolean] records of DNSSEC, too (the DO bit)
-        # @param checking_disabled [Boolean] the CD bit
+        # @param dnssec [Boolean] whether to request DNSSEC records, too (the DO bit)
+        # @param checking_disabled [Boolean] whether to set the CD bit
         # @return [Message] NOERROR or NXDOMAIN
-        # @raise [Resolver::ResolutionError] when no server gave an answer
+        # @raise [Resolver::ResolutionError] when no server has responded
         def lookup(name, type, dnssec: false, checking_disabled: false)
           key = [name, type, dnssec, checking_disabled]
           answer = cached(key) || @flights.share(key) { ask(key) }
           answer.is_a?(Message) ? answer : raise(answer.exception(answer.message))
         end
 
-        # Forgets every answer that is kept.
+        # Removes all answers from the cache.
         def clear
           @cache.clear
         end
 
-        # @return [Integer] connections of TCP that are kept now
+        # @return [Integer] number of open TCP connections
         def connections = @kept.size
 
         private
@@ -97,7 +98,8 @@ module Heddle
           [found[:six] || found[:four], Integer(found[:port], 10)]
         end
 
-        # Clears the cache first if the configuration has changed, because other name servers gave its answers.
+        # Clears the cache first if the configuration has changed, because the cached answers are from other name
+        # servers.
         def cached(key)
           current = @configuration.value
           @cache.clear unless current.equal?(@known)

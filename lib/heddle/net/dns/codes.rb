@@ -3,10 +3,10 @@
 module Heddle
   module Net
     module DNS
-      # The numbers of the DNS parameters at IANA, and their names.
+      # The names and numbers of DNS parameters, from IANA's registry.
       #
-      # A type is a Symbol such as `:TXT` everywhere outside of a message. A type without a name here is written as in
-      # RFC 3597: `:TYPE1000`.
+      # Outside of messages, a record type is a Symbol such as `:TXT`. A type that is not in TYPES has the form of RFC
+      # 3597: `:TYPE1000`.
       module Codes
         TYPES = {
           A: 1, NS: 2, CNAME: 5, SOA: 6, PTR: 12, HINFO: 13, MX: 15, TXT: 16, RP: 17, AFSDB: 18, SIG: 24, KEY: 25,
@@ -25,8 +25,8 @@ module Heddle
         }.freeze
         RCODE_NAMES = RCODES.invert.freeze
 
-        # Types without records in zones: they occur in questions, or belong to a single message (RFC 6895, section
-        # 3.1).
+        # Types that zones have no records of. They occur only in questions, or describe the message itself (RFC 6895,
+        # section 3.1).
         META = %i[OPT TKEY TSIG IXFR AXFR MAILB MAILA ANY].freeze
 
         GENERIC_TYPE = /\ATYPE(\d{1,5})\z/
@@ -53,7 +53,7 @@ module Heddle
         # @raise [ArgumentError]
         def rcode_number(name)
           RCODES.fetch(name) do
-            raise ArgumentError, "#{name.inspect} is not an RCODE of DNS (known: #{RCODES.keys.join(", ")})"
+            raise ArgumentError, "#{name.inspect} is not a DNS RCODE (known: #{RCODES.keys.join(", ")})"
           end
         end
 

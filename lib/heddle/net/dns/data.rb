@@ -3,10 +3,10 @@
 module Heddle
   module Net
     module DNS
-      # The data of records, one class a type. Each is frozen, reads itself from a message, writes itself into one, and
-      # prints itself as in a zone file.
+      # The data of records, with one class for each record type. The objects are frozen. Each class reads its data from
+      # a message and writes it into one; `to_s` returns the format of zone files.
       #
-      # {Data.from} makes them from a String or Array for each record.
+      # {Data.from} makes such an object from a String or an Array.
       module Data
         # IPv4 address (RFC 1035, section 3.4.1).
         A = ::Data.define(:address) do
@@ -22,7 +22,7 @@ module Heddle
           def to_s = address
         end
 
-        # The types whose data is one name (RFC 1035, section 3.3), which may be compressed.
+        # Types whose data is a single name (RFC 1035, section 3.3). It may be compressed.
         NS = ::Data.define(:name) do
           def self.read(reader, _length) = new(Data.name(reader))
           def write(writer) = writer.name(name)
@@ -46,8 +46,8 @@ module Heddle
           def to_s = "#{preference} #{exchange}."
         end
 
-        # Start of authority (RFC 1035, section 3.3.13). `minimum`: how long resolvers keep the answer
-        # that a name does not exist.
+        # Start of authority (RFC 1035, section 3.3.13). `minimum`: seconds for which resolvers may
+        # cache that a name does not exist.
         SOA = ::Data.define(:primary, :contact, :serial, :refresh, :retry, :expire, :minimum) do
           def self.read(reader, _length) = new(Data.name(reader), Data.name(reader), *reader.unpack("N5", 20))
 
@@ -60,7 +60,7 @@ module Heddle
           def to_s = "#{primary}. #{contact}. #{serial} #{refresh} #{self.retry} #{expire} #{minimum}"
         end
 
-        # Text: one or more Strings of at most 255 bytes; a longer text is split (RFC 1035, section 3.3.14).
+        # Text: one or more Strings of at most 255 bytes (RFC 1035, section 3.3.14).
         TXT = ::Data.define(:strings) do
           def self.read(reader, length)
             strings = []
@@ -69,7 +69,7 @@ module Heddle
             new(strings.freeze)
           end
 
-          # @param text [String, Array<String>] a longer String is cut into pieces of 255 bytes
+          # @param text [String, Array<String>] Strings longer than 255 bytes are split
           # @raise [ArgumentError] for nil
           def self.of(text)
             raise ArgumentError if text.nil?
@@ -90,7 +90,7 @@ module Heddle
           def to_s = strings.map { |string| Data.quote(string) }.join(" ")
         end
 
-        # Service location (RFC 2782). Its target is not compressed.
+        # Service location (RFC 2782). The target must not be compressed.
         SRV = ::Data.define(:priority, :weight, :port, :target) do
           def self.read(reader, _length) = new(*reader.unpack("n3", 6), Data.name(reader))
 
@@ -122,7 +122,7 @@ module Heddle
           def to_s = "#{flags} #{tag} #{Data.quote(value)}"
         end
 
-        # Processor and system; the answer to ANY (RFC 8482).
+        # Processor and operating system; also the answer to ANY queries (RFC 8482).
         HINFO = ::Data.define(:cpu, :os) do
           def self.read(reader, _length) = new(reader.character_string.freeze, reader.character_string.freeze)
 
@@ -134,7 +134,7 @@ module Heddle
           def to_s = "#{Data.quote(cpu)} #{Data.quote(os)}"
         end
 
-        # The unchanged data of a type that this library does not know (RFC 3597).
+        # The raw data of a type that has no class here (RFC 3597).
         Opaque = ::Data.define(:bytes) do
           def self.read(reader, length) = new(reader.bytes(length).freeze)
           def write(writer) = writer.raw(bytes)
@@ -149,10 +149,10 @@ module Heddle
         module_function
 
         # @param type [Symbol]
-        # @param value [Object] an object of the type's class; a String for types with one part, an Array with the parts
-        #   for others; bytes for a type without a class
+        # @param value [Object] an object of the type's class; a String for types with one field, an Array of all fields
+        #   for other types; bytes for a type without a class
         # @return [Object]
-        # @raise [ArgumentError] when the parts don't fit the type
+        # @raise [ArgumentError] if the value does not fit the type
         def from(type, value)
           kind = CLASSES.fetch(type, Opaque)
           return value if value.is_a?(kind) || value.is_a?(Opaque)
@@ -160,27 +160,27 @@ module Heddle
 
           kind.new(*value)
         rescue ArgumentError
-          raise ArgumentError, "#{value.inspect} is not data for a record of type #{type}, which consists of " \
+          raise ArgumentError, "#{value.inspect} is not data for a #{type} record, which has the fields " \
                                "#{kind.members.join(", ")}"
         end
 
         # @param type [Symbol]
-        # @param length [Integer] of the data that begins where the reader is
-        # @return [Object]
-        # @raise [MalformedError] when the data has another length
+        # @param length [Integer] bytes of data, starting at the reader's offset
+        # @return [Object] an object of the type's class
+        # @raise [MalformedError] if the data has another length
         def read(type, reader, length)
           at_end = reader.offset + length
           reader.bytes_at(reader.offset, length)
           data = CLASSES.fetch(type, Opaque).read(reader, length)
           return data if reader.offset == at_end
 
-          raise MalformedError, "the data of a #{type} record is not #{length} bytes long, as the record says"
+          raise MalformedError, "the data of a #{type} record does not have the length in the record, #{length} bytes"
         end
 
         def name(reader) = Name.from_wire(reader.name).freeze
 
         def sized(reader, length, wanted)
-          raise MalformedError, "an address has #{length} bytes, but must have #{wanted}" unless length == wanted
+          raise MalformedError, "an IP address has #{length} bytes, but must have #{wanted}" unless length == wanted
 
           reader.bytes(length)
         end
@@ -188,7 +188,7 @@ module Heddle
         def uint(value, bits)
           return value if value.is_a?(Integer) && value >= 0 && value < (1 << bits)
 
-          raise MalformedError, "#{value.inspect} is not a number of #{bits} bits"
+          raise MalformedError, "#{value.inspect} is not an unsigned integer of #{bits} bits"
         end
 
         def quote(string)

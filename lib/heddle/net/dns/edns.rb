@@ -3,17 +3,17 @@
 module Heddle
   module Net
     module DNS
-      # The OPT record: what the sender of a message supports (RFC 6891). Frozen.
+      # The content of an OPT record, which describes what the sender of a message supports (RFC 6891). Frozen.
       #
       # - size [Integer] the largest message that the sender accepts over UDP, in bytes
       # - rcode_high [Integer] the upper eight bits of the RCODE
       # - version [Integer]
-      # - dnssec [Boolean] the DO bit: records of DNSSEC are wanted (RFC 3225)
-      # - options [Array<Array(Integer, String)>]
+      # - dnssec [Boolean] the DO bit: the sender requests DNSSEC records (RFC 3225)
+      # - options [Array<Array(Integer, String)>] code and bytes of each option
       EDNS = ::Data.define(:size, :rcode_high, :version, :dnssec, :options) do
-        # @param klass [Integer] the record's class, which is the size
-        # @param ttl [Integer] the record's TTL, which has rcode_high, version and the flags
-        # @raise [MalformedError] when the options do not fill the data
+        # @param klass [Integer] the record's class field, which contains the size
+        # @param ttl [Integer] the record's TTL field, which contains rcode_high, version and the flags
+        # @raise [MalformedError] when the options do not end with the data
         def self.read(reader, klass, ttl, length)
           at_end = reader.offset + length
           options = []
@@ -44,10 +44,11 @@ module Heddle
         # @return [Integer] the size of the OPT record in a message
         def bytesize = 11 + options.sum { |_, bytes| 4 + bytes.bytesize }
       end
-      # The size that fits into a packet nearly everywhere, so that no response is cut into fragments (RFC 9715).
+      # A message of this size fits into one packet on nearly all networks, so that responses are not fragmented (RFC
+      # 9715).
       EDNS::SIZE = 1_232
-      # The size that every receiver accepts (RFC 1035, section 4.2.1). A smaller size counts as this one (RFC 6891,
-      # 6.2.3).
+      # Every receiver accepts messages of this size (RFC 1035, section 4.2.1). Smaller values of `size` count as this
+      # one (RFC 6891, 6.2.3).
       EDNS::MIN_SIZE = 512
     end
   end

@@ -3,27 +3,27 @@
 module Heddle
   module Net
     module DNS
-      # A DNS message (RFC 1035, section 4), to be read and to be written.
+      # A DNS message (RFC 1035, section 4). Reads and writes its binary form.
       #
       #     query = Heddle::Net::DNS::Message.query("example.org", :MX)
       #     reply = Heddle::Net::DNS::Message.parse(bytes)
       #     reply.answers.each { |record| puts record }
       class Message
         HEADER_SIZE = 12
-        # flag => its bit in the second word of the header
+        # flag => its bit in the second 16-bit word of the header
         FLAGS = {
           response: 0x8000, authoritative: 0x0400, truncated: 0x0200, recursion_desired: 0x0100,
           recursion_available: 0x0080, authentic: 0x0020, checking_disabled: 0x0010
         }.freeze
         MAX_SIZE = 65_535
-        # Aliases followed in one message.
+        # Maximum number of aliases (CNAME) to follow in one message.
         MAX_ALIASES = 16
         private_constant :MAX_ALIASES
 
-        # @return [Integer] from 0 to 65535, chosen by the client
+        # @return [Integer] 0 to 65535; the client chooses it, and the response repeats it
         attr_accessor :id
 
-        # @return [Integer] 16 bits; see {FLAGS}, each of which has a method of its own, such as `truncated?`
+        # @return [Integer] 16 bits. Each flag in {FLAGS} also has methods, such as `truncated?`
         attr_accessor :flags
 
         # @return [EDNS, nil] the OPT record's content
@@ -38,8 +38,8 @@ module Heddle
         # @param name [String]
         # @param type [Symbol]
         # @param edns [EDNS, nil]
-        # @param recursion [Boolean] whether the server is to ask others
-        # @return [Message] with a random id
+        # @param recursion [Boolean] whether the server should ask other servers
+        # @return [Message] a query with a random id
         def self.query(name, type, edns: EDNS.of, recursion: true)
           new(Random.urandom(2).unpack1("n"), recursion ? FLAGS[:recursion_desired] : 0, edns).tap do |message|
             message.questions << Question.of(name, type)
@@ -51,7 +51,7 @@ module Heddle
         # @raise [MalformedError]
         def self.parse(bytes)
           if bytes.bytesize < HEADER_SIZE
-            raise MalformedError, "a DNS message has at least #{HEADER_SIZE} bytes, but this has #{bytes.bytesize}"
+            raise MalformedError, "a DNS message must have at least #{HEADER_SIZE} bytes, but has #{bytes.bytesize}"
           end
 
           id, flags, *counts = bytes.unpack("n6")
@@ -59,7 +59,7 @@ module Heddle
         end
 
         # @api private
-        # @return [Message] whose header has been read
+        # @return [Message] a message whose header was already parsed
         def self.read(bytes, id, flags, counts)
           new(id, flags).tap { |message| message.read(MessageReader.new(bytes, HEADER_SIZE), counts) }
         end
@@ -80,18 +80,18 @@ module Heddle
           define_method(:"#{name}=") { |on| @flags = on ? @flags | bit : @flags & ~bit }
         end
 
-        # @return [Integer] the maximum size of this message over UDP; set by the code that makes responses
+        # @return [Integer] maximum bytes of this message over UDP; set for responses
         attr_accessor :udp_limit
 
         # @return [Question, nil]
         def question = @questions.first
 
         # @api private
-        # @return [Array<Record>] the answers of this name and type
+        # @return [Array<Record>] the answers with this name and type
         def records(name, type) = answers.select { |record| record.type == type && record.name.casecmp?(name) }
 
         # @api private
-        # @return [Array<Record>] the chain of aliases among the answers that begins with this name
+        # @return [Array<Record>] the CNAME records that lead from this name to the last alias
         def aliases(name)
           all = answers.select { |record| record.type == :CNAME }
           MAX_ALIASES.times.with_object([]) do |_, found|
@@ -101,13 +101,13 @@ module Heddle
           end
         end
 
-        # @return [Integer] 0 is a query (RFC 6895, section 2.2)
+        # @return [Integer] 0 for a standard query (RFC 6895, section 2.2)
         def opcode = (@flags >> 11) & 15
 
         # @return [Symbol]
         def rcode = Codes.rcode_name((@flags & 15) | ((@edns&.rcode_high || 0) << 4))
 
-        # @param name [Symbol] an RCODE above 15 needs {#edns}
+        # @param name [Symbol] needs {#edns} if the RCODE is above 15
         def rcode=(name)
           number = Codes.rcode_number(name)
           @flags = (@flags & ~15) | (number & 15)
@@ -126,10 +126,10 @@ module Heddle
           read_records(reader, counts[3], @additionals, opt: true)
         end
 
-        # @return [String] the message in bytes
-        # @param limit [Integer] the maximum number of bytes. If only additional records don't fit, they are left out.
-        #   If other records don't fit, all are left out, and the flag TC is set (RFC 2181, section 9). Question and OPT
-        #   always stay.
+        # @param limit [Integer] maximum number of bytes. If only additional records don't fit, they are omitted. If
+        #   answers or authorities don't fit, all records are omitted, and the TC flag is set (RFC 2181, section 9). The
+        #   question and OPT are always written.
+        # @return [String] the binary form
         def encode(limit = MAX_SIZE)
           counts = [@questions.size, @answers.size, @authorities.size, @additionals.size + (@edns ? 1 : 0)]
           writer = MessageWriter.new([@id, @flags, *counts].pack("n6"))
@@ -144,7 +144,7 @@ module Heddle
           writer.bytes
         end
 
-        # @return [String] for people, as dig prints it
+        # @return [String] text in the format of dig
         def to_s
           lines = [";; #{rcode} id #{@id} #{FLAGS.keys.select { |name| public_send(:"#{name}?") }.join(" ")}".rstrip]
           lines.concat(@questions.map { |question| ";#{question}" })
@@ -166,7 +166,7 @@ module Heddle
           end
         end
 
-        # RFC 6891, section 6.1.1: the owner is the root, and there is at most one.
+        # RFC 6891, section 6.1.1: a message has at most one OPT record, and its owner is the root.
         def read_opt(reader, owner, klass, ttl, length)
           raise MalformedError, "the message has a second OPT record" if @edns
           raise MalformedError, "the OPT record has an owner name other than the root" unless owner.empty?
@@ -194,7 +194,7 @@ module Heddle
           @additionals.size
         end
 
-        # Removes the records that did not fit from the counts in the header.
+        # Corrects the counts in the header for the omitted records, and sets TC if answers were omitted.
         def correct_header(bytes, fits, further)
           flags = fits ? @flags : @flags | FLAGS[:truncated]
           counts = fits ? [@answers.size, @authorities.size] : [0, 0]

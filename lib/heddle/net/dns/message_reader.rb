@@ -3,29 +3,30 @@
 module Heddle
   module Net
     module DNS
-      # Reads the parts of a DNS message in order. A pointer that leaves the message or loops raises MalformedError, and
-      # the work is bounded by the size of the message.
+      # Reads the parts of a DNS message in order. Raises MalformedError for a compression pointer that does not point
+      # backwards. MAX_POINTERS and MAX_STEPS limit the work for one message.
       class MessageReader
-        # Pointers in one name; ordinary servers need one or two. Each must point further back, but a chain through a
-        # whole message, for each of its records, would keep the loop busy for seconds.
+        # Maximum number of pointers in one name; ordinary servers use one or two. Without a limit, long chains of
+        # pointers in every record could keep the loop busy for seconds.
         MAX_POINTERS = 32
-        # Labels and pointers followed in one message: an ordinary message of 64 KiB needs half of them.
+        # Maximum number of labels and pointers to follow in one message. An ordinary message of 64 KiB needs half as
+        # many.
         MAX_STEPS = 32_768
         POINTER = 0xc0
         POINTER_OFFSET = 0x3fff
 
-        # @return [Integer] where the next part begins
+        # @return [Integer] offset of the next part
         attr_reader :offset
 
         # @param bytes [String] the whole message
-        # @param offset [Integer] where to begin
+        # @param offset [Integer] offset of the first part to read
         def initialize(bytes, offset)
           @bytes = bytes
           @offset = offset
           @steps = 0
         end
 
-        # @return [String] wire name as it is in the message
+        # @return [String] the next name in wire format, decompressed
         def name
           text, @offset = walk_plain(@offset) || walk_pointers(@offset)
           text
@@ -51,7 +52,7 @@ module Heddle
           value
         end
 
-        # @return [String] bytes that have their number in front, such as one piece of a TXT record
+        # @return [String] bytes preceded by a length octet, such as one piece of a TXT record
         def character_string = bytes(octet)
 
         def bytes_at(offset, size)
@@ -62,8 +63,9 @@ module Heddle
 
         private
 
-        # A name without pointers, as questions have it, is one piece of the message.
-        # @return [Array(String, Integer), nil] the name and the offset after it; nil for any other name
+        # Reads a name without pointers, such as that of a question. It is a contiguous part of the message.
+        # @return [Array(String, Integer), nil] the name and the offset after it; nil for a name with a pointer or an
+        #   error
         def walk_plain(start)
           offset = start
           while (size = @bytes.getbyte(offset)) && size.positive?
@@ -107,7 +109,8 @@ module Heddle
         end
 
         def label(offset, size)
-          raise MalformedError, "a label has #{size} bytes, the limit is #{Name::MAX_LABEL}" if size > Name::MAX_LABEL
+          most = Name::MAX_LABEL
+          raise MalformedError, "a label has #{size} bytes, but may have #{most} at most" if size > most
 
           bytes_at(offset, 1 + size)
         end

@@ -3,25 +3,25 @@
 module Heddle
   module Net
     module DNS
-      # Writes the parts of a DNS message, with names compressed where RFC 3597, section 4 allows it.
+      # Writes the parts of a DNS message. Compresses names where RFC 3597, section 4, allows it.
       class MessageWriter
-        # Pointers have 14 bits.
+        # The largest offset that a compression pointer, which has 14 bits, can contain.
         MAX_POINTER = 0x3fff
         POINTER = 0xc000
 
-        # @return [String] what has been written so far
+        # @return [String] the bytes written so far
         attr_reader :bytes
 
         def initialize(bytes = "".b)
           @bytes = bytes
-          @offsets = nil # of wire suffixes
+          @offsets = nil # wire name or its suffix => offset in the message
           @first_text = @first_wire = @first_offset = nil
         end
 
-        # The first name of a message. Most messages have no other, so its suffixes are recorded only when another name
-        # is written.
+        # Writes the first name of a message. Most messages have no other name, so the suffixes of this one are recorded
+        # only when a different name is written.
         #
-        # @param wire [String] a name as in a message, without the final zero
+        # @param wire [String] the name in wire format, without the final zero
         # @param text [String] the same name as text
         def first_name(wire, text)
           @first_text = text
@@ -30,8 +30,8 @@ module Heddle
           @bytes << wire << 0
         end
 
-        # @param text [String] a name; if the same name, in the same case, was written before, a pointer to it is
-        #   written
+        # Writes a name. A name or suffix that was already written, in the same case, becomes a pointer.
+        # @param text [String]
         def name(text)
           return point_to(@first_offset) if text == @first_text && !text.empty?
 
@@ -49,7 +49,8 @@ module Heddle
           @bytes << 0
         end
 
-        # Writes a name without pointers: a receiver that does not know the record's type could not follow them.
+        # Writes a name without pointers. Required for types that a receiver may not know, because it could not
+        # decompress the name.
         def whole_name(text)
           @bytes << Name.to_wire(text) << 0
         end
@@ -63,29 +64,30 @@ module Heddle
           @bytes << bytes
         end
 
-        # @param string [String] at most 255 bytes; their number goes in front
+        # @param string [String] at most 255 bytes; written after a length octet
         # @raise [MalformedError]
         def character_string(string)
-          raise MalformedError, "a string of #{string.bytesize} bytes: the maximum is 255" if string.bytesize > 255
+          size = string.bytesize
+          raise MalformedError, "a string has #{size} bytes, but may have 255 at most" if size > 255
 
-          @bytes << string.bytesize << string.b
+          @bytes << size << string.b
         end
 
-        # Writes what the block writes, with its size in two bytes in front.
-        # @raise [MalformedError] when it is larger than 65,535 bytes
+        # Writes the size of what the block writes, in two bytes, in front of it.
+        # @raise [MalformedError] if the block writes more than 65,535 bytes
         def sized
           at = @bytes.bytesize
           @bytes << "\0\0"
           yield self
           size = @bytes.bytesize - at - 2
-          raise MalformedError, "record data of #{size} bytes: the maximum is 65535" if size > 65_535
+          raise MalformedError, "the data of a record has #{size} bytes, but may have 65535 at most" if size > 65_535
 
           @bytes.setbyte(at, size >> 8)
           @bytes.setbyte(at + 1, size & 0xff)
         end
 
-        # Removes all bytes after the first ones.
-        # @param size [Integer] how many stay
+        # Truncates the message.
+        # @param size [Integer] number of bytes to keep
         def cut(size)
           @bytes = @bytes.byteslice(0, size)
           @offsets&.delete_if { |_, offset| offset >= size }

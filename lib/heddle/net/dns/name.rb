@@ -3,30 +3,30 @@
 module Heddle
   module Net
     module DNS
-      # Domain names as text and as in a message (RFC 1035, sections 3.1 and 5.1).
+      # Converts domain names between text and wire format (RFC 1035, sections 3.1 and 5.1).
       #
-      # The text has no final dot; the root is "". A dot or a backslash inside a label is written `\.` and `\\`, any
-      # other byte outside of printable ASCII as three decimal digits: `\032`.
+      # The text has no final dot; the root is "". Inside a label, `\.` is a dot and `\\` is a backslash. Bytes outside
+      # of printable ASCII are written as three decimal digits: `\032`.
       module Name
         MAX_LABEL = 63
-        # With the length octet in front of each label, without the final zero (RFC 1035, section 2.3.4).
+        # Maximum bytes in wire format, without the final zero (RFC 1035, section 2.3.4).
         MAX_WIRE = 254
 
-        # In a label: the bytes that are written with a backslash.
+        # Bytes of a label that need a backslash in text.
         SPECIAL = %r{[^!-\-/-\[\]-~]}n
-        # In a name with its dots: the bytes that are written with a backslash.
+        # Bytes of a name, apart from its dots, that need a backslash in text.
         UNUSUAL = /[^!-\[\]-~]/n
         DOT = ".".ord
         ESCAPE = /\\(\d{3}|.)/mn
 
         module_function
 
-        # @param wire [String] labels with their lengths in front, without the final zero
-        # @return [String] the text
+        # @param wire [String] labels, each after its length octet, without the final zero
+        # @return [String] the name as text
         def from_wire(wire) = from_plain_wire(wire) || from_any_wire(wire)
 
-        # Where no byte needs a backslash, lengths become dots.
-        # @return [String, nil] nil for any other name
+        # Fast path for names without escapes: replaces the length octets by dots.
+        # @return [String, nil] nil: a byte of the name needs a backslash
         def from_plain_wire(wire)
           return "" if wire.empty?
 
@@ -56,9 +56,9 @@ module Heddle
           text
         end
 
-        # @param text [String] with or without the final dot
-        # @return [String] labels with their lengths in front, without the final zero
-        # @raise [MalformedError] for an empty or too long label, or a name that is too long
+        # @param text [String] a name with or without the final dot
+        # @return [String] labels, each after its length octet, without the final zero
+        # @raise [MalformedError] if a label is empty or too long, or the name is too long
         def to_wire(text)
           wire = "".b
           labels(text).each do |label|
@@ -81,7 +81,7 @@ module Heddle
           # A label is a run of escapes and of bytes that are neither a backslash nor a dot.
           bytes = text.b
           parts = bytes.scan(/((?:\\\d{3}|\\[^\d]|[^\\.])*)(\.|\z)/mn)
-          parts.pop if parts.last&.first == "" # after the final dot, or at the end
+          parts.pop if parts.last&.first == "" # the empty match after the name
           unless parts.sum { |label, dot| label.bytesize + dot.bytesize } == bytes.bytesize
             raise MalformedError, "#{text.inspect} is not a domain name: \\ must be followed by one character or by " \
                                   "three digits"

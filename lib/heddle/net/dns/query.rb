@@ -6,8 +6,8 @@ require_relative "../resolver"
 module Heddle
   module Net
     module DNS
-      # One query to a {Server}, and the response to it. The block of the server gets it and adds to the response, which
-      # is sent when the block has ended. A query to which nothing was added is answered with REFUSED.
+      # One query to a {Server}, and the response to it. The server's block adds records to the response, which is sent
+      # when the block returns. If the block adds nothing, the response is REFUSED.
       #
       #     case query
       #     in { name: /\A(.+)\.wiki\z/, type: :TXT } then query.answer(summary($1), ttl: 3600)
@@ -15,18 +15,18 @@ module Heddle
       #     else query.forward(resolver)
       #     end
       class Query
-        # Seconds. The default TTL of answers.
+        # The default TTL of answers, in seconds.
         TTL = 300
-        # The answer to a question for ANY if the program gives none (RFC 8482, section 4.2).
+        # {#forward} answers ANY queries with this record (RFC 8482, section 4.2).
         ANY_ANSWER = Data::HINFO.new("RFC8482", "").freeze
         ANY_TTL = 3_600
 
         RESPONSE = Message::FLAGS[:response]
         AUTHORITATIVE = Message::FLAGS[:authoritative]
-        # Flags that a response repeats (RFC 1035, section 4.1.1, and RFC 4035, section 3.2.2).
+        # Flags of a query that the response repeats (RFC 1035, section 4.1.1, and RFC 4035, section 3.2.2).
         REPEATED = Message::FLAGS[:recursion_desired] | Message::FLAGS[:checking_disabled]
 
-        # @return [Message] as it came
+        # @return [Message] the query as received
         attr_reader :message
 
         # @return [Question]
@@ -45,46 +45,46 @@ module Heddle
           @response = make_response
         end
 
-        # @return [String] the name asked for, in lower case, without the final dot
+        # @return [String] the requested name, in lower case, without the final dot
         def name = @question.name
 
-        # @return [Symbol] the type asked for, such as `:AAAA`
+        # @return [Symbol] the requested type, such as `:AAAA`
         def type = @question.type
 
         # @return [String] the client's IP address
         def client = @source.address
 
         # @api private
-        # @return [String] identifies the client: all addresses that one client may have give the same key
+        # @return [String] identifies the client; equal for all addresses that one client may have
         def source_key = @server.source_key(@source.address_bytes)
 
         # @return [Symbol] `:udp` or `:tcp`
         def transport = @source.transport
 
-        # @return [Boolean] does the client want the server to ask others?
+        # @return [Boolean] whether the client asks for recursion, in which the server asks other servers
         def recursion_desired? = @message.recursion_desired?
 
-        # Whether the client is in one of these networks: for answers that depend on it ("split horizon").
+        # Is the client in one of these networks? For answers that depend on the client ("split horizon").
         #
-        # @param networks [Networks, Array<String>, String] a set of networks, or what {Networks.new} takes
+        # @param networks [Networks, Array<String>, String] a set of networks, or arguments for {Networks.new}
         # @return [Boolean]
         def from?(networks)
           set = networks.is_a?(Networks) ? networks : @server.networks(Array(networks))
           set.cover?(@source.address_bytes)
         end
 
-        # For pattern matching: name, type, client, transport.
+        # Supports pattern matching with name, type, client and transport.
         def deconstruct_keys(_keys) = { name: name, type: type, client: client, transport: transport }
 
-        # Adds records to the answer, and marks it as authoritative.
+        # Adds records to the answer section, and marks the response as authoritative.
         #
-        # @param data [Array<Object>] one for each record, see {Data.from}: `"192.0.2.1"` for A, `[10, "mail.example"]`
-        #   for MX, a String of any length for TXT
-        # @param ttl [Integer] seconds for which others may keep the records
-        # @param name [String] owner of the records, if it is not the name of the question, as after a CNAME
-        # @param type [Symbol] type of the records, if it is not the type of the question, such as `:CNAME`
+        # @param data [Array<Object>] the data of each record, see {Data.from}: `"192.0.2.1"` for A, `[10,
+        #   "mail.example"]` for MX, a String of any length for TXT
+        # @param ttl [Integer] seconds for which resolvers may cache the records
+        # @param name [String] owner of the records, if it differs from the requested name, for example after a CNAME
+        # @param type [Symbol] type of the records, if it differs from the requested type, such as `:CNAME`
         # @return [self]
-        # @raise [ArgumentError] for data that is not of the type
+        # @raise [ArgumentError] if the data does not fit the type
         def answer(*data, ttl: TTL, name: self.name, type: self.type)
           answers = @response.answers
           data.each { |one| answers << Record.of(name, type, ttl, one) }
@@ -104,33 +104,34 @@ module Heddle
           self
         end
 
-        # Answers that the name exists, but has no record of the type (NODATA).
+        # Responds that the name exists but has no record of the requested type (NODATA).
         #
-        # @param soa [Record, nil] of the zone: it says how long resolvers may keep the answer (RFC 2308)
+        # @param soa [Record, nil] the zone's SOA record, which determines for how long resolvers may cache the response
+        #   (RFC 2308)
         # @return [self]
         def none(soa: nil)
           negative(:NOERROR, soa)
         end
 
-        # Answers that the name does not exist (NXDOMAIN).
+        # Responds that the name does not exist (NXDOMAIN).
         #
-        # @param soa [Record, nil] of the zone: it says how long resolvers may keep the answer (RFC 2308)
+        # @param soa [Record, nil] see {#none}
         # @return [self]
         def absent(soa: nil)
           negative(:NXDOMAIN, soa)
         end
 
-        # Responds with another name server's answer: the same flags, and records with the remaining TTLs.
+        # Asks another name server, and responds with its RCODE and its records with the remaining TTLs.
         #
-        # Names that no name server may be asked for (RFC 6761: localhost, invalid; RFC 7686: onion) do not exist.
+        # Reserved names are not forwarded but get NXDOMAIN (RFC 6761: localhost, invalid; RFC 7686: onion).
         #
-        # Clients outside of `allow` get REFUSED, and so do those that ask for no recursion: an open forwarder is an
-        # amplifier for attacks on others.
+        # Clients outside of `allow` get REFUSED, because an open forwarder can be used to amplify attacks. Queries
+        # without recursion get REFUSED, too.
         #
-        # @param upstream [#lookup] a {Client} or a {Resolver}, which cache answers, and ask the same question only once
-        #   at a time
-        # @param allow [Networks, Array<String>, nil] networks whose queries are forwarded; nil: the networks of the
-        #   server's option `allow`, by default loopback and private ones
+        # @param upstream [#lookup] a {Client} or a {Resolver}. Both cache answers, and share one query between equal
+        #   questions
+        # @param allow [Networks, Array<String>, nil] networks whose queries are forwarded; nil: the server's option
+        #   `allow`, by default loopback and private networks
         # @return [self]
         def forward(upstream, allow: nil)
           allowed = allow ? from?(allow) : @server.forward_for?(self)
@@ -146,11 +147,11 @@ module Heddle
           self.fail(:SERVFAIL)
         end
 
-        # Answers REFUSED: no answer for this client, or to this question.
+        # Responds with REFUSED: the server does not answer this client or this question.
         # @return [self]
         def refuse = self.fail(:REFUSED)
 
-        # Answers with an RCODE and nothing else.
+        # Responds with an RCODE and no records.
         #
         # @param rcode [Symbol] such as `:SERVFAIL`, see {Codes::RCODES}
         # @return [self]
@@ -164,7 +165,7 @@ module Heddle
 
         # @api private
         # Sends the response. Later calls do nothing.
-        # @param rcode [Symbol, nil] sent instead of the program's answer
+        # @param rcode [Symbol, nil] sent in place of the program's answer
         def respond(rcode = nil)
           return if @sent
 
@@ -172,13 +173,13 @@ module Heddle
           self.fail(rcode) if rcode
           keep_one_set if type == :ANY
           @source.respond(@response)
-        rescue MalformedError # nothing of it has been sent
+        rescue MalformedError # the response could not be encoded, so nothing was sent
           @sent = false
           raise
         end
 
         # @api private
-        # Sends a response without records that makes the client ask again over TCP.
+        # Sends a truncated response without records, so that the client asks again over TCP.
         def redirect_to_tcp
           self.fail(:NOERROR)
           @response.flags |= Message::FLAGS[:truncated]
@@ -186,11 +187,11 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] was {respond} called?
+        # @return [Boolean] whether the response was sent
         def sent? = @sent
 
         # @api private
-        # @return [Boolean] has the program added anything?
+        # @return [Boolean] whether the program has added to the response
         def answered? = @answered
 
         private
@@ -201,12 +202,12 @@ module Heddle
           @answered = true
           return self unless soa
 
-          # The record's own TTL counts, too (RFC 2308, section 3).
+          # RFC 2308, section 3: the minimum of both values counts.
           @response.authorities << soa.with(ttl: [soa.ttl, soa.data.minimum].min)
           self
         end
 
-        # RFC 8482, section 4.1.
+        # Answers an ANY query with only one set of records (RFC 8482, section 4.1).
         def keep_one_set
           first = @response.answers.first or return
           @response.answers.select! { |record| record.type == first.type && record.name == first.name }
@@ -223,12 +224,12 @@ module Heddle
           self
         end
 
-        # Restores the case in which this client wrote the name, because the answer may have been made for another
-        # client.
+        # Gives the record the requested name, because the cached answer may have the case in which another client wrote
+        # it.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
-        # The response has an OPT record if the query has one (RFC 6891, section 6.1.1), without options, because the
-        # server understands none.
+        # The response has an OPT record if the query has one (RFC 6891, section 6.1.1). It has no options, because the
+        # server supports none.
         def make_response
           edns = @message.edns
           response = Message.new(@message.id, RESPONSE | (@message.flags & REPEATED))

@@ -7,8 +7,8 @@ module Heddle
       #
       # - name [String] in lower case, without the final dot
       # - type [Symbol]
-      # - klass [Integer] 1 is IN
-      # - wire [String] the name as it was sent: responses repeat it, upper and lower case
+      # - klass [Integer] 1 for IN
+      # - wire [String] the name in wire format as received; the response repeats it in the same case
       Question = ::Data.define(:name, :type, :klass, :wire) do
         def self.read(reader)
           wire = reader.name

@@ -5,25 +5,26 @@ require_relative "../networks"
 module Heddle
   module Net
     module DNS
-      # Limits the responses over UDP that one network gets, because the address of a datagram can be forged: without a
-      # limit a server is an amplifier for attacks on others. Beyond the limit every second response is truncated, so
-      # that a real client asks again over TCP, and the others are not sent (BIND's "response rate limiting", slip 2).
+      # Limits the UDP responses to each network. Source addresses of datagrams can be forged, so an unlimited server
+      # could be used to amplify attacks. Beyond the limit, every second response is dropped. The others are truncated,
+      # so that a real client asks again over TCP. This is BIND's "response rate limiting" with slip 2.
       class RateLimit
-        # Maximum number of networks that are remembered; the oldest one is dropped first.
+        # Maximum number of networks with a bucket; the oldest bucket is dropped first.
         NETWORKS = 10_000
-        # Bytes of an address that make a network: /24 and /56.
+        # Number of leading address bytes that identify a network: /24 and /56.
         IPV4_PREFIX = 3
         IPV6_PREFIX = 7
 
         Bucket = Struct.new(:tokens, :time, :over)
         private_constant :Bucket
 
-        # @param rate [Integer] responses a second
-        # @param exempt [Networks]
-        # @param clock [#call] seconds of a monotonic clock
+        # @param rate [Integer] responses per second and network
+        # @param exempt [Networks] networks without a limit
+        # @param clock [#call] returns seconds of a monotonic clock
         def initialize(rate, exempt:, clock: nil)
           unless rate.is_a?(Integer) && rate.positive?
-            raise ArgumentError, "rate is #{rate.inspect}, but must be 1 or more responses a second, or nil"
+            raise ArgumentError, "rate is #{rate.inspect}, but must be nil or an Integer of at least 1 " \
+                                 "(responses per second)"
           end
 
           @rate = rate
@@ -32,8 +33,8 @@ module Heddle
           @buckets = {}
         end
 
-        # @param address [String] the client's, in 4 or 16 bytes
-        # @return [Symbol, nil] nil: send the response; `:truncate`; `:drop`
+        # @param address [String] the client's address, 4 or 16 bytes
+        # @return [Symbol, nil] what to do with the response: nil (send it), `:truncate` or `:drop`
         def judge(address)
           return nil if @exempt.cover?(address)
 
@@ -46,7 +47,7 @@ module Heddle
           (bucket.over += 1).odd? ? :drop : :truncate
         end
 
-        # @return [Integer] networks that are remembered
+        # @return [Integer] number of networks with a bucket
         def size = @buckets.size
 
         private

@@ -3,13 +3,14 @@
 module Heddle
   module Net
     module DNS
-      # Checks a message before the program sees it: the message is ignored, answered with an error, or becomes a
-      # {Query}. Responses are ignored, so that two servers can't answer each other forever.
+      # Checks a received message: it is ignored, answered with an error, or becomes a {Query} for the program. Messages
+      # with the response flag are ignored, so that two servers can't respond to each other endlessly.
       class Reception
-        # Maximum number of records in a query. Clients send at most OPT and a signature, which this server ignores.
+        # Maximum number of records in a query. Ordinary clients send at most two: OPT and a signature, which is
+        # ignored.
         MAX_RECORDS = 8
         RESPONSE = 0x8000
-        # Opcode and RD are repeated in an error (RFC 1035, section 4.1.1).
+        # Error responses repeat the opcode and the RD flag (RFC 1035, section 4.1.1).
         REPEATED = 0x7900
         TRANSFERS = %i[AXFR IXFR].freeze
 
@@ -18,9 +19,8 @@ module Heddle
         end
 
         # @param bytes [String] the received message
-        # @param source [Object] its sender
-        # @return [Message, Query, nil] a response to be sent at once; a query for the program; nil: the message is
-        #   ignored
+        # @param source [Object] the sender
+        # @return [Message, Query, nil] an error response to send; a query for the program; nil: ignore the message
         def judge(bytes, source)
           return nil if bytes.bytesize < Message::HEADER_SIZE
 
@@ -36,7 +36,7 @@ module Heddle
 
         private
 
-        # @return [Message] only a header, because the query may have nothing that can be repeated
+        # @return [Message] only a header, because the question may be unreadable
         def error(id, flags, rcode) = Message.new(id, RESPONSE | (flags & REPEATED) | Codes::RCODES[rcode])
 
         def judge_query(query)
@@ -45,7 +45,7 @@ module Heddle
           query.fail(rcode).response
         end
 
-        # @return [Symbol, nil] the error to answer with; nil: the program answers the query
+        # @return [Symbol, nil] the RCODE of the error response; nil: the query is for the program
         def fault(query)
           return :BADVERS if query.message.edns&.version&.positive?
           return :REFUSED if query.question.klass != Codes::IN

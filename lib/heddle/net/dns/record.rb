@@ -5,12 +5,12 @@ module Heddle
     module DNS
       # One resource record of class IN. Frozen.
       #
-      # - name [String] owner, without the final dot, in the case that it was written in
+      # - name [String] the owner, without the final dot, in its original case
       # - type [Symbol]
       # - ttl [Integer] seconds
       # - data [Object] one of {Data}'s classes
       Record = ::Data.define(:name, :type, :ttl, :data) do
-        # @param data [Object] what {Data.from} takes
+        # @param data [Object] see {Data.from}
         def self.of(name, type, ttl, data)
           unless ttl.is_a?(Integer) && ttl.between?(0, self::MAX_TTL)
             raise ArgumentError, "the TTL is #{ttl.inspect}, but must be whole seconds from 0 to #{self::MAX_TTL}"
@@ -26,10 +26,10 @@ module Heddle
           writer.sized { data.write(writer) }
         end
 
-        # @return [String] as in a zone file
+        # @return [String] text in the format of a zone file
         def to_s = "#{name}. #{ttl} IN #{type} #{data}"
       end
-      # RFC 2181, section 8. A greater one in a message counts as zero.
+      # RFC 2181, section 8. A greater TTL in a message counts as 0.
       Record::MAX_TTL = 0x7fff_ffff
     end
   end

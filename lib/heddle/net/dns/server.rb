@@ -6,12 +6,12 @@ require "heddle/runtime"
 module Heddle
   module Net
     module DNS
-      # A DNS server over UDP and TCP. Each query is a task of its own, so that slow answers block nothing.
+      # A DNS server over UDP and TCP. Each query runs in a task of its own, so that slow answers don't delay others.
       #
       #     server = Heddle::Net::DNS::Server.new("127.0.0.1:5353") { |query| query.answer("192.0.2.1") }
       #     Heddle.run { server.run }
       class Server
-        # Seconds that the program may take for an answer; then the client gets SERVFAIL.
+        # Seconds within which the program must answer a query; after that, the client gets SERVFAIL.
         DEADLINE = 2.0
         QUERIES = 1_000
         TCP_IDLE = 10.0
@@ -23,30 +23,31 @@ module Heddle
         # Attempts to find a port that is free for both UDP and TCP.
         MAX_TRIES = 16
 
-        # @return [Array<String>] `address:port` of each address, once the server runs; ports that the kernel chose
+        # @return [Array<String>] `address:port` of each socket while the server runs, with the actual port if 0 was
+        #   given
         attr_reader :addresses
 
-        # @return [Hash{Symbol => Integer}] what has happened so far: `queries`, `ignored` (not a query), `errors`
-        #   (answered without the program), `refused` (too many under way), `late` (over the deadline), `dropped` and
-        #   `truncated` (by the rate limit, or because UDP has its share of `queries`), `unsent`,
-        #   `rejected_connections`
+        # @return [Hash{Symbol => Integer}] counters: `queries`; `ignored` messages, which are no queries; `errors`,
+        #   answered without the program; `refused`, because too many queries were running; `late`, after the deadline;
+        #   `dropped` and `truncated` responses, because of the rate limit or UDP's share of `queries`; `unsent`
+        #   responses; `rejected_connections`
         attr_reader :statistics
 
-        # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free one
-        # @param deadline [Numeric] seconds that the program has for an answer
-        # @param queries [Integer] maximum number of running queries. One client may have half of them; its further ones
-        #   get REFUSED. Queries over UDP, whose addresses may be forged, may have three quarters together; further ones
-        #   get a truncated response, so that clients ask again over TCP
-        # @param tcp_idle [Numeric] seconds that a connection stays open without a query
-        # @param tcp_connections [Integer] connections at most
-        # @param tcp_per_client [Integer] connections of one client at most
-        # @param rate [Integer, nil] responses over UDP that a network (/24 of IPv4, /56 of IPv6) gets in a second;
-        #   beyond it every second one is truncated, so that clients use TCP, and the others are not sent. nil: no limit
-        # @param rate_exempt [Array<String>] networks without that limit, whose clients may have all of `queries`, also
-        #   over UDP; see {Networks}
+        # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free port
+        # @param deadline [Numeric] seconds within which the program must answer a query
+        # @param queries [Integer] maximum number of running queries. One client may have half of them; its other
+        #   queries get REFUSED. UDP queries, whose source addresses may be forged, may have three quarters; other UDP
+        #   queries get a truncated response, so that clients ask again over TCP
+        # @param tcp_idle [Numeric] seconds that a TCP connection stays open without a query
+        # @param tcp_connections [Integer] maximum number of TCP connections
+        # @param tcp_per_client [Integer] maximum number of TCP connections of one client
+        # @param rate [Integer, nil] maximum UDP responses per second to a network (/24 of IPv4, /56 of IPv6). Beyond
+        #   it, every second response is dropped, and the others are truncated, so that clients use TCP. nil: no limit
+        # @param rate_exempt [Array<String>] networks to which neither `rate` nor the shares of `queries` apply; see
+        #   {Networks}
         # @param allow [Array<String>] networks whose queries may be forwarded
-        # @param on_error [#call, nil] called with an error that the program raised, and the query; nil: it is reported
-        #   on $stderr
+        # @param on_error [#call, nil] called with an error that the block raised, and the query; nil: the event
+        #   `dns_query_failed` reports it
         # @yieldparam query [Query]
         def initialize(*addresses, deadline: DEADLINE, queries: QUERIES, tcp_idle: TCP_IDLE,
                        tcp_connections: TCP_CONNECTIONS, tcp_per_client: TCP_PER_CLIENT, rate: RATE,
@@ -63,9 +64,9 @@ module Heddle
           @rate_limit = rate && RateLimit.new(rate, exempt: @exempt)
           @queries = queries
           @deadline = deadline
-          @in_flight = {}.compare_by_identity # query => its alarm
-          @clients = Hash.new(0) # source key => queries under way
-          @datagrams = 0 # queries under way that came over UDP
+          @in_flight = {}.compare_by_identity # query => the alarm for its deadline
+          @clients = Hash.new(0) # source key => number of running queries
+          @datagrams = 0 # number of running queries that came over UDP
           @reception = Reception.new(self)
           @statistics = Hash.new(0)
           @networks = {}
@@ -73,9 +74,9 @@ module Heddle
           @ports = []
         end
 
-        # Serves until {close}, or until the task is cancelled.
+        # Serves until {close} is called or the task is cancelled.
         #
-        # @yieldparam server [self] when it listens
+        # @yieldparam server [self] called when the server listens
         # @raise [SystemCallError] when an address can't be listened on
         def run
           Heddle.supervise do |scope|
@@ -92,7 +93,7 @@ module Heddle
           nil
         end
 
-        # Stops listening; {run} returns. Queries under way get no response.
+        # Stops listening, and makes {run} return. Running queries get no response.
         def close
           @in_flight.each_value { |alarm| @alarms.remove(alarm) }
           @in_flight.clear
@@ -103,17 +104,17 @@ module Heddle
           @ended&.close
         end
 
-        # @return [Integer] queries under way
+        # @return [Integer] number of running queries
         def under_way = @in_flight.size
 
-        # @return [Integer] open TCP connections
+        # @return [Integer] number of open TCP connections
         def tcp_connections = tcp_ports.sum(&:connections)
 
-        # @return [Integer] TCP connections since the start
+        # @return [Integer] number of TCP connections accepted since the start
         def tcp_accepted = tcp_ports.sum(&:accepted)
 
         # @api private
-        # @return [Boolean] whether the query gets a response
+        # @return [Boolean] whether the message gets a response
         def receive(bytes, source)
           @statistics[:queries] += 1
           case (judged = @reception.judge(bytes, source))
@@ -137,7 +138,7 @@ module Heddle
         end
 
         # @api private
-        # @return [Symbol, nil] `:drop` or `:truncate`
+        # @return [Symbol, nil] `:drop` or `:truncate` the response; nil: send it
         def judge_rate(address)
           verdict = @rate_limit&.judge(address) or return nil
           count(verdict == :drop ? :dropped : :truncated)
@@ -165,7 +166,8 @@ module Heddle
 
           Addrinfo.getaddrinfo(found[:six] || found[:four], found[:port], nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError, ArgumentError
-          raise ArgumentError, "#{text.inspect} is not an address to listen on: write 127.0.0.1:5353 or [::1]:5353"
+          raise ArgumentError, "#{text.inspect} is not an address to listen on: write an IP address and a port, " \
+                               "such as 127.0.0.1:5353 or [::1]:5353"
         end
 
         def open
@@ -178,7 +180,8 @@ module Heddle
           end
         end
 
-        # UDP and TCP share one port. The port that the kernel chooses for UDP may be in use for TCP.
+        # Opens UDP and TCP sockets with the same port. If the port is 0, the one that the kernel chooses for UDP may be
+        # in use for TCP; then another one is tried.
         def open_pair(endpoint)
           tries ||= 0
           udp = UDPPort.new(endpoint, self)
@@ -215,7 +218,7 @@ module Heddle
           query.transport == :udp && @datagrams >= [@queries * 3 / 4, 1].max && !query.from?(@exempt)
         end
 
-        # @return [Object, nil] its alarm; nil: the query was not under way
+        # @return [Object, nil] the query's alarm; nil: the query was not running
         def remove(query)
           alarm = @in_flight.delete(query) or return
           @datagrams -= 1 if query.transport == :udp
@@ -236,11 +239,11 @@ module Heddle
           @alarms.remove(alarm) if alarm
         end
 
-        # Sends SERVFAIL at once, even if the program still works on the query. Called by Concurrency::Alarms, so it
-        # must not wait.
+        # Sends SERVFAIL, and cancels the program's work on the query. Concurrency::Alarms calls this method, so it must
+        # not wait.
         def expire(query, task)
           remove(query)
-          return if query.sent? # its client reads the response slowly, which has a time limit of its own
+          return if query.sent? # the client reads it slowly; writes have their own time limit
 
           count(:late)
           @scope.async(name: "DNS query, too late") { query.respond(:SERVFAIL) }
@@ -255,5 +258,5 @@ module Heddle
   end
 end
 
-# Loaded now and not by autoload, because the first queries would wait for it.
+# Loaded now rather than by autoload, which would delay the first queries.
 Heddle::Autoloads.load_constants(Heddle::Net::DNS)

@@ -6,21 +6,21 @@ require "socket"
 module Heddle
   module Net
     module DNS
-      # The TCP socket of a {Server}. A connection carries many queries, which are answered in any order (RFC 7766). One
-      # fiber accepts, and each connection has one.
+      # The TCP socket of a {Server}. One fiber accepts connections, and each connection has a fiber. A connection may
+      # have many queries, which are answered in any order (RFC 7766).
       class TCPPort
-        # Seconds until accepting is tried again, after the system had no descriptor or memory for a connection.
+        # Seconds before accepting is tried again after the system lacked a descriptor or memory for a connection.
         PAUSE = 0.1
 
-        # @return [Integer] connections so far
+        # @return [Integer] number of connections accepted so far
         attr_reader :accepted
 
         # @param address [Addrinfo]
         # @param server [Server]
-        # @param idle [Numeric] seconds that a connection without a query under way stays open
-        # @param connections [Integer] at most, of all clients; the longest idle one is closed for a new one,
-        #   and without an idle one further ones wait in the kernel
-        # @param per_client [Integer] connections of one address
+        # @param idle [Numeric] seconds that a connection without a running query stays open
+        # @param connections [Integer] maximum number of connections. At the limit, the longest idle connection is
+        #   closed for a new one; if none is idle, new connections wait in the kernel
+        # @param per_client [Integer] maximum number of connections of one client
         def initialize(address, server, idle:, connections:, per_client:)
           @server = server
           @idle = idle
@@ -28,10 +28,10 @@ module Heddle
           @per_client = per_client
           @accepted = 0
           @clients = Hash.new(0)
-          @sessions = {}.compare_by_identity # with the task of each
+          @sessions = {}.compare_by_identity # session => its task
           @changes = Thread::Queue.new # has an entry when a connection has ended or become idle
           @listener = TCPServer.new(address.ip_address, address.ip_port)
-          @listener.setsockopt(:TCP, :NODELAY, true) # its connections inherit that
+          @listener.setsockopt(:TCP, :NODELAY, true) # the accepted sockets inherit it
         end
 
         # @return [Integer]
@@ -52,7 +52,7 @@ module Heddle
         def close = @listener.close
 
         # @api private
-        # Called by a session that has ended, or has no query under way.
+        # A session calls this method when it has ended or has no running query.
         def note_change
           @changes.push(true) if @changes.empty?
         end
@@ -63,12 +63,12 @@ module Heddle
           @listener.wait_readable
           await_room
           socket = @listener.accept_nonblock(exception: false)
-          return if socket == :wait_readable # its client has left
+          return if socket == :wait_readable # the client has left
 
           start(scope, socket)
           @accepted += 1
         rescue SystemCallError
-          sleep(PAUSE) # the client waits in the kernel
+          sleep(PAUSE) # the connection remains in the kernel's listen queue
         end
 
         def await_room
@@ -79,10 +79,10 @@ module Heddle
           end
         end
 
-        # Closes the connection that has been idle longest. Otherwise a few addresses could occupy all connections.
+        # Closes the longest idle connection, so that a few addresses can't occupy all connections.
         def close_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)&.close
 
-        # Closes a connection beyond the client's share without a response, so that the client tries again.
+        # Closes the connection at once if the client has too many.
         def start(scope, socket)
           address = address_of(socket) or return socket.close
           client = @server.source_key(address)
@@ -97,7 +97,7 @@ module Heddle
           @sessions[session] = scope.async(name: "DNS over TCP") { serve(session) }
         end
 
-        # @return [String, nil] nil: the client has left
+        # @return [String, nil] 4 or 16 bytes; nil: the client has left
         def address_of(socket)
           IPAddr.new(socket.remote_address.ip_address).native.hton
         rescue SystemCallError
@@ -118,7 +118,7 @@ module Heddle
           note_change
         end
 
-        # The task may have failed before it began, without memory for its fiber.
+        # Called when a session's task has failed, possibly before it began because there was no memory for its fiber.
         def note_failure(task, error)
           finish(@sessions.key(task)) if @sessions.value?(task)
           Events.report(:task_failed, task: task, error: ErrorText.full(error))

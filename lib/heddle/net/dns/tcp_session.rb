@@ -7,14 +7,14 @@ module Heddle
       class TCPSession
         include MonotonicClock
 
-        # Maximum number of queries under way on one connection. It is read further when one is answered.
+        # Maximum number of running queries on one connection. At the limit, reading stops until one is answered.
         MAX_QUERIES = 64
         READ_SIZE = 16_384
 
         # @return [String] 4 or 16 bytes
         attr_reader :address_bytes
 
-        # @return [Float] when the connection will be closed, unless a response is sent
+        # @return [Float] CLOCK_MONOTONIC time at which the connection is closed as idle; each response extends it
         attr_reader :idle_until
 
         # @param socket [TCPSocket]
@@ -24,13 +24,13 @@ module Heddle
         # @param idle [Numeric] seconds
         def initialize(socket, address, server, port, idle)
           @socket = socket
-          @socket.timeout = idle # for each write that waits
+          @socket.timeout = idle # limits each write that waits
           @address_bytes = address
           @server = server
           @port = port
           @idle = idle
           @buffer = "".b
-          @running = Thread::SizedQueue.new(MAX_QUERIES) # one entry a query under way
+          @running = Thread::SizedQueue.new(MAX_QUERIES) # one entry for each running query
           @writing = Thread::Mutex.new
           @done = Thread::ConditionVariable.new
           extend_idle_time
@@ -40,7 +40,7 @@ module Heddle
 
         def address = @address ||= AddressText.from_bytes(@address_bytes)
 
-        # @return [Boolean] whether it serves, and no query is under way
+        # @return [Boolean] whether the session runs, but none of its queries does
         def idle? = !@task.nil? && @running.empty?
 
         # Ends {run} at its next wait.
@@ -52,7 +52,7 @@ module Heddle
         # Closes the socket.
         def release = @socket.close
 
-        # Serves until the client has ended its side, or has sent nothing for the idle time.
+        # Serves until the client closes its side or the idle time is over.
         def run
           @task = Task.current
           @port.note_change
@@ -62,13 +62,13 @@ module Heddle
           end
           await_responses
         rescue IOError, SystemCallError
-          nil # the client has left or reads nothing, so the other responses are not needed
+          nil # the client has left or does not read, so the other responses are not needed
         end
 
         # @param response [Message]
         def respond(response) = transmit(response.encode)
 
-        # Called when the query will get no response.
+        # Called when a query is done, with or without a response.
         def finish
           @running.pop(timeout: 0)
           return unless @running.empty?
@@ -80,18 +80,18 @@ module Heddle
         private
 
         def transmit(bytes)
-          # Length and message in one write: some clients read only once (RFC 7766, section 8).
+          # Length and message in one write, because some clients read only once (RFC 7766, section 8).
           @writing.synchronize { @socket.write([bytes.bytesize].pack("n") << bytes) }
         rescue IOError, SystemCallError
           @server.count(:unsent)
-          release # the next response must not follow a part of this one
+          release # part of this response may have been sent, so no other may follow
         ensure
           extend_idle_time
           finish
         end
 
-        # Only responses extend the idle time. A client that sends a query byte by byte is closed like a silent one.
-        # @return [String, nil] nil at the end
+        # Only responses extend the idle time, so that sending a query byte by byte does not keep a connection open.
+        # @return [String, nil] nil: the client has closed its side, or the idle time is over
         def read
           loop do
             if @socket.wait_readable([@idle_until - now, 0].max)
@@ -100,7 +100,7 @@ module Heddle
             elsif @running.empty?
               return
             else
-              extend_idle_time # a query is under way, so the client waits for the server
+              extend_idle_time # a query is running, so the client waits for the server
             end
           end
         end

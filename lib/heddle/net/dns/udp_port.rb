@@ -5,12 +5,12 @@ require_relative "../datagram_socket"
 module Heddle
   module Net
     module DNS
-      # The UDP socket of a {Server}. One fiber receives all queries; the fiber that makes a response sends it.
+      # The UDP socket of a {Server}. One fiber receives all queries. The task of each query sends the response.
       class UDPPort
-        # Larger than any valid query, so that a truncated one is malformed.
+        # Bytes; larger than any valid query, so that a truncated datagram counts as malformed.
         MAX_QUERY = 4_096
-        # Ports of services that reply to anything (echo, discard, daytime, qotd, chargen, time): a forged query from
-        # them would start an endless exchange. And 0, to which nothing can be sent.
+        # Source ports that are ignored. Services that reply to any datagram use them (echo, discard, daytime, qotd,
+        # chargen, time), so a forged query could start an endless exchange. Nothing can be sent to port 0.
         ENDLESS = [0, 7, 9, 13, 17, 19, 37].freeze
 
         # The sender of a datagram.
@@ -66,14 +66,14 @@ module Heddle
 
           @socket.send(response.encode(verdict == :truncate ? 0 : response.udp_limit), peer) or count_unsent
         rescue IOError
-          @server.count(:unsent) # the server has been closed
+          @server.count(:unsent) # the server was closed meanwhile
         end
 
         def close = @socket.close
 
         private
 
-        # Counts a response that was not sent: the socket had no room, or there was no route to the client.
+        # Counts responses that were not sent because the socket's buffer was full or the client had no route.
         def count_unsent
           unsent = @socket.unsent
           @server.count(:unsent, unsent - @counted) if unsent > @counted

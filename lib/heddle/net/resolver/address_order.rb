@@ -3,8 +3,9 @@
 module Heddle
   module Net
     class Resolver
-      # Sorts addresses in the order in which a client tries them, as libc does (RFC 6724, section 6). Addresses of a
-      # family without a route come last (rule 1). Else the precedence in the policy table decides (rule 6).
+      # Sorts addresses in the order in which a client should try them, like libc (RFC 6724, section 6). Addresses of a
+      # family without a route come last (rule 1). The others are sorted by their precedence in the policy table (rule
+      # 6).
       #
       # @api private
       class AddressOrder
@@ -21,16 +22,17 @@ module Heddle
         IPV4 = 35
         IPV6 = 40
 
-        # Any port but 0: nothing is sent.
+        # Any port except 0. Nothing is sent to it.
         PROBE_PORT = 9
 
-        # @param reachable [#call, nil] takes an address (String); nil asks the kernel's routing table
+        # @param reachable [#call, nil] takes an address (String) and returns whether it has a route; nil: ask the
+        #   kernel
         def initialize(reachable = nil)
           @reachable = reachable || method(:route?)
         end
 
         # @param addresses [Array<String>]
-        # @return [Array<String>] frozen
+        # @return [Array<String>] the sorted addresses, frozen
         def sort(addresses)
           families = addresses.group_by { |address| address.include?(":") }
           return addresses.frozen? ? addresses : addresses.dup.freeze if families.size < 2
@@ -52,7 +54,7 @@ module Heddle
           POLICY.find { |prefix, _| hex.start_with?(prefix) }&.last || IPV6
         end
 
-        # Connecting a datagram socket makes the kernel look for a route and a source address, and sends nothing.
+        # Connecting a datagram socket makes the kernel look up a route and a source address, but sends nothing.
         def route?(address)
           target = Addrinfo.getaddrinfo(address, PROBE_PORT, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
           socket = Socket.new(target.pfamily, :DGRAM)

@@ -3,18 +3,18 @@
 module Heddle
   module Net
     class Resolver
-      # Which name servers to ask and how, as in resolv.conf(5). Frozen.
+      # The name servers and options of the resolver, as in resolv.conf(5). Frozen.
       #
       # @api private
       class Configuration
         PORT = 53
-        # The maximum number of servers that libc asks.
+        # Maximum number of servers, as in libc.
         MAX_SERVERS = 3
         MAX_NDOTS = 15
         MAX_TIMEOUT = 30
         MAX_ATTEMPTS = 5
 
-        # name of an option => the keyword and the greatest value that libc takes
+        # name of an option => its keyword, and the maximum value as in libc
         NUMBERS = {
           "ndots" => [:ndots, MAX_NDOTS].freeze,
           "timeout" => [:timeout, MAX_TIMEOUT].freeze,
@@ -22,9 +22,9 @@ module Heddle
         }.freeze
         FLAGS = { "rotate" => :rotate, "use-vc" => :use_vc, "no-aaaa" => :no_aaaa }.freeze
 
-        # @param path [String] of a resolv.conf, read again when it changes
-        # @param nameservers [Array<Array(String, Integer)>, nil] used instead of the file, with the options
-        # @return [#value] a Configuration
+        # @param path [String] path of a resolv.conf, which is read again when it changes
+        # @param nameservers [Array<Array(String, Integer)>, nil] replace the file, together with the options
+        # @return [#value] an object whose `value` is the current Configuration
         def self.source(path, nameservers, options)
           return WatchedFile.new(path) { |text| parse(text, path) } unless nameservers
 
@@ -59,7 +59,7 @@ module Heddle
           end
         end
 
-        # Skips a server that is not an address, as libc does: resolving its name would need a server.
+        # Skips a server that is not an IP address, like libc: resolving its name would need a server.
         def self.read_server(address, servers)
           servers << [address, PORT] if address && servers.size < MAX_SERVERS && !Array(Literal.parse(address)).empty?
         end
@@ -85,13 +85,13 @@ module Heddle
 
         # @param nameservers [Array<Array(String, Integer)>] numeric addresses and ports
         # @param search [Array<String>] domains
-        # @param ndots [Integer] a name with at least this many dots is tried as it is before the search list
-        # @param timeout [Numeric] seconds that a server has for one try
-        # @param attempts [Integer] how often each server is tried at most
-        # @param rotate [Boolean] start each lookup with another server
-        # @param use_vc [Boolean] always TCP
-        # @param no_aaaa [Boolean] ask for IPv4 addresses only
-        # @param origin [String] where the servers are named, for error messages
+        # @param ndots [Integer] a name with at least this many dots is tried unchanged before the search list
+        # @param timeout [Numeric] seconds to wait for the response of a server
+        # @param attempts [Integer] maximum number of attempts for each server
+        # @param rotate [Boolean] whether each lookup starts with a random server
+        # @param use_vc [Boolean] whether to use only TCP
+        # @param no_aaaa [Boolean] whether to request only IPv4 addresses
+        # @param origin [String] where the servers are configured, for error messages
         def initialize(nameservers:, search: [], ndots: 1, timeout: 5, attempts: 2, rotate: false, use_vc: false,
                        no_aaaa: false, origin: "nameservers:")
           @servers = nameservers.map { |address, port| server(address, port || PORT) }.freeze
@@ -117,7 +117,7 @@ module Heddle
         def server(address, port)
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError
-          raise ArgumentError, "name server #{address.inspect} is not an address such as 192.0.2.1 or 2001:db8::1"
+          raise ArgumentError, "name server #{address.inspect} is not an IP address, such as 192.0.2.1 or 2001:db8::1"
         end
       end
     end

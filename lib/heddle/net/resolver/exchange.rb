@@ -3,17 +3,17 @@
 module Heddle
   module Net
     class Resolver
-      # Asks one name server a few questions at once and collects its replies, within one time limit for each transport.
-      # Every exchange has a socket, and so a source port, of its own (RFC 5452).
+      # Sends several questions to one name server at the same time and collects the replies. UDP and TCP have the same
+      # time limit each. Every exchange uses a new socket, and so a new source port (RFC 5452).
       #
       # @api private
       class Exchange
         include MonotonicClock
 
-        # Larger than the announced size, because some servers ignore that size.
+        # Bytes; larger than the size that the query announces, because some servers ignore it.
         MAX_DATAGRAM = 4_096
-        # After this many messages that answer no question, TCP is used. Such messages come from a faulty server, or
-        # from an attacker that guesses ids, which is useless with TCP.
+        # After this many messages that don't match a question, TCP is used. They come from a faulty server, or from an
+        # attacker who guesses ids. Guessing does not help against TCP.
         MAX_UNEXPECTED = 32
 
         attr_reader :replies
@@ -21,8 +21,8 @@ module Heddle
         # @param server [Addrinfo]
         # @param queries [Array<Query>]
         # @param timeout [Numeric] seconds
-        # @param use_vc [Boolean] TCP only
-        # @param kept [KeptConnections] where connections of TCP are kept for the next question
+        # @param use_vc [Boolean] whether to use only TCP
+        # @param kept [KeptConnections] keeps TCP connections for later questions
         def initialize(server, queries, timeout:, use_vc:, kept:)
           @server = server
           @queries = queries
@@ -33,7 +33,7 @@ module Heddle
           @errors = []
         end
 
-        # @return [Exchange] self, with {#replies} (Query => Reply) for the questions that the server replied to
+        # @return [Exchange] self; {#replies} (Query => Reply) contains the received replies
         def run
           ask
           ask if forget_edns
@@ -43,13 +43,13 @@ module Heddle
         # Whether the server sent nothing within the time limit.
         def silent? = @replies.empty? && @errors.empty?
 
-        # @return [String, nil] the reason why the server has not answered all questions
+        # @return [String, nil] why the server has not answered all questions; nil: it has
         def trouble
           failed = @replies.each_value.filter_map { |reply| reply.error if reply.failed? }
           return failed.uniq.join(", ") unless failed.empty?
           return @errors.uniq.join(", ") unless @errors.empty?
 
-          "no answer within #{@timeout} s" if @replies.size < @queries.size
+          "no response within #{@timeout} s" if @replies.size < @queries.size
         end
 
         private
@@ -59,8 +59,8 @@ module Heddle
           ask_by_tcp.each { |query| over_tcp(query) }
         end
 
-        # Replaces the questions that the server rejected because it does not know EDNS by the same ones without EDNS.
-        # @return [Boolean] are there such questions?
+        # Removes EDNS from the questions that the server rejected because it does not support EDNS.
+        # @return [Boolean] whether there are such questions
         def forget_edns
           rejected = @queries.select { |query| query.edns? && @replies[query]&.edns_unknown? }
           return false if rejected.empty?
@@ -70,7 +70,7 @@ module Heddle
           true
         end
 
-        # @return [Array<Query>] questions that need TCP
+        # @return [Array<Query>] the questions to send again over TCP
         def over_udp
           unexpected = 0
           open_socket do |socket|
@@ -95,7 +95,7 @@ module Heddle
           @errors << e.message
         end
 
-        # @return [Boolean] false when the server has closed the connection, which it may at any time
+        # @return [Boolean] false: no connection was kept, or the server has closed it
         def ask_kept(query, deadline)
           connection = @kept.take(@server) or return false
           converse(connection, query, deadline)
@@ -109,13 +109,13 @@ module Heddle
           converse(connector.connect(deadline:), query, deadline)
         end
 
-        # Keeps the connection when the reply has come, and closes it otherwise: a late reply would be taken for the
-        # reply to another question.
+        # Keeps the connection if the reply was received. Otherwise closes it, because a late reply could be mistaken
+        # for the reply to another question.
         def converse(connection, query, deadline)
           connection.deadline = deadline
           connection.write([query.bytes.bytesize].pack("n") << query.bytes)
           bytes = read_exactly(connection, read_exactly(connection, 2).unpack1("n"))
-          return @errors << "an answer by TCP that does not fit the question" unless accept(bytes)
+          return @errors << "the response over TCP does not match the question" unless accept(bytes)
 
           connection = nil if @kept.keep(@server, connection)
         ensure
@@ -141,7 +141,7 @@ module Heddle
           end
         end
 
-        # @return [String, nil] nil when the time is over
+        # @return [String, nil] a datagram; nil: the time limit has passed
         def receive(socket, deadline)
           while (bytes = socket.recv_nonblock(MAX_DATAGRAM, exception: false)) == :wait_readable
             left = deadline - now

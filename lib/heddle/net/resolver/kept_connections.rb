@@ -3,17 +3,17 @@
 module Heddle
   module Net
     class Resolver
-      # Keeps TCP connections to name servers for a burst of questions whose answers are too large for UDP (RFC 7766,
-      # section 6.2.1). Each has one question at a time.
+      # Keeps TCP connections to name servers for a short time, for a burst of questions whose answers are too large for
+      # UDP (RFC 7766, section 6.2.1). A connection is used for one question at a time.
       #
       # @api private
       class KeptConnections
-        # Seconds. Servers close an idle connection after about ten.
+        # Seconds that a connection is kept. Servers close idle connections after about ten seconds.
         MAX_AGE = 5
-        # Connections for each server.
+        # Maximum number of kept connections to each server.
         MAX_KEPT = 4
 
-        # @param clock [#call] seconds of a monotonic clock
+        # @param clock [#call] returns seconds of a monotonic clock
         def initialize(clock)
           @clock = clock
           @kept = {}
@@ -21,7 +21,7 @@ module Heddle
         end
 
         # @param server [Addrinfo]
-        # @return [OutboundConnection, nil] one that no other fiber uses now
+        # @return [OutboundConnection, nil] a kept connection, for the caller's exclusive use; nil: there is none
         def take(server)
           forget_parent
           list = @kept[server.to_sockaddr] or return nil
@@ -33,8 +33,8 @@ module Heddle
         end
 
         # @param server [Addrinfo]
-        # @param connection [OutboundConnection] one whose question has been answered
-        # @return [Boolean] false: there are enough
+        # @param connection [OutboundConnection] a connection whose question was answered
+        # @return [Boolean] false: enough connections are kept, so the caller must close this one
         def keep(server, connection)
           forget_parent
           list = (@kept[server.to_sockaddr] ||= [])
@@ -44,12 +44,13 @@ module Heddle
           true
         end
 
-        # @return [Integer]
+        # @return [Integer] number of kept connections
         def size = @kept.each_value.sum(&:size)
 
         private
 
-        # A forked child and its parent would read each other's answers.
+        # Drops the parent's connections in a forked child. Otherwise child and parent would read each other's
+        # responses.
         def forget_parent
           return if @process == Process.pid
 

@@ -7,18 +7,18 @@ module Heddle
       #
       # @api private
       class Name
-        # RFC 1035, section 2.3.4, without the length octets at both ends.
+        # RFC 1035, section 2.3.4: 255 bytes in wire format, without the first length octet and the final zero.
         MAX_LENGTH = 253
         MAX_LABEL = 63
 
-        # Reserved by RFC 6761 and RFC 7686: no name server may be asked.
+        # Names that RFC 6761 and RFC 7686 reserve. They must not be sent to name servers.
         NEVER_ASKED = /(?:\A|\.)(?:localhost|invalid|onion)\z/
         LOCALHOST = /(?:\A|\.)localhost\z/
-        # No host name has control characters, blanks or backslashes; in a log line they would mislead.
+        # Control characters, blanks and backslashes. Host names don't have them, and they could falsify log lines.
         FORBIDDEN = /[\x00-\x20\\\x7f]/n
 
         # @param host [String]
-        # @return [Name, nil] nil if it can't be a host name
+        # @return [Name, nil] nil: not a valid host name
         def self.parse(host)
           text = host.b.downcase
           absolute = text.end_with?(".")
@@ -42,10 +42,10 @@ module Heddle
 
         def localhost? = LOCALHOST.match?(@text)
 
-        # Whether no name server may be asked about it.
+        # Must the name not be sent to name servers?
         def reserved? = NEVER_ASKED.match?(@text)
 
-        # The full names to ask for, in order, as resolv.conf(5) describes `search` and `ndots`.
+        # The fully qualified names to look up, in this order. resolv.conf(5) describes it under `search` and `ndots`.
         # @param configuration [Configuration]
         # @return [Array<String>]
         def candidates(configuration)

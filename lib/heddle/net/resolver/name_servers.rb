@@ -3,13 +3,13 @@
 module Heddle
   module Net
     class Resolver
-      # Asks the configured name servers for the addresses of one full name until one of them knows.
+      # Asks the configured name servers, one after the other, until one of them answers.
       #
       # @api private
       class NameServers
-        # Maximum number of aliases that each need a further message.
+        # Maximum number of additional messages for aliases (CNAME).
         MAX_ALIASES = 8
-        # If only one of the two record types was found, its records are kept for at most this many seconds.
+        # Maximum TTL in seconds if the answer for one of the two record types is missing.
         PARTIAL_TTL = 30
 
         # @param configuration [Configuration]
@@ -19,9 +19,9 @@ module Heddle
           @kept = kept
         end
 
-        # @param name [String] a full name
+        # @param name [String] a fully qualified name
         # @return [FoundAddresses] addresses of all types together
-        # @raise [ResolutionError] when no server answered
+        # @raise [ResolutionError] when no server has answered
         def addresses(name)
           types = @configuration.types
           answers = types.zip(ask(name, types).values_at(*types)).to_h.compact
@@ -31,10 +31,10 @@ module Heddle
 
         # Asks one question until a server answers it.
         #
-        # @param name [String] for the error
-        # @yieldreturn [Query] the question, with a new id for each try
-        # @return [Reply] the first one of a server that did not fail
-        # @raise [ResolutionError] when no server answered
+        # @param name [String] the name, for the error message
+        # @yieldreturn [Query] the question, with a new id for each attempt
+        # @return [Reply] the first complete reply without an error
+        # @raise [ResolutionError] when no server has answered
         def reply(name)
           ask_servers(name, -> { [yield] }) do |exchange|
             exchange.replies.each_value.find { |reply| !reply.failed? && !reply.truncated? }
@@ -43,8 +43,8 @@ module Heddle
 
         private
 
-        # Stops early in two cases: an absent name is absent for all types, and if there are addresses, the other type
-        # is not worth another wait.
+        # Accepts a partial result in two cases: the name does not exist, which applies to all types, or there are
+        # addresses already, so that another attempt for the other type is not worth the wait.
         def ask(name, types)
           answers = {}
           ask_servers(name, -> { Query.each_type(name, types - answers.keys) }) do |exchange|
@@ -53,8 +53,8 @@ module Heddle
           end
         end
 
-        # Some servers and firewalls drop queries with EDNS: a server that did not reply is asked without it the next
-        # time.
+        # Some servers and firewalls drop queries with EDNS. So the next attempt with a server that did not respond
+        # omits EDNS.
         def ask_servers(name, queries)
           troubles = {}
           silent = []
@@ -94,7 +94,7 @@ module Heddle
           return absent if absent && answers.each_value.all? { |answer| answer.addresses.empty? }
 
           found, empty = answers.values.partition { |answer| answer.addresses.any? }
-          # An empty answer without a SOA may not be kept, but the addresses may.
+          # An empty answer without an SOA record may not be cached, but the addresses may.
           ttls = found.map(&:ttl) + empty.map(&:ttl).reject { |ttl| ttl.zero? && found.any? }
           ttls << PARTIAL_TTL if answers.size < wanted && found.any?
           FoundAddresses.new(addresses: found.flat_map(&:addresses).uniq.freeze, ttl: ttls.min || 0)
@@ -102,8 +102,8 @@ module Heddle
 
         def failure(name, troubles)
           tried = troubles.map { |server, trouble| "#{server.ip_address} port #{server.ip_port}: #{trouble}" }
-          "getaddrinfo: no name server could answer for #{name.inspect} (#{tried.join("; ")}; " \
-            "#{@configuration.attempts} tries); check the name servers in #{@configuration.origin}"
+          "getaddrinfo: no name server has answered for #{name.inspect} (#{tried.join("; ")}; " \
+            "#{@configuration.attempts} attempts each); check the name servers in #{@configuration.origin}"
         end
       end
     end

@@ -3,21 +3,21 @@
 module Heddle
   module Net
     class Resolver
-      # Where host names are looked up, in which order: the `hosts` line of nsswitch.conf(5). Frozen.
+      # The sources of host names and their order, from the `hosts` line of nsswitch.conf(5). Frozen.
       #
-      # Heddle reads the hosts file and DNS itself. Any other source is a library that only libc can call. From the
-      # first such source that may know the name, libc does the lookup, also in the sources after it.
+      # Heddle itself uses the hosts file and DNS. Every other source is a library that only libc can call. When the
+      # next source is such a library and may have the name, libc does the lookup in it and in all later sources.
       #
       # @api private
       class NameSources
         OURS = { "files" => :files, "dns" => :dns }.freeze
 
-        # nss-mdns answers for .local alone unless mdns.allow says otherwise.
+        # nss-mdns resolves only names in .local, unless mdns.allow lists others.
         MDNS = /\Amdns[46]?(?:_minimal)?\z/
-        # The names that systemd's nss-myhostname adds to localhost, beside the machine's own.
+        # Names that systemd's nss-myhostname resolves, in addition to localhost and the machine's own name.
         SYNTHETIC = %w[_gateway _outbound].freeze
 
-        # libc's own default where nothing is configured.
+        # libc's default if nothing is configured.
         def self.usual = new(%w[files dns])
 
         def self.libc_only = new(%w[libc])
@@ -29,7 +29,7 @@ module Heddle
           return usual unless line
 
           words = line.split(":", 2).last.scan(/\[[^\]]*\]|[^\s\[]+/)
-          # An action after our own sources changes the meaning of "not found" there. That is rare, and libc handles it.
+          # An action such as [NOTFOUND=return] after Heddle's own sources is rare, so the lookup is left to libc.
           return libc_only if words.each_cons(2).any? { |word, action| OURS.key?(word) && action.start_with?("[") }
 
           new(words.reject { |word| word.start_with?("[") })
@@ -41,7 +41,7 @@ module Heddle
         end
 
         # @param name [String] in lower case
-        # @return [Array<Symbol>] :files, :dns, :system in order; :system is always the last
+        # @return [Array<Symbol>] :files, :dns and :system, in the order to use; :system (libc) is always the last
         def plan(name)
           plan = []
           @words.each do |word|

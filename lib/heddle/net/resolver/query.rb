@@ -5,30 +5,31 @@ module Heddle
     class Resolver
       # One question to a name server (RFC 1035, section 4.1). Frozen.
       #
-      # Its message, and the reply, are a {DNS::Message} and not resolv's, because resolv in Ruby 3.3 can't read
-      # messages in a Ractor, follows compression pointers without a limit (CVE-2025-24294) and keeps a class for each
-      # record type that a server makes up.
+      # Query and reply are {DNS::Message}s. Ruby's library resolv is not used, because in Ruby 3.3 it can't read
+      # messages in a Ractor, follows compression pointers without a limit (CVE-2025-24294), and defines a class for
+      # each unknown record type that a server sends.
       #
       # @api private
       class Query
         RECURSION_DESIRED = 0x0100
-        # How many answers of a message about addresses are read: more are not needed, and 64 KiB of them take 50 ms.
+        # Maximum number of answers to read of a message with addresses. More are not needed, and reading 64 KiB takes
+        # 50 ms.
         MAX_ADDRESSES = 512
 
         attr_reader :question, :id, :bytes, :max_answers
 
         # @param question [DNS::Question]
-        # @param except [Integer, nil] id of another question on the same socket
-        # @param flags [Integer] of the header
+        # @param except [Integer, nil] id of another question on the same socket, which must not be used again
+        # @param flags [Integer] the header's flags
         # @param edns [DNS::EDNS, nil] nil: without EDNS
-        # @param max_answers [Integer, nil] how many answers of a message are read at most; nil: all
+        # @param max_answers [Integer, nil] maximum number of answers to read of the reply; nil: all
         def initialize(question, except: nil, flags: RECURSION_DESIRED, edns: DNS::EDNS.of, max_answers: nil)
           @question = question
           @flags = flags
           @edns = edns
           @except = except
           @max_answers = max_answers
-          # From the kernel's random numbers: an attacker must not be able to guess it (RFC 5452).
+          # A random number from the kernel, so that an attacker can't guess it (RFC 5452).
           loop { break unless (@id = Random.urandom(2).unpack1("n")) == except }
           message = DNS::Message.new(@id, flags, edns)
           message.questions << question
@@ -38,15 +39,15 @@ module Heddle
 
         def edns? = !@edns.nil?
 
-        # Whether EDNS is only for the size, and does not ask for DNSSEC records.
+        # Can EDNS be omitted, because the query does not ask for DNSSEC records?
         def edns_optional? = edns? && !@edns.dnssec
 
-        # @return [Query] the same question for a server that does not know EDNS
+        # @return [Query] the same question, for a server that does not support EDNS
         def without_edns
           self.class.new(@question, except: @except, flags: @flags, edns: nil, max_answers: @max_answers)
         end
 
-        # @return [Array<Query>] a question for the addresses of each type, with different ids
+        # @return [Array<Query>] one question for each type, with different ids
         def self.each_type(name, types)
           types.each_with_object([]) do |type, made|
             made << new(DNS::Question.of(name, type), except: made.last&.id, max_answers: MAX_ADDRESSES)

@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class Resolver
-      # A name server's message as the answer to one question. Nothing in it is trusted: records that do not
-      # answer the question are ignored, and the work is bounded by the size of the message.
+      # A name server's reply to one question. It is not trusted: records that don't answer the question are ignored,
+      # and the size of the message limits the work.
       #
       # @api private
       class Reply
@@ -14,19 +14,19 @@ module Heddle
         RCODE = 0x000f
         ANSWERED = %i[NOERROR NXDOMAIN].freeze
 
-        # Seconds. A longer TTL counts as a day.
+        # Maximum TTL in seconds: one day.
         MAX_TTL = 86_400
 
         # @param bytes [String]
         # @param query [Query]
-        # @return [Reply, nil] nil when the message does not answer the query
+        # @return [Reply, nil] nil: the message does not answer the query
         def self.read(bytes, query)
           return nil if bytes.bytesize < DNS::Message::HEADER_SIZE
 
           id, flags, *counts = bytes.unpack("n6")
           return nil unless id == query.id && flags.anybits?(RESPONSE) && flags.nobits?(OPCODE)
 
-          # Records are read only of complete messages without an error: others may end anywhere, or have any content.
+          # Records are read only from complete messages without an error. Others may end anywhere or have any content.
           complete = flags.nobits?(TRUNCATED) && ANSWERED.include?(DNS::Codes.rcode_name(flags & RCODE))
           counts.fill(0, 1) unless complete
           counts = [counts.first, query.max_answers, 0, 0] if query.max_answers && counts[1] > query.max_answers
@@ -36,7 +36,7 @@ module Heddle
           nil
         end
 
-        # @return [DNS::Message] without records when the server failed or the message was cut off
+        # @return [DNS::Message] has no records if the server failed or the message is truncated
         attr_reader :message
 
         # @param question [DNS::Question]
@@ -47,10 +47,10 @@ module Heddle
 
         def truncated? = @message.flags.anybits?(TRUNCATED)
 
-        # True if the server could not answer; another server may.
+        # Could the server not answer? Another server may.
         def failed? = !ANSWERED.include?(@message.rcode)
 
-        # Whether the server seems not to know EDNS (RFC 6891, section 7).
+        # Does the server apparently not support EDNS (RFC 6891, section 7)?
         def edns_unknown? = %i[FORMERR NOTIMP].include?(@message.rcode)
 
         # @return [String] why the server failed
@@ -64,7 +64,7 @@ module Heddle
           end
         end
 
-        # @return [FoundAddresses, nil] the addresses; nil when the server failed or the message was cut off
+        # @return [FoundAddresses, nil] the addresses; nil: the server failed or the message is truncated
         def answer
           return if truncated? || failed?
 

@@ -3,14 +3,13 @@
 module Heddle
   module Net
     class Resolver
-      # Raised when no name server gave an answer. As with libc, programs can rescue SocketError or
+      # Raised when no name server has answered. As with libc's resolver, programs can rescue SocketError or
       # Socket::ResolutionError; the error_code is EAI_AGAIN.
       class ResolutionError < Socket::ResolutionError
         include Heddle::Error
 
         # @param message [String]
-        # @param silent [Boolean] whether a server sent nothing, so that the next question would cost the same wait
-        #   again
+        # @param silent [Boolean] whether a server did not respond, so that the next question would have to wait as long
         def initialize(message, silent: false)
           super(message)
           @silent = silent

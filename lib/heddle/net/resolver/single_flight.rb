@@ -3,10 +3,10 @@
 module Heddle
   module Net
     class Resolver
-      # Lets all fibers that ask for the same key at the same time share one lookup.
+      # Lets all fibers that need the result for the same key at the same time share one lookup.
       #
-      # The first fiber does the work and holds a baton meanwhile. If it is cancelled or times out, it passes the baton
-      # to the next one, which begins again: no fiber fails because another one was cancelled.
+      # The first fiber takes a baton and does the work. If it is cancelled or times out, the next fiber gets the baton
+      # and starts the lookup again. So no fiber fails because another one was cancelled.
       #
       # @api private
       class SingleFlight
@@ -14,9 +14,9 @@ module Heddle
           @flights = {}
         end
 
-        # @param key [Object] what is asked for
-        # @yieldreturn [Object] the result, for all
-        # @raise [SocketError] what the block raised, for all
+        # @param key [Object] identifies the lookup
+        # @yieldreturn [Object] the result, which all fibers get
+        # @raise [SocketError] the error that the block raised, in all fibers
         def share(key, &work)
           flight = (@flights[key] ||= Flight.new)
           flight.join(&work)
@@ -24,17 +24,17 @@ module Heddle
           @flights.delete(key) if flight&.over? && @flights[key].equal?(flight)
         end
 
-        # @return [Integer] lookups under way
+        # @return [Integer] number of running lookups
         def size = @flights.size
 
-        # @return [Integer] how many wait for another fiber's lookup
+        # @return [Integer] number of fibers that wait for another fiber's lookup
         def waiting(key) = @flights[key]&.waiting || 0
 
         # One lookup and the fibers that wait for it.
         class Flight
           def initialize
             @askers = 0
-            # Holds the baton while no fiber carries it; closed when there is a result.
+            # Contains the baton (`true`) while no fiber has it. Closed when there is a result.
             @baton = Thread::Queue.new.push(true)
           end
 
@@ -50,7 +50,7 @@ module Heddle
 
           def waiting = @baton.num_waiting
 
-          # The lookup is over: no later fiber may join it.
+          # Is the lookup over, so that no other fiber may join it?
           def over? = @baton.closed? || @askers.zero?
 
           private
@@ -65,15 +65,15 @@ module Heddle
             @baton.push(true) unless @baton.closed?
           end
 
-          # @return [true, nil] nil when there is a result
+          # @return [true, nil] nil: there is a result
           def take_baton
             taken = false
             baton = @baton.pop
             taken = true
             baton
           ensure
-            # The fiber may have been woken for the baton, and interrupted before it took it. Then the queue itself
-            # wakes no other fiber.
+            # The fiber may have been woken for the baton and then interrupted before it took the baton. The queue does
+            # not wake another fiber in this case.
             @baton.push(true) if !taken && @baton.pop(timeout: 0)
           end
         end

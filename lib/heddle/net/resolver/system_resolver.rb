@@ -3,13 +3,13 @@
 module Heddle
   module Net
     class Resolver
-      # libc's getaddrinfo(3) in a thread, for names whose sources only libc can ask. The calling fiber waits for the
-      # thread; the loop continues. libc reports no TTL, so the result is not cached.
+      # Calls libc's getaddrinfo(3) in a thread, for names in sources that only libc can read. Only the calling fiber
+      # waits for the thread. libc reports no TTL, so the result is not cached.
       #
       # @api private
       class SystemResolver
-        # Lookups in libc at once; further ones wait. A thread that no fiber waits for any more still counts, because
-        # libc can't be interrupted.
+        # Maximum number of lookups in libc at the same time; others wait. A thread whose fiber was cancelled still
+        # counts, because libc can't be interrupted.
         THREADS = 64
 
         NOT_FOUND = %i[EAI_NONAME EAI_NODATA EAI_ADDRFAMILY]
@@ -22,7 +22,7 @@ module Heddle
         end
 
         # @param name [String]
-        # @return [Array<String>] empty when the name does not exist
+        # @return [Array<String>] empty if the name does not exist
         # @raise [SocketError] for any other failure, with libc's message
         def addresses(name)
           found = ask(name)
@@ -44,13 +44,14 @@ module Heddle
             start(name, answer)
           rescue ThreadError => e
             @running.pop
-            raise SocketError, "getaddrinfo: no thread for libc's resolver (#{e.message}); raise the limit on threads"
+            raise SocketError, "getaddrinfo: can't start a thread for libc's resolver (#{e.message}); raise the " \
+                               "limit on threads"
           end
           answer.pop || raise(SocketError, "getaddrinfo: the thread that looked up #{name} was killed")
         end
 
-        # The answer travels through a queue and not as the thread's value: Thread#join on Ruby 3.3 takes any wake-up
-        # for the end (Bug #13532).
+        # A queue passes the answer on. Thread#value is not used, because in Ruby 3.3 Thread#join may return at any
+        # wake-up (Bug #13532).
         def start(name, answer)
           Thread.new do
             answer.push(@lookup.call(name))

@@ -3,23 +3,23 @@
 module Heddle
   module Net
     class Resolver
-      # The parsed contents of a small local file, parsed again when the file has changed.
+      # The parsed contents of a small local file. It is parsed again when the file has changed.
       #
       # @api private
       class WatchedFile
         # @param path [String]
-        # @yieldparam text [String] the file's bytes; empty when it can't be read
-        # @yieldreturn [Object] what {#value} returns until the file changes
+        # @yieldparam text [String] the file's bytes; empty if the file can't be read
+        # @yieldreturn [Object] the result of {#value} until the file changes
         def initialize(path, &parse)
           @path = path
           @parse = parse
           @loaded = false
         end
 
-        # @return [Object] what the block made of the file as it is now
+        # @return [Object] the block's result for the current file
         def value
-          # One stat and a short read of a local file: on Ruby >= 3.4 the scheduler would otherwise be asked to run
-          # each on a thread, which costs more than the call.
+          # Without Fiber.blocking, Ruby >= 3.4 would let the scheduler run the stat and the read on a thread. For a
+          # short local file that costs more than the calls.
           Fiber.blocking do
             stamp = stamp_now
             load(stamp) unless @loaded && stamp == @stamp
@@ -29,14 +29,14 @@ module Heddle
 
         private
 
-        # The stamp is taken before the text is read, so that a change in between is noticed the next time.
+        # The stamp is from before the text is read, so that the next call notices a change in between.
         def load(stamp)
           @value = @parse.call(text)
           @stamp = stamp
           @loaded = true
         end
 
-        # Has inode and size beside the time, because a file may be replaced within one tick of its clock.
+        # Includes inode and size, because a file may be replaced within one tick of the file system's clock.
         def stamp_now
           stat = File.stat(@path)
           [stat.mtime, stat.size, stat.ino, stat.dev]
