@@ -177,7 +177,7 @@ class OutboundTest < Minitest::Test
   end
 
   def test_a_mistaken_endpoint_is_named
-    { "example.com" => /"example.com" is not host:port/,
+    { "example.com" => /"example.com" must have the form host:port/,
       "localhost:70000" => /the port is 70000/ }.each do |endpoint, words|
       assert_match words, assert_raises(ArgumentError) { Heddle::Net.connect(endpoint) }.message
     end

@@ -122,8 +122,8 @@ class TLSClientsTest < Minitest::Test
       "verify=required" => /verify needs a file of CA certificates: name it with ca= in the address/,
       "verify=maybe&ca=#{@ca_path}" => /verify must be none, optional or required, but is "maybe"/,
       "ca=#{@ca_path}" => /ca needs verify=optional or verify=required, but verify is none/,
-      "verify=optional&ca=/nonexistent" => %r{\Athe file of authorities /nonexistent does not exist},
-      "verify=optional&ca=#{nothing}" => /#{nothing} holds no certificate: it must have the certificates of/
+      "verify=optional&ca=/nonexistent" => %r{\Athe file of CA certificates /nonexistent does not exist},
+      "verify=optional&ca=#{nothing}" => /#{nothing} contains no certificate: it must contain the certificates of/
     }.each do |parameters, expected|
       bind = "tls://127.0.0.1:0?cert=#{@certificate}&key=#{@key}&#{parameters}"
       error = assert_raises(Heddle::Server::BootError, Heddle::Server::ConfigurationError) do

@@ -72,11 +72,11 @@ class TLSSettingsTest < Minitest::Test
       [["/nonexistent.pem"], []] => "the certificate /nonexistent.pem does not exist",
       [[@certificate], ["/nonexistent.key"]] => "the key /nonexistent.key does not exist",
       [[@certificate], [other]] => "the key #{other} does not belong to the certificate #{@certificate}: " \
-                                   "name the two files that were made together",
-      [[@certificate], [encrypted]] => /the key #{encrypted} is encrypted: give one without a pass phrase/,
-      [[@certificate], [nothing]] => /#{nothing} holds no key: it must have one in PEM/,
-      [[@certificate], []] => /#{@certificate} holds no key: .*name its file with key=/,
-      [[nothing], [@key]] => /#{nothing} holds no certificate: it must have one in PEM/,
+                                   "configure two files that belong together",
+      [[@certificate], [encrypted]] => /the key #{encrypted} is encrypted: configure a key without a passphrase/,
+      [[@certificate], [nothing]] => /#{nothing} contains no key: it must contain one in PEM/,
+      [[@certificate], []] => /#{@certificate} contains no key: .*if the key is in another file, add key=/,
+      [[nothing], [@key]] => /#{nothing} contains no certificate: it must contain one in PEM/,
       [[@folder], [@key]] => "the certificate #{@folder} can't be read: Is a directory",
       [[], [@key]] => /the TLS key #{@key} has no certificate/,
       [[@certificate, @certificate], [@key]] => "there are 2 certificates and 1 keys: give one key for each " \

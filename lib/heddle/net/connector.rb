@@ -8,33 +8,33 @@ require "heddle/seconds"
 
 module Heddle
   module Net
-    # Raised when resolving the name and connecting have taken too long.
+    # Raised when name resolution and connecting together take too long.
     class ConnectTimeoutError < IO::TimeoutError
       include Heddle::Error
     end
 
-    # Raised when the TLS handshake has taken too long.
+    # Raised when the TLS handshake takes too long.
     class TLSTimeoutError < IO::TimeoutError
       include Heddle::Error
     end
 
-    # Raised when the caller allows none of the host's addresses.
+    # Raised when the `allow:` or `deny_private:` option rejects all addresses of the host.
     class PrivateAddressError < IOError
       include Heddle::Error
     end
 
-    # Makes outbound connections to one endpoint. Frozen, and may be used by several threads.
+    # Opens outbound connections to one endpoint. It is frozen, and several threads may use it.
     class Connector
       ENDPOINT = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
       # Matches an address, not a name.
       LITERAL = /\A(?:[\d.]+|.*:.*)\z/
-      # Seconds between two attempts at a unix socket whose queue is full.
+      # Seconds between two attempts to connect to a unix socket whose listen queue is full.
       PAUSE = 0.005
       private_constant :ENDPOINT, :LITERAL, :PAUSE
 
-      # @return [String] the host's name or numeric address, or the path of a unix socket
+      # @return [String] host name, numeric address, or path of a unix socket
       attr_reader :host
-      # @return [Integer, nil] nil: a unix socket
+      # @return [Integer, nil] nil for a unix socket
       attr_reader :port
 
       # @param (see Net.connect)
@@ -56,10 +56,10 @@ module Heddle
         socket = open_socket(earlier(now, @timeout, deadline))
         connection = @context ? secure(socket, @host, deadline) : Native.adopt_outbound(socket)
       ensure
-        socket&.close unless connection # also after an interruption
+        socket&.close unless connection # also when an exception interrupts this fiber
       end
 
-      # Begins TLS with a server on an existing connection, such as a proxy's tunnel.
+      # Does the TLS handshake with a server on an existing connection, such as a proxy's tunnel.
       # @param connection [OutboundConnection]
       # @return [OutboundConnection]
       def secure_tunnel(connection, host, deadline: nil)
@@ -82,7 +82,8 @@ module Heddle
         parts = ENDPOINT.match(endpoint)
         return [parts[:address] || parts[:name], port_of(parts[:port], endpoint)] if parts
 
-        raise ArgumentError, "endpoint #{endpoint.inspect} is not host:port, [IPv6 address]:port or unix:/path"
+        raise ArgumentError, "endpoint #{endpoint.inspect} must have the form host:port, [IPv6 address]:port or " \
+                             "unix:/path"
       end
 
       def port_of(text, endpoint)
@@ -112,8 +113,8 @@ module Heddle
         socket
       end
 
-      # A unix socket does not report when its full queue of connections has room again, so this tries again at an
-      # interval.
+      # Tries again at an interval while the listen queue is full, because the kernel does not report when a unix
+      # socket's queue has room again.
       def open_unix(deadline)
         until connected?(socket = UNIXSocket.new(@host))
           socket.close
@@ -124,7 +125,7 @@ module Heddle
         socket
       end
 
-      # When the queue is full, Ruby returns a socket that is not connected.
+      # When the listen queue is full, Ruby returns a socket that is not connected.
       def connected?(socket)
         socket.getpeername
         true
@@ -148,7 +149,7 @@ module Heddle
         allowed = addresses.select { |address| @allow.call(address.ip_address) }
         return allowed if allowed.any?
 
-        raise PrivateAddressError, "deny_private or allow: forbids the address of #{@host}: " \
+        raise PrivateAddressError, "`deny_private` or `allow` rejects every address of #{@host}: " \
                                    "#{addresses.map(&:ip_address).uniq.join(", ")}"
       end
 

@@ -4,22 +4,22 @@ require "heddle/native"
 
 module Heddle
   module Net
-    # A UDP socket that receives many datagrams with one system call. It belongs to no loop and no thread: in a loop
-    # only the calling fiber waits, in a plain thread the thread waits. A forked child can't use it.
+    # A UDP socket that receives many datagrams with one system call. Any loop or thread may use it. In a loop only the
+    # calling fiber waits; outside of a loop the thread waits. A forked child can't use it.
     #
     #     socket = Heddle::Net::DatagramSocket.bind("0.0.0.0", 5353)
     #     loop { socket.receive { |bytes, peer| socket.send(bytes, peer) } }
     #
-    # `receive`, `send`, `close` and the others are in C (ext/heddle/net/datagram_ruby.c), as is LARGEST, the maximum
-    # number of bytes in a datagram.
+    # The C extension defines `receive`, `send`, `close` and the other methods (ext/heddle/net/datagram_ruby.c). It also
+    # defines LARGEST, the maximum number of bytes in a datagram.
     class DatagramSocket
-      # Addresses that stand for all addresses of the machine. A response comes from the address to which the datagram
-      # was sent.
+      # Addresses that stand for all addresses of the machine. Their sockets record the local address of each datagram,
+      # so that the response is sent from it.
       WILDCARDS = %w[0.0.0.0 ::].freeze
 
       # @param address [String] an IP address of this machine; "::" receives IPv6 only
-      # @param port [Integer] 0: any free one
-      # @param max_size [Integer] bytes of a received datagram that are kept, 1 to 65,535
+      # @param port [Integer] 0: any free port
+      # @param max_size [Integer] maximum bytes to keep of a received datagram, 1 to 65,535; longer ones are truncated
       # @return [DatagramSocket]
       # @raise [SystemCallError] when the address can't be bound
       # @raise [ArgumentError] when the address is not an IP address, or the port or the size is out of range
@@ -33,15 +33,15 @@ module Heddle
         socket.bind(local)
         adopt(socket, max_size, wildcard)
       rescue Exception
-        socket&.close # or the port would be in use until the next garbage collection
+        socket&.close # otherwise the port stays in use until the next garbage collection
         raise
       end
 
       class << self
         private
 
-        # Peer.new checks both, because Addrinfo accepts more: "" and "<any>" as wildcards, and 16 bits of a larger
-        # port.
+        # Peer.new checks address and port, because Addrinfo accepts too much: "" and "<any>" as wildcards, and port
+        # numbers above 65,535, of which it uses the lower 16 bits.
         def numeric(address, port)
           Peer.new(address.sub(/%[^%]+\z/, ""), port) # without the zone of a link-local address, fe80::1%eth0
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first

@@ -4,14 +4,14 @@ require "socket"
 
 module Heddle
   module Net
-    # Connects to the first of several addresses that accepts (Happy Eyeballs, RFC 8305). It tries IPv6 and IPv4
-    # alternately, and begins the next attempt when a pending one fails, or 250 ms after the last one.
+    # Connects to whichever of several addresses accepts first (Happy Eyeballs, RFC 8305). Tries IPv6 and IPv4 addresses
+    # alternately. Starts the next attempt when a pending one fails, or 250 ms after the latest one began.
     class HappyEyeballs
       # Seconds between attempts (RFC 8305, section 5).
       DELAY = 0.25
       private_constant :DELAY
 
-      # @param addresses [Array<Addrinfo>] at least one; the best first
+      # @param addresses [Array<Addrinfo>] at least one; the preferred ones first
       # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
       def initialize(addresses, deadline, host, port)
         @waiting = interleave(addresses)
@@ -38,7 +38,7 @@ module Heddle
 
       private
 
-      # RFC 8305, section 4: the family of the first address begins.
+      # Alternates between the families, beginning with that of the first address (RFC 8305, section 4).
       def interleave(addresses)
         return addresses.dup if addresses.size == 1
 
@@ -48,7 +48,7 @@ module Heddle
 
       # Begins attempts until one is pending or succeeds.
       #
-      # @return [Socket, nil] that has connected at once
+      # @return [Socket, nil] a socket that has connected immediately
       def start_next
         socket = nil
         return unless (address = @waiting.shift)
@@ -62,7 +62,7 @@ module Heddle
         retry # a failure starts the next attempt at once, even if others are pending
       end
 
-      # @return [Socket, nil] nil: another attempt is due
+      # @return [Socket, nil] a connected socket; nil: the caller should start another attempt
       def await
         ready_sockets&.each do |socket|
           error = socket.getsockopt(:SOCKET, :ERROR).int
@@ -74,7 +74,7 @@ module Heddle
         nil
       end
 
-      # @return [Array<Socket>, nil] that connected or failed
+      # @return [Array<Socket>, nil] sockets that have connected or failed; nil: none in time
       def ready_sockets
         sockets = @pending.keys
         return IO.select(nil, sockets, nil, longest_wait)&.at(1) if sockets.size > 1

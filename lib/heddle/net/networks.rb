@@ -9,11 +9,11 @@ module Heddle
     #
     #     Heddle::Net::Networks.new(["loopback", "192.0.2.0/24", "2001:db8::/32"]).include?("192.0.2.7") # => true
     class Networks
-      # Words that stand for networks. "unix" stands for clients of unix sockets.
+      # Names for networks. "unix" stands for clients of unix sockets.
       # shareable_constant_value: literal
       WORDS = {
         "loopback" => %w[127.0.0.0/8 ::1/128],
-        # RFC 1918, RFC 4193, and link-local ones (RFC 3927, RFC 4291)
+        # private (RFC 1918, RFC 4193) and link-local networks (RFC 3927, RFC 4291)
         "private" => %w[10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 169.254.0.0/16 fe80::/10],
         "unix" => [],
         "all" => %w[0.0.0.0/0 ::/0],
@@ -22,8 +22,8 @@ module Heddle
       # shareable_constant_value: none
       private_constant :WORDS
 
-      # @param names [Array<String>] addresses, networks as address/bits, and {WORDS}
-      # @raise [ArgumentError] names the first invalid one
+      # @param names [Array<String>] addresses, networks as address/bits, and keys of {WORDS}
+      # @raise [ArgumentError] if a name is invalid
       def initialize(names)
         set_up(names.flat_map { |name| parse(name) }, names.intersect?(%w[unix all]))
       end

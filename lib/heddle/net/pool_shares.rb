@@ -2,16 +2,16 @@
 
 module Heddle
   module Net
-    # A worker's shares of the pools that all workers limit together. The scoreboard has the counts, so the master can
-    # release the shares of a killed worker.
+    # Shares of the pools whose size is limited for all workers together (`max_total`). A share is the right to have one
+    # resource. The scoreboard (shared memory) has the counts, so the master can release the shares of a killed worker.
     class PoolShares
-      # Seconds for which a worker keeps all shares while another worker waits and has none.
+      # While another worker waits and has no share, each worker returns one after this many seconds.
       ROTATION = 0.1
       private_constant :ROTATION
 
-      # One pool of this worker.
+      # This worker's shares of one pool.
       class Share
-        # @return [Integer] how many resources all workers may have
+        # @return [Integer] maximum number of resources of all workers together
         attr_reader :total
 
         # @api private
@@ -24,8 +24,8 @@ module Heddle
           @yielded = nil
         end
 
-        # Asks for the share of one more resource.
-        # @return [Boolean] false: none is left, or another worker has fewer and waits for one
+        # Requests a share for one more resource.
+        # @return [Boolean] false: no share is free, or another worker with fewer shares waits for one
         def take
           return false unless @scoreboard.take_share(@pool, @slot)
 
@@ -38,21 +38,21 @@ module Heddle
         # @return [void]
         def return_one = @scoreboard.return_share(@pool, @slot)
 
-        # Reports whether this worker waits for a share. If it does, another worker returns one. A report expires, so it
-        # must be repeated.
-        # @return [Boolean] whether it waits
+        # Reports whether this worker waits for a share, so that another worker returns one. A report expires, so a
+        # waiting worker must repeat it.
+        # @return [Boolean] the argument
         def wait(waits)
           @scoreboard.wait_for_share(@pool, @slot, waits) if waits || @waits
           @waits = waits
         end
 
-        # @return [Integer, nil] the smallest number of resources of another waiting worker; nil: none waits, or a share
-        #   is free
+        # @return [Integer, nil] the smallest number of shares that another waiting worker has; nil: no other worker
+        #   waits, or a share is free
         def least_waiting = @scoreboard.least_waiting(@pool, @slot)
 
-        # Must a released resource be closed because another worker waits for a share?
-        # @param size [Integer] how many resources this worker has
-        # @param least [Integer, nil] how many the other one has
+        # Must this worker close a released resource, so that another worker gets its share?
+        # @param size [Integer] number of resources of this worker
+        # @param least [Integer, nil] number of resources of the waiting worker, see {#least_waiting}
         def yields?(size, least = least_waiting)
           return false unless least
           return true if size > least + 1
@@ -62,7 +62,7 @@ module Heddle
           true
         end
 
-        # @return [Integer] how many resources all workers have
+        # @return [Integer] number of resources of all workers together
         def taken = @scoreboard.shares(@pool)
       end
 
@@ -76,9 +76,9 @@ module Heddle
         @lock = Mutex.new
       end
 
-      # @param name [String] of the pool, the same in all workers
-      # @param total [Integer] how many resources all workers may have
-      # @return [Share, nil] nil in a process that this worker has forked, which has no slot of its own
+      # @param name [String] name of the pool, the same in all workers
+      # @param total [Integer] maximum number of resources of all workers together
+      # @return [Share, nil] nil in a child process of the worker, which has no slot in the scoreboard
       # @raise [ArgumentError]
       def open(name, total)
         return unless @process == Process.pid
@@ -88,11 +88,11 @@ module Heddle
         Share.new(@scoreboard, pool, @slot, total)
       end
 
-      # @return [Array<#shares_changed>] limits of other libraries' pools
+      # @return [Array<#shares_changed>] the objects that {#limit} has made
       def limits = @limits.values
 
-      # @param name [String] of a limit of another library's pools
-      # @yieldreturn [#shares_changed] the limit; called once
+      # @param name [String] name of a limit for pools of another library, such as Active Record
+      # @yieldreturn [#shares_changed] the limit; the block is called once for each name
       # @return [#shares_changed, nil] (see #open)
       def limit(name)
         return unless @process == Process.pid

@@ -4,15 +4,15 @@ require "heddle/net/networks"
 
 module Heddle
   module Net
-    # The addresses without an owner on the public internet (RFC 6890 and its successors): this machine, private and
-    # link-local networks, documentation, multicast. Clients must not be able to direct a server to them.
+    # The addresses that are not public (RFC 6890 and its successors): this machine, private and link-local networks,
+    # documentation, multicast. An attacker must not be able to make a server connect to them.
     module PrivateNetworks
       ALL = Networks.new(%w[
         loopback private 0.0.0.0/8 100.64.0.0/10 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 198.51.100.0/24
         203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 ::/128 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 3fff::/20
         5f00::/16 fec0::/10 ff00::/8
       ])
-      # IPv6 addresses that stand for an IPv4 one, and the offset of its bytes: mapped, compatible, NAT64, 6to4.
+      # IPv6 networks whose addresses contain an IPv4 address, and its offset in bytes: mapped, compatible, NAT64, 6to4.
       # shareable_constant_value: experimental_everything
       EMBEDDED =
         [["::ffff:0:0/96", 12], ["::/96", 12], ["::ffff:0:0:0/96", 12], ["64:ff9b::/96", 12], ["2002::/16", 2]]
@@ -22,8 +22,8 @@ module Heddle
 
       module_function
 
-      # @param address [String] numeric
-      # @return [Boolean]
+      # @param address [String] an IP address
+      # @return [Boolean] whether the address is public
       def outside?(address)
         address = IPAddr.new(address.sub(/%.*/, ""))
         return false if ALL.include?(address.to_s)

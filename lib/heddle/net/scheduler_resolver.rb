@@ -4,14 +4,14 @@ require "heddle/net"
 require "heddle/scheduler"
 
 module Heddle
-  # With this file, fibers that resolve a name wait for Heddle's own resolver.
+  # Makes the scheduler resolve host names with {Net::Resolver}.
   class Scheduler
     private
 
-    # @return [Net::Resolver, nil] nil where it can't be loaded: in a Ractor of Ruby 3.3, before the main one has loaded
-    #   it
+    # @return [Net::Resolver, nil] nil if it can't be loaded: in a Ractor of Ruby 3.3, unless the main Ractor has
+    #   already loaded it
     def load_resolver
-      # Called within Ruby's socket extension, so the fiber must not be switched while the files are loaded.
+      # Ruby's socket extension is the caller, so the fiber must not be switched while the files are loaded.
       Fiber.blocking { Net::Resolver }.new
     rescue Ractor::Error
       nil

@@ -7,31 +7,31 @@ require "socket"
 
 module Heddle
   module Net
-    # TLS 1.2 and 1.3 (RFC 8446) for the connections of a listener. Ruby's openssl makes the handshake, without waiting
-    # and without a fiber; then the extension reads and writes the openssl connection.
+    # TLS 1.2 and 1.3 (RFC 8446) for the connections of a listener. Ruby's openssl does the handshake, without waiting
+    # and without a fiber. Then the C extension reads and writes through the OpenSSL connection.
     #
     #     certificates = Heddle::Net::TLS::Certificates.new([Heddle::Net::TLS::KeyFiles.new("site.pem", "site.key")])
     #     sockets.listen(server, tls: Heddle::Net::TLS.new(certificates))
     #
     # @api private except what sig/ declares
     class TLS
-      # Raised when a certificate or a key can't be used. The message names the file, and what to do.
+      # Raised when a certificate or key can't be used. The message contains the file and what to do.
       class Error < OwnError; end
 
-      # The minimum versions that a listener or a client may demand.
+      # The possible minimum versions of a listener or a client.
       VERSIONS = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
 
-      # The path of openssl.so. Several OpenSSL libraries may be installed, and the extension must take the functions of
-      # the one that this file is linked with.
+      # The path of Ruby's openssl.so. Several OpenSSL libraries may be installed; the C extension must use the one that
+      # openssl.so is linked with.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last
       private_constant :OBJECT
 
       # @param certificates [Certificates]
-      # @param on_failure [#call, nil] called with an error that the client has not caused
-      # @raise [Error] when the library of Ruby's openssl lacks a function that the extension needs
+      # @param on_failure [#call, nil] called with an error that was not caused by the client
+      # @raise [Error] if the OpenSSL library lacks a function that the C extension needs
       def initialize(certificates, on_failure: nil)
         missing = self.class.send(:load, OBJECT)
-        raise Error, "TLS can't be served: the TLS library that Ruby's openssl uses has no #{missing}" if missing
+        raise Error, "TLS can't be served: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
 
         @certificates = certificates
         @on_failure = on_failure
@@ -40,8 +40,8 @@ module Heddle
       # @return [Certificates]
       attr_reader :certificates
 
-      # Called by the extension, in the loop: makes the object that performs the handshake on this descriptor. The
-      # extension closes the descriptor itself.
+      # Makes the object that does the handshake on this descriptor. The C extension calls this method in the loop, and
+      # closes the descriptor itself.
       # @param descriptor [Integer]
       # @return [OpenSSL::SSL::SSLSocket]
       def socket(descriptor)
@@ -53,10 +53,10 @@ module Heddle
         raise
       end
 
-      # Called by the extension, in the loop: continues the handshake as far as it can without waiting.
+      # Continues the handshake as far as possible without waiting. The C extension calls this method in the loop.
       # @param socket [OpenSSL::SSL::SSLSocket]
-      # @return [Symbol, OpenSSL::SSL::SSLSocket, nil] `:wait_readable` or `:wait_writable`; the socket: it is done;
-      #   nil: it has failed
+      # @return [Symbol, OpenSSL::SSL::SSLSocket, nil] `:wait_readable` or `:wait_writable`; the socket: the handshake
+      #   is complete; nil: it has failed
       def handshake(socket)
         socket.accept_nonblock(exception: false)
       rescue OpenSSL::SSL::SSLError, SystemCallError, IOError
@@ -66,15 +66,15 @@ module Heddle
         nil
       end
 
-      # Called by the extension when the application takes this socket over.
+      # Prepares a socket that the application takes over. The C extension calls this method.
       # @param socket [OpenSSL::SSL::SSLSocket]
-      # @param unread [String, nil] input that the extension has received: the first bytes that are read from the socket
+      # @param unread [String, nil] input that was received already, pushed back so that the application reads it first
       # @return [OpenSSL::SSL::SSLSocket]
       def self.take_over(socket, unread)
         socket.io.autoclose = true
         socket.sync_close = true
         socket.sync = true
-        # From the end, because each byte is put before the others.
+        # In reverse order, because `ungetc` prepends the byte.
         unread&.bytes&.reverse_each { |byte| socket.ungetc(byte) }
         socket
       end
@@ -82,7 +82,7 @@ module Heddle
   end
 end
 
-# Loaded now: certificates may be read again when there is no descriptor left to load code with.
+# Loaded now, because certificates may be read again when no descriptor is free for loading code.
 require "heddle/net/tls/key_pair"
 require "heddle/net/tls/key_files"
 require "heddle/net/tls/self_signed"

@@ -2,30 +2,30 @@
 
 module Heddle
   module Net
-    # Keeps answers, each for its TTL. The size is limited: the least recently used answer is dropped first.
+    # Keeps each answer for its TTL. When the cache is full, it drops the least recently used answer.
     #
     # @api private
     class TTLCache
       Entry = Struct.new(:answer, :stored, :expires, :cost)
       private_constant :Entry
 
-      # @param size [Integer] how much all entries may cost together
-      # @param clock [#call] seconds of a monotonic clock: setting the time of day must not make answers live longer
+      # @param size [Integer] maximum total cost of all entries
+      # @param clock [#call] returns seconds of a monotonic clock, so that setting the time of day does not affect TTLs
       def initialize(size, clock)
         @size = size
         @clock = clock
         clear
       end
 
-      # @return [Integer] the cost of all entries together
+      # @return [Integer] the total cost of all entries
       attr_reader :taken
 
-      # @return [Integer]
+      # @return [Integer] number of entries
       def count = @entries.size
 
       # @yieldparam answer [Object]
-      # @yieldparam seconds [Integer] for which it was kept
-      # @return [Object, nil] the answer, or the block's value; nil: there is none
+      # @yieldparam seconds [Integer] whole seconds since the answer was stored
+      # @return [Object, nil] the answer, or the block's result; nil: the key has no entry or it has expired
       def fetch(key)
         now = @clock.call
         entry = @entries[key] or return
@@ -36,7 +36,8 @@ module Heddle
         block_given? ? yield(entry.answer, (now - entry.stored).floor) : entry.answer
       end
 
-      # @param ttl [Integer] seconds; with 0 nothing is kept (RFC 1035, section 3.2.1)
+      # @param ttl [Integer] seconds; an answer with 0 is not stored (RFC 1035, section 3.2.1)
+      # @param cost [Integer] the part of `size` that the answer takes
       def store(key, answer, ttl, cost = 1)
         return unless ttl.positive? && cost <= @size
 

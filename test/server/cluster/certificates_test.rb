@@ -69,7 +69,7 @@ class ClusterCertificatesTest < Minitest::Test
       client.complete("reload")
     end
 
-    assert_match(/#{path("site.pem")} holds no certificate/, error.message)
+    assert_match(/#{path("site.pem")} contains no certificate/, error.message)
     assert_equal ["/CN=b.example"], shown_by_workers.values.flatten.uniq
   end
 

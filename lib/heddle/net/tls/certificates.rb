@@ -3,21 +3,22 @@
 module Heddle
   module Net
     class TLS
-      # The certificates of a listener. The first one is for clients that send no host name, or an unknown one. The
-      # files are checked once a second at most: if one has changed, all are read again; if a new one can't be used, the
-      # old ones stay.
+      # The certificates of a listener. The first certificate is for clients that send no host name or an unknown one.
+      # The files are checked at most once a second. If one has changed, all files are read again. If a new certificate
+      # can't be used, the old ones remain in use.
       #
-      # Without a master, the serving process reads them when a client connects. A master calls {#share}, and then
-      # {#refresh}: from then on it alone reads the files, and the processes that it forks use what it has read last.
+      # In single-process mode, the serving process checks the files when a client connects. A master calls {#share}
+      # once and then {#refresh} regularly. Then only the master reads the files, and its child processes use what it
+      # has read.
       class Certificates
         include MonotonicClock
 
-        # Seconds.
+        # Minimum seconds between two checks of the files.
         CHECK_INTERVAL = 1.0
         DAY = 86_400
         # A certificate that expires within this many seconds is reported once a day.
         EXPIRY_NOTICE = 14 * DAY
-        # Bytes of all certificates and keys that processes share; unused ones take no memory.
+        # Maximum bytes of all certificates and keys that processes share. Unused bytes take no memory.
         SHARED_LIMIT = 8 << 20
         # The protocols for ALPN, best first (RFC 7301).
         PROTOCOLS = %w[h2 http/1.1 http/1.0].freeze
@@ -29,14 +30,15 @@ module Heddle
         end
         private_constant :Loaded
 
-        # @return [Array<#load, #stamp>] their sources
+        # @return [Array<#load, #stamp>] the sources of the certificates
         attr_reader :sources
 
         # @param sources [Array<KeyFiles, SelfSigned>] at least one
         # @param minimum [String] the minimum version of TLS, a key of {VERSIONS}
-        # @param protocols [Array<String>] by their registered names
+        # @param protocols [Array<String>] their registered names, best first
         # @param clients [ClientCheck] the check of clients' certificates
-        # @param on_event [#call, nil] called with an event: the certificates were read again, or why not
+        # @param on_event [#call, nil] called with an event's name and fields: the certificates were read again, could
+        #   not be read, or expire soon
         # @raise [Error]
         def initialize(sources, minimum: "1.2", protocols: PROTOCOLS, clients: ClientCheck.none, on_event: nil)
           @sources = sources
@@ -59,13 +61,13 @@ module Heddle
           @loaded.contexts.default
         end
 
-        # The next call of {#context} checks for newer certificates.
+        # Makes the next call of {#context} check the files, even within the interval.
         # @return [void]
         def look_again
           @checked = -Float::INFINITY
         end
 
-        # From now on the processes that this one forks get their certificates from it.
+        # Shares the certificates with the processes that this one forks later.
         # @return [self]
         # @raise [Error]
         def share
@@ -74,7 +76,7 @@ module Heddle
           self
         end
 
-        # Called about once a second by the process that shares them.
+        # Checks the files. The process that shares the certificates calls this method about once a second.
         # @return [void]
         def refresh
           return if now - @checked < CHECK_INTERVAL
@@ -83,8 +85,8 @@ module Heddle
           refresh_files
         end
 
-        # Reads the files, and changes nothing.
-        # @return [Loaded] for {#use}
+        # Reads the files without using the result.
+        # @return [Loaded] the argument for {#use}
         # @raise [Error]
         def load
           stamp = stamps
@@ -106,7 +108,7 @@ module Heddle
           report_expiry
         end
 
-        # @return [Array<KeyPair>] what is in use
+        # @return [Array<KeyPair>] the certificates in use
         def pairs = @loaded.credentials.pairs
 
         # Reports the certificates that expire soon, once a day.
@@ -122,8 +124,8 @@ module Heddle
           end
         end
 
-        # @return [Array<Hash{Symbol => Object}>] the `file` of each certificate and when it `expires`, in seconds since
-        #   1970
+        # @return [Array<Hash{Symbol => Object}>] `file` and `expires` (seconds since 1970) of each certificate in a
+        #   file
         def expiries
           sources.zip(pairs).filter_map do |source, pair|
             { file: source.to_s, expires: pair.certificate.not_after.to_i } if source.is_a?(KeyFiles)
@@ -138,7 +140,7 @@ module Heddle
           current = stamps
           return report_expiry if current == @tried
 
-          @tried = current # a file that can't be used is reported once
+          @tried = current # so that an unusable file is reported only once
           use(load)
         rescue Error => e
           report_failure(e)
@@ -147,10 +149,10 @@ module Heddle
         def publish(loaded)
           return if @shared.write(loaded.credentials.dump)
 
-          raise Error, "the certificates and keys of an address take more than #{SHARED_LIMIT >> 20} MiB"
+          raise Error, "the certificates and keys of an address have more than #{SHARED_LIMIT >> 20} MiB"
         end
 
-        # Takes the certificates that the sharing process has read last.
+        # Uses the certificates that the sharing process has read most recently.
         def follow
           version = @shared.version
           return if version == @followed

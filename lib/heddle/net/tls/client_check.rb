@@ -3,8 +3,8 @@
 module Heddle
   module Net
     class TLS
-      # Decides whether a listener's clients must send certificates, and which authorities may have signed them. The
-      # file is read anew when it changes, as {Certificates} reads its own.
+      # Determines whether the clients of a listener must send a certificate, and which certificate authorities (CA) are
+      # accepted. {Certificates} reads the file again when it changes.
       class ClientCheck
         MODES = {
           none: OpenSSL::SSL::VERIFY_NONE,
@@ -13,34 +13,34 @@ module Heddle
         }.freeze
         private_constant :MODES
 
-        # @return [ClientCheck] that asks clients for no certificate
+        # @return [ClientCheck] a check that asks for no certificate
         def self.none = new(:none, nil)
 
-        # @param mode [Symbol] `:none`; `:optional`: a certificate is checked if the client sends one; `:required`
-        # @param path [String, nil] certificates of the authorities, in PEM
+        # @param mode [Symbol] `:none`; `:optional`: check a certificate if the client sends one; `:required`
+        # @param path [String, nil] file with the authorities' certificates, in PEM
         def initialize(mode, path)
           @mode = mode
           @verify = MODES.fetch(mode)
           @path = path && File.expand_path(path)
         end
 
-        # @return [Array<OpenSSL::X509::Certificate>] the authorities
+        # @return [Array<OpenSSL::X509::Certificate>] the certificates of the authorities
         # @raise [Error]
         def load
           return [] unless asks?
 
-          OpenSSL::X509::Certificate.load(KeyFiles.read("file of authorities", @path))
+          OpenSSL::X509::Certificate.load(KeyFiles.read("file of CA certificates", @path))
         rescue OpenSSL::X509::CertificateError
-          raise Error, "#{@path} holds no certificate: it must have the certificates of the authorities that " \
-                       "sign your clients' certificates, in PEM, from \"-----BEGIN CERTIFICATE-----\" on"
+          raise Error, "#{@path} contains no certificate: it must contain the certificates of the authorities that " \
+                       "sign your clients' certificates, in PEM (\"-----BEGIN CERTIFICATE-----\" …)"
         end
 
-        # @return [Object] another value once the file has changed
+        # @return [Object] a value that differs after the file has changed
         def stamp = asks? ? KeyFiles.stamp(@path) : nil
 
-        # @param context [OpenSSL::SSL::SSLContext] that is not set up yet
-        # @param authorities [Array<OpenSSL::X509::Certificate>] what {#load} has given
-        # @param names [Array<String>] the host names that the context is for
+        # @param context [OpenSSL::SSL::SSLContext] a context on which `setup` was not called yet
+        # @param authorities [Array<OpenSSL::X509::Certificate>] the result of {#load}
+        # @param names [Array<String>] the host names of the context
         # @return [void]
         def apply(context, authorities, names)
           # A session that began under other rules, or for another name, must not be resumed.

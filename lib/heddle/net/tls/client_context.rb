@@ -7,35 +7,35 @@ require "heddle/net/tls/identity"
 module Heddle
   module Net
     class TLS
-      # How a client speaks TLS: the authorities that it trusts, its own certificate, the sessions that it resumes. May
-      # be shared by threads.
+      # The TLS settings of clients: the trusted authorities, the client's certificate, and the sessions to resume.
+      # Several threads may use it.
       class ClientContext
-        # Sessions kept; the oldest is dropped first.
+        # Maximum number of sessions for one set of options; the oldest session is dropped first.
         SESSIONS = 256
-        # Sets of options whose contexts and sessions are kept; the least recently used one is dropped first.
+        # Maximum number of sets of options with contexts and sessions; the least recently used set is dropped first.
         MAX_CONTEXTS = 256
         private_constant :SESSIONS, :MAX_CONTEXTS
 
         @lock = Mutex.new
         @contexts = {}
         @sessions = {}
-        # By socket: the server that a session is kept for.
+        # socket => key of the server in the table of sessions
         SESSION_KEYS = SideTable.new(:heddle_tls_session_keys)
         private_constant :SESSION_KEYS
 
-        # The context of this process with the system's certificates.
+        # The context with the default options, which trusts the system's certificates.
         # @return [ClientContext]
         def self.default = @default ||= new
 
         class << self
-          # Clients with the same options share sessions and connections. When one of their files has been replaced, a
-          # new context reads it; those that were made before keep what they have read.
+          # Returns the context for these options, so that clients with the same options share sessions and connections.
+          # When a file in the options has changed, this method makes a new context; existing ones don't change.
           # @return [ClientContext]
           def for(options) = fetch_or_make(@contexts, options) { new(**options) }
 
           # @api private
-          # @param options [Hash] all but the protocols
-          # @return [Hash] their sessions, by server
+          # @param options [Hash] all options except the protocols
+          # @return [Hash] the sessions for these options, by server
           def sessions(options) = fetch_or_make(@sessions, options) { {} }
 
           private
@@ -52,21 +52,22 @@ module Heddle
             end
           end
 
-          # @return [Object, nil] another value once the file has changed; nil for PEM text
+          # @return [Object, nil] a value that differs after the file has changed; nil for PEM text
           def file_version(source)
             KeyFiles.stamp(source) unless source.nil? || source.include?("-----BEGIN")
           end
         end
 
-        # @param ca [String, nil] a file or folder of CA certificates in PEM, in place of the system's
-        # @param cert [String, nil] PEM text or file of the client's own certificate, `key` its key
-        # @param protocols [Array<String>] offered by ALPN (RFC 7301)
-        # @param verify [Boolean] false: any program may be the server. For tests alone
-        # @param minimum ["1.2", "1.3"] the minimum version
-        # @raise [Error] when Ruby's openssl is not built in the usual way
+        # @param ca [String, nil] a file or folder of trusted CA certificates in PEM, in place of the system's
+        # @param cert [String, nil] the client's certificate: PEM text, or the path of a PEM file
+        # @param key [String, nil] the certificate's key, in the same forms; nil: it is in `cert`
+        # @param protocols [Array<String>] the protocols to offer by ALPN (RFC 7301)
+        # @param verify [Boolean] false: accept any certificate of the server; only for tests
+        # @param minimum ["1.2", "1.3"] the minimum TLS version
+        # @raise [Error] if the OpenSSL library lacks a function that the C extension needs
         def initialize(ca: nil, cert: nil, key: nil, protocols: ["http/1.1"], verify: true, minimum: "1.2")
           missing = Native.load_client_tls(OBJECT)
-          raise Error, "TLS can't be used: the TLS library that Ruby's openssl uses has no #{missing}" if missing
+          raise Error, "TLS can't be used: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
 
           @options = { ca:, cert:, key:, verify:, minimum: }.compact
           @verify = verify
@@ -75,17 +76,17 @@ module Heddle
         end
 
         # @param protocols [Array<String>]
-        # @return [ClientContext] the same with these protocols, and with its sessions
+        # @return [ClientContext] a context with these protocols and otherwise the same options; both share sessions
         def offering(protocols) = self.class.for({ **@options, protocols: })
 
-        # @param socket [Socket] connected; stays the caller's
-        # @param host [String] the name that the certificate must be for
+        # @param socket [Socket] a connected socket, which the caller must close
+        # @param host [String] the host name or address that must be in the certificate
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
         # @return [OpenSSL::SSL::SSLSocket]
         # @raise [OpenSSL::SSL::SSLError, TLSTimeoutError, SystemCallError]
         def handshake(socket, host, deadline)
           secure = OpenSSL::SSL::SSLSocket.new(socket, @context)
-          # SNI (RFC 6066, 3) has names, not addresses, and without a dot at the end.
+          # SNI (RFC 6066, 3) allows host names without a final dot, but no addresses.
           secure.hostname = host.delete_suffix(".") unless host.match?(/\A(?:[\d.]+|.*:.*)\z/)
           key = "#{host}:#{socket.remote_address.inspect_sockaddr}" if socket.is_a?(Socket)
           session = key && @sessions[key]
@@ -116,7 +117,7 @@ module Heddle
           context
         end
 
-        # Raises for an unknown text, so that it does not allow older versions.
+        # Raises for an unknown version rather than allowing older versions.
         def version(text)
           VERSIONS.fetch(text.nil? ? "1.2" : text.to_s) do
             raise ArgumentError, "tls minimum: is #{text.inspect}, but must be \"1.2\" or \"1.3\""
@@ -124,7 +125,7 @@ module Heddle
         end
 
         def ca_parameters(ca)
-          raise ArgumentError, "tls ca: there is no file or folder #{ca.inspect}" unless File.exist?(ca)
+          raise ArgumentError, "tls ca: the file or folder #{ca.inspect} does not exist" unless File.exist?(ca)
 
           { File.directory?(ca) ? :ca_path : :ca_file => ca, cert_store: nil }
         end
@@ -137,7 +138,8 @@ module Heddle
 
         def text_of(source) = source.include?("-----BEGIN") ? source : File.read(source)
 
-        # Tickets of TLS 1.3 come after the handshake, while data is read. Waits for nothing.
+        # OpenSSL calls this method for each session ticket. With TLS 1.3 this happens after the handshake, while data
+        # is read, so the method must not wait.
         def keep_session((secure, session))
           key = SESSION_KEYS[secure] or return
 
@@ -159,7 +161,7 @@ module Heddle
           left = deadline && (deadline - MonotonicClock.now)
           return if (left.nil? || left.positive?) && socket.public_send(direction, left)
 
-          raise TLSTimeoutError, "the TLS handshake was not complete in time"
+          raise TLSTimeoutError, "the TLS handshake was not completed in time"
         end
       end
     end

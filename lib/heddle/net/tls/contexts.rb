@@ -3,13 +3,13 @@
 module Heddle
   module Net
     class TLS
-      # The contexts of one set of {Credentials}: one for each set of host names.
+      # The OpenSSL contexts for one set of {Credentials}: one context for each set of host names.
       class Contexts
         # For TLS 1.2: forward secrecy and authenticated encryption only. All ciphers of 1.3 have both.
         CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
         private_constant :CIPHERS
 
-        # @return [OpenSSL::SSL::SSLContext] with which every connection begins
+        # @return [OpenSSL::SSL::SSLContext] the context that every connection begins with
         attr_reader :default
 
         # @param credentials [Credentials]
@@ -22,13 +22,14 @@ module Heddle
           @minimum = minimum
           @protocols = protocols
           @clients = clients
-          # Two certificates for the same names but with keys of two types share a context: the client chooses.
+          # Certificates for the same names with different key types share a context. OpenSSL uses the type that the
+          # client supports.
           contexts = credentials.pairs.group_by(&:names).to_h { |names, pairs| [names, make(pairs, names)] }
           @by_name = {}
           contexts.each { |names, context| names.each { |name| @by_name[name] ||= context } }
           @default = contexts.fetch(credentials.pairs.first.names)
-          # OpenSSL keeps a pointer to the ServerNames. The default context's callbacks are methods of this object, and
-          # so keep the ServerNames alive.
+          # OpenSSL has a pointer to the ServerNames object. The default context's callbacks refer to this object, which
+          # keeps ServerNames alive.
           @server_names = ServerNames.new(@by_name)
           @server_names.choose_for(@default)
         end
@@ -40,9 +41,9 @@ module Heddle
           context.min_version = @minimum
           context.ciphers = CIPHERS
           context.options |= OpenSSL::SSL::OP_NO_RENEGOTIATION | OpenSSL::SSL::OP_NO_COMPRESSION
-          # A client may leave without close_notify: the request's own framing shows whether bytes are missing.
+          # Clients may close without close_notify, because HTTP's framing shows whether bytes are missing.
           context.options |= OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF if defined?(OpenSSL::SSL::OP_IGNORE_UNEXPECTED_EOF)
-          # Clients resume by tickets, which they keep themselves.
+          # No session cache, because clients resume sessions by tickets.
           context.session_cache_mode = OpenSSL::SSL::SSLContext::SESSION_CACHE_OFF
           @clients.apply(context, @authorities, names)
           context.alpn_select_cb = method(:choose_protocol)
@@ -55,13 +56,14 @@ module Heddle
           raise Error, "the certificate for #{names.first} can't be used: #{e.message}"
         end
 
-        # A client that offers none of our protocols gets an alert, and no other protocol.
+        # A client that offers none of our protocols gets a TLS alert.
         def choose_protocol(offered)
-          (@protocols & offered).first or raise OpenSSL::SSL::SSLError, "no protocol in common: #{offered.join(", ")}"
+          (@protocols & offered).first or
+            raise OpenSSL::SSL::SSLError, "no common protocol; the client offers #{offered.join(", ")}"
         end
 
-        # Makes the library confirm the name (RFC 6066, 3). With OpenSSL, {ServerNames} has chosen the context already;
-        # LibreSSL lacks its callback (SSL_CTX_set_client_hello_cb), so there this method chooses.
+        # Selects the context for the client's host name, and so confirms the name (RFC 6066, 3). With OpenSSL,
+        # {ServerNames} has already selected it. LibreSSL lacks the required callback (SSL_CTX_set_client_hello_cb).
         def find((_, name))
           return unless name
 

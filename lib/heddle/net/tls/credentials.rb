@@ -3,12 +3,13 @@
 module Heddle
   module Net
     class TLS
-      # The contents of a listener's files.
+      # The certificates and keys of a listener.
       #
       # @!attribute pairs [Array<KeyPair>] at least one
-      # @!attribute authorities [Array<OpenSSL::X509::Certificate>] those that sign clients' certificates
+      # @!attribute authorities [Array<OpenSSL::X509::Certificate>] certificates of the authorities for client
+      #   certificates
       Credentials = Data.define(:pairs, :authorities) do
-        # @param text [String] of {#dump}
+        # @param text [String] the result of {#dump}
         # @return [Credentials]
         def self.parse(text)
           values = JSON.parse(text)
@@ -19,7 +20,7 @@ module Heddle
           new(pairs:, authorities: values["authorities"].map { |one| OpenSSL::X509::Certificate.new(one) })
         end
 
-        # @return [String] for {.parse} in another process
+        # @return [String] text that {.parse} reads in another process
         def dump
           lists = pairs.map { |pair| [pair.key.private_to_pem, *[pair.certificate, *pair.chain].map(&:to_pem)] }
           JSON.generate(pairs: lists, authorities: authorities.map(&:to_pem))

@@ -6,16 +6,16 @@ require "openssl"
 module Heddle
   module Net
     class TLS
-      # Checks that a certificate is for the requested host (RFC 9525). A host name must be among its names (dNSName),
-      # an address among its addresses (iPAddress). Its subject (CN) does not count.
+      # Checks that a certificate is valid for the requested host (RFC 9525). The certificate must contain a host name
+      # as dNSName, or an address as iPAddress. The subject (CN) does not count.
       module Identity
-        # Tags of GeneralName (RFC 5280, 4.2.1.6).
+        # ASN.1 tags of GeneralName (RFC 5280, 4.2.1.6).
         NAME = 2
         ADDRESS = 7
         private_constant :NAME, :ADDRESS
 
         # @param certificate [OpenSSL::X509::Certificate, nil]
-        # @param host [String] a name, or an address without brackets
+        # @param host [String] a host name, or an address without brackets
         # @return [void]
         # @raise [OpenSSL::SSL::SSLError]
         def self.check(certificate, host)
@@ -33,12 +33,12 @@ module Heddle
           end
         end
 
-        # A wildcard stands for the whole first label (6.3).
+        # A wildcard stands for the whole first label (RFC 9525, 6.3).
         def self.name?(host, name)
           name.casecmp?(host) || (name.start_with?("*.") && host.sub(/\A[^.]+/, "*").casecmp?(name))
         end
 
-        # @return [String, nil] the bytes of an address
+        # @return [String, nil] the address in bytes; nil: the host is a name
         def self.address_of(host)
           IPAddr.new(host).hton
         rescue IPAddr::Error

@@ -3,13 +3,14 @@
 module Heddle
   module Net
     class TLS
-      # A certificate with its key.
+      # A certificate with its intermediate certificates and its key.
       #
       # @!attribute certificate [OpenSSL::X509::Certificate]
       # @!attribute chain [Array<OpenSSL::X509::Certificate>] the intermediate certificates
       # @!attribute key [OpenSSL::PKey::PKey]
       KeyPair = Data.define(:certificate, :chain, :key) do
-        # @return [Array<String>] the host names that it is for, in lower case; `*.example.com` stands for any one label
+        # @return [Array<String>] the certificate's host names, in lower case; the * in `*.example.com` stands for one
+        #   label
         def names
           extension = certificate.extensions.find { |one| one.oid == "subjectAltName" }
           found = extension ? extension.value.scan(/DNS:([^,\s]+)/).flatten : common_names
@@ -17,7 +18,7 @@ module Heddle
         end
 
         # @param within [Numeric] seconds
-        # @return [Time, nil] when the certificate expires, or has expired; nil: later than that
+        # @return [Time, nil] when the certificate expires or has expired; nil: it expires later than `within`
         def expiry(within)
           certificate.not_after.utc if certificate.not_after - Time.now <= within
         end

@@ -5,22 +5,24 @@ require "fileutils"
 module Heddle
   module Net
     class TLS
-      # A certificate for development: its own authority, for this machine's own names. It is kept in the user's folder,
-      # so that a browser has to accept it only once. If the folder can't be written to, it is kept in memory.
+      # A self-signed certificate for development, valid for localhost and loopback addresses. It is stored in the
+      # user's state folder, so that a browser has to accept it only once. If that folder is not writable, it is only in
+      # memory.
       class SelfSigned
-        # Files of localhost.rb, and those that `mkcert localhost` makes in the folder of an application.
+        # The files of the gem localhost in the user's state folder, and those that `mkcert localhost` makes in an
+        # application's folder.
         GEM = %w[localhost.rb/localhost.crt localhost.rb/localhost.key].freeze
         MKCERT = "localhost{,+[0-9],+[0-9][0-9]}.pem"
         NAMES = %w[localhost *.localhost].freeze
         ADDRESSES = %w[127.0.0.1 ::1].freeze
-        # Seconds; browsers accept certificates for 398 days at most.
+        # Seconds. Browsers reject certificates that are valid for more than 398 days.
         LIFE = 397 * 86_400
         private_constant :GEM, :MKCERT, :NAMES, :ADDRESSES, :LIFE
 
         class << self
-          # @param name [String, nil] a host name beside localhost
-          # @return [KeyFiles, SelfSigned] for localhost the files of mkcert or of the gem localhost, if they have not
-          #   expired
+          # @param name [String, nil] another host name for the certificate, beside localhost
+          # @return [KeyFiles, SelfSigned] for localhost: unexpired files of mkcert or of the gem localhost, if there
+          #   are any; otherwise a self-signed certificate
           def find(name)
             return new(name) unless name.nil? || name.match?(/\A(?:localhost|[\d.:]*)\z/)
 
@@ -29,7 +31,7 @@ module Heddle
             pairs.map { |paths| KeyFiles.new(*paths) }.find { |files| good?(files) } || new(name)
           end
 
-          # @return [String, nil] where programs of this user keep their state; nil: this user has no folder
+          # @return [String, nil] folder for the state of this user's programs; nil: the user has no home folder
           def folder
             ENV["XDG_STATE_HOME"]&.then { |path| path unless path.empty? } || File.expand_path("~/.local/state")
           rescue ArgumentError
@@ -45,15 +47,15 @@ module Heddle
           end
         end
 
-        # @param name [String, nil] a host name beside localhost
+        # @param name [String, nil] another host name, beside localhost
         def initialize(name = nil)
           @names = NAMES | [name].compact.grep_v(/\A[\d.:]*\z/)
         end
 
-        # @return [KeyPair] always the same one
+        # @return [KeyPair] the same one at each call
         def load = @load ||= kept || make
 
-        # @return [Object]
+        # @return [nil] it never changes
         def stamp = nil
 
         # @return [String]
@@ -61,7 +63,9 @@ module Heddle
 
         private
 
-        # Locked, so that processes which start at the same time use the same one.
+        # Reads the stored certificate, or makes and stores one. The lock lets processes that start at the same time use
+        # the same certificate.
+        # @return [KeyPair, nil] nil: the folder is not writable
         def kept
           folder = self.class.folder or return
           folder = File.join(folder, "heddle")
