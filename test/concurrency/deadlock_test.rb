@@ -18,7 +18,7 @@ class DeadlockTest < Minitest::Test
       end
     RUBY
 
-    assert_match(/every task waits for another.*\(Heddle::DeadlockError\)/, out)
+    assert_match(/deadlock: every task waits.*\(Heddle::DeadlockError\)/, out)
     assert_match(/^main \(waiting\)$/, out)
     assert_match(/^  second \(waiting\)\n      program\.rb:3:in/, out)
     assert_match(/^  first \(waiting\)\n      program\.rb:4:in/, out)

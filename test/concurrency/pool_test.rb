@@ -280,8 +280,8 @@ class PoolTest < Minitest::Test
       other = Heddle.async { pool.with { held.push(true) && forever } }
       held.pop
       error = assert_raises(Heddle::TimeoutError) { pool.acquire(timeout: 0.001) }
-      assert_includes error.message,
-                      "1 of 1 resources are in use (limit 1), and 0 more tasks wait (things)"
+      assert_equal "things: no resource became free in time; 1 of 1 resources are in use (limit 1), and 0 other " \
+                   "tasks wait", error.message
       assert_equal [0, 1], [pool.waiting, pool.statistics[:timeouts]]
       other.cancel
     end

@@ -29,7 +29,7 @@ class RSpecHelperTest < Minitest::Test
     examples = run_spec.to_h { |example| [example["description"], example] }
 
     assert_equal ["is outside", "passes"], examples.select { |_, one| one["status"] == "passed" }.keys.sort
-    assert_match(/not done within 0.01 s/, error_of(examples, "hangs"))
+    assert_match(/did not end within 0.01 s/, error_of(examples, "hangs"))
     assert_match(/leaking \(ready\)|leaking \(waiting\)/, error_of(examples, "leaks"))
     assert_match(/in the task/, error_of(examples, "has a task that fails"))
     assert_match(/expected: 2/, error_of(examples, "fails"))

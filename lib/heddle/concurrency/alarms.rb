@@ -2,10 +2,10 @@
 
 module Heddle
   module Concurrency
-    # Sends messages to objects of one loop at set times.
+    # Calls methods of objects of one loop at set times.
     #
-    # Runs as a fiber of the loop, and only while an alarm is set. The alarms are in a heap in C
-    # (ext/heddle/concurrency/alarm_heap.c): to add or remove one costs O(log n).
+    # It runs as a fiber of the loop, but only while an alarm is set. The alarms are in a heap in C
+    # (ext/heddle/concurrency/alarm_heap.c). Adding or removing an alarm costs O(log n).
     class Alarms
       include MonotonicClock
 
@@ -22,7 +22,7 @@ module Heddle
         forget_parent unless @fiber.nil? || @process == Process.pid
         fiber = @fiber
         @process = Process.pid unless fiber
-        @fiber ||= @scheduler.spawn(self) # before the alarm is added: if this raises, no fiber would remove the alarm
+        @fiber ||= @scheduler.spawn(self) # first, because it may raise: then no alarm is left behind
         alarm = @heap.add(now + seconds, target, message)
         @scheduler.unpark(fiber) if fiber && @heap.first.equal?(alarm)
         alarm
@@ -32,7 +32,7 @@ module Heddle
         @scheduler.unpark(@fiber) if @heap.remove(alarm) && @heap.empty? && @fiber
       end
 
-      # The job that the scheduler runs.
+      # The body of the fiber.
       def call
         while (alarm = @heap.first)
           next if @heap.ring(now)
@@ -41,14 +41,14 @@ module Heddle
           @scheduler.park(rest) if rest.positive?
         end
       rescue Cancelled
-        retry # a loop that is shut down cancels every fiber, but the clean-up still needs its time limits
+        retry # a loop that shuts down cancels every fiber, but time limits must still apply during the clean-up
       ensure
         @fiber = nil
       end
 
       private
 
-      # In a forked child neither the fiber nor the receivers exist.
+      # A forked child has neither the fiber nor the objects to call.
       def forget_parent
         @heap.clear
         @fiber = nil

@@ -4,28 +4,28 @@ require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # A point at which a fixed number of tasks of one loop wait for each other: all continue when the last one has
-  # arrived. Then it can be used again.
+  # A point at which a fixed number of tasks of one loop wait for each other. When the last task arrives, all continue,
+  # and the barrier can be used again.
   class Barrier
-    # @return [Integer] how many tasks must arrive
+    # @return [Integer] number of tasks that must arrive
     attr_reader :parties
 
     def initialize(parties)
       unless parties.is_a?(Integer) && parties >= 1
-        raise ArgumentError, "the number of parties is #{parties.inspect}, but must be 1 or more"
+        raise ArgumentError, "the number of parties is #{parties.inspect}, but must be an Integer of at least 1"
       end
 
       @parties = parties
       @waiting = Concurrency::WaitList.new
     end
 
-    # @return [Integer] how many wait for the others
+    # @return [Integer] number of tasks that have arrived and wait
     def waiting = @waiting.size
 
-    # Waits until all have arrived. A task that is cancelled or times out does not count as arrived.
+    # Waits until all tasks have arrived. A task that is cancelled or times out does not count as arrived.
     #
-    # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [Integer] the order of arrival: 0 is the first, `parties - 1` the last
+    # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+    # @return [Integer] the order of arrival: 0 for the first task, `parties - 1` for the last
     # @raise [TimeoutError]
     def wait(timeout: nil)
       arrival = @waiting.size

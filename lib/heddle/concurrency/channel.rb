@@ -9,12 +9,12 @@ module Heddle
   #     jobs << job
   #     jobs.close
   class Channel < Concurrency::ChannelCore
-    # Takes an item from the first of the channels that has one; waits if none has.
+    # Removes and returns an item of the first channel that has one. Waits while all channels are empty.
     #
-    # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [Array(Channel, Object), nil] the channel and its item; nil when all are closed and empty, or the time is
-    #   over
-    # @raise [NoLoopError] when it would have to wait outside a loop
+    # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+    # @return [Array(Channel, Object), nil] the channel and its item; nil: all channels are closed and empty, or the
+    #   timeout has passed
+    # @raise [NoLoopError] if it has to wait and no loop runs
     def self.select(*channels, timeout: nil)
       ready = channels.find(&:item?)
       return [ready, ready.pop] if ready
@@ -23,27 +23,28 @@ module Heddle
       await(open, timeout) unless open.empty?
     end
 
-    # Items are passed on in C: ext/heddle/concurrency/channel.c.
+    # These methods are in C: ext/heddle/concurrency/channel.c.
 
     # @!method capacity
-    #   @return [Integer, nil] how many items it holds before `push` waits; 0: `push` waits until its item is popped;
+    #   @return [Integer, nil] maximum number of items before `push` waits; 0: `push` waits until its item is popped;
     #     nil: no limit
 
     # @!method push(item, timeout: nil)
-    #   Adds an item; waits while there is no room.
+    #   Adds an item. Waits while the channel is full.
     #
-    #   @param timeout [Numeric, nil] seconds to wait at most
-    #   @return [self, nil] nil when the time is over
+    #   @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+    #   @return [self, nil] nil: the timeout has passed
     #   @raise [ClosedQueueError] when the channel is closed, before the call or during the wait
 
     # @!method pop(timeout: nil)
-    #   Takes the oldest item; waits for one.
+    #   Removes and returns the oldest item. Waits while the channel is empty.
     #
-    #   @param timeout [Numeric, nil] seconds to wait at most
-    #   @return [Object, nil] nil when it is closed and empty, or the time is over
+    #   @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+    #   @return [Object, nil] nil: the channel is closed and empty, or the timeout has passed
 
-    # @!method close From now on no item can be pushed; the remaining items can still be popped. A waiting {#pop}
-    #   returns nil, a waiting {#push} raises ClosedQueueError.
+    # @!method close
+    #   Closes the channel: no item can be pushed any more, but the remaining items can be popped. A waiting {#pop}
+    #   returns nil; a waiting {#push} raises ClosedQueueError.
     #
     #   @return [self]
 
@@ -51,28 +52,28 @@ module Heddle
     #   @return [Boolean]
 
     # @!method item?
-    #   @return [Boolean] would {#pop} return an item without waiting?
+    #   @return [Boolean] whether {#pop} would return an item without waiting
 
     # @!method size
-    #   @return [Integer] how many items it holds
+    #   @return [Integer] number of items in the channel
 
     # @!method num_waiting
-    #   @return [Integer] how many tasks wait, for an item or for room
+    #   @return [Integer] number of tasks that wait in {#push} or {#pop}
 
     def initialize(capacity = nil)
       unless capacity.nil? || (capacity.is_a?(Integer) && capacity >= 0)
-        raise ArgumentError, "the capacity is #{capacity.inspect}, but must be nil, or 0 or more"
+        raise ArgumentError, "the capacity is #{capacity.inspect}, but must be nil or an Integer of at least 0"
       end
 
       super()
       limit(capacity)
     end
 
-    # Calls the block for every item, until it is closed and empty.
+    # Calls the block for every item, until the channel is closed and empty.
     #
     # @return [self]
     def each
-      while item? || !closed? # not `loop`: that would swallow a ClosedQueueError of the block, which is a StopIteration
+      while item? || !closed? # not `loop`, which would rescue the block's ClosedQueueError, a StopIteration
         if item? then yield pop
         elsif (found = self.class.select(self)) then yield found.last
         end

@@ -3,10 +3,10 @@
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # Something that tasks of one loop wait for until another task signals it. There is no lock: without preemption
-  # nothing else runs between checking a state and waiting. With preemption another task may signal in between, and the
-  # signal is missed. So put the check and the wait into `Heddle.without_preemption { }`: other tasks run only during
-  # the wait.
+  # A condition variable for the tasks of one loop. It needs no lock: without preemption, no other task runs between the
+  # check of a state and the call of {#wait}. With preemption, another task may signal in between, and the signal is
+  # missed. In this case put the check and the wait into `Heddle.without_preemption { }`, so that other tasks run only
+  # during the wait.
   #
   #     changed.wait until queue_is_short
   class Condition
@@ -16,23 +16,23 @@ module Heddle
 
     # Waits for the next signal.
     #
-    # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [true, nil] nil when the time is over
+    # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+    # @return [true, nil] nil: the timeout has passed
     def wait(timeout: nil)
       @waiting.wait(timeout) { signal } || nil
     end
 
     # Wakes the task that has waited longest.
     #
-    # @return [Boolean] did one wait?
+    # @return [Boolean] false: no task waits
     def signal = @waiting.wake
 
-    # Wakes all that wait now.
+    # Wakes all waiting tasks.
     #
-    # @return [Integer] how many
+    # @return [Integer] number of tasks woken
     def broadcast = @waiting.wake_all
 
-    # @return [Integer] how many tasks wait
+    # @return [Integer] number of waiting tasks
     def waiting = @waiting.size
   end
 end

@@ -4,10 +4,10 @@ require "heddle/concurrency/alarms"
 
 module Heddle
   module Concurrency
-    # The state of this layer for one scheduler: its alarms and timers, the root task, the implicit tasks and the scopes
-    # of requests. It lives as long as its scheduler.
+    # The state of the concurrency layer for one scheduler: alarms and timers, the root task, the implicit tasks, and
+    # the scopes of requests. An implicit task stands for a fiber that is not a task, such as one that serves requests.
     class Context
-      # @return [Context] the scheduler's
+      # @return [Context] the scheduler's context, made at the first call
       def self.of(scheduler)
         scheduler.instance_variable_get(:@concurrency) || scheduler.instance_variable_set(:@concurrency, new(scheduler))
       end
@@ -18,13 +18,13 @@ module Heddle
       # @return [Timers]
       def timers = @timers ||= Timers.new(@scheduler)
 
-      # @return [Task, nil] the task of Heddle.run's block, in a loop that Heddle.run has made
+      # @return [Task, nil] the task of Heddle.run's block; nil if Heddle.run has not made the loop
       attr_accessor :root
 
-      # @return [Integer] tasks that wait for something from a {Pool}
+      # @return [Integer] number of tasks that wait for a resource of a {Pool}
       attr_accessor :pool_waiting
 
-      # @return [#call, nil] called when one more task waits for something from a pool of another library
+      # @return [#call, nil] called when a task begins to wait for a pool of another library
       attr_accessor :on_pool_wait
 
       def initialize(scheduler)
@@ -38,7 +38,7 @@ module Heddle
         Concurrency.prepare_kill_probe(scheduler) if Fiber.scheduler.equal?(scheduler)
       end
 
-      # The task that runs now; nil in a fiber of `Fiber.schedule` that has no scope open, and on the loop's own fiber.
+      # The running task. nil on the loop's own fiber, and in a fiber that is not a task and has no scope open.
       def task
         job = @scheduler.current
         job.is_a?(TaskFrame) ? job : @implicit_tasks[@scheduler.current_fiber]
@@ -66,7 +66,7 @@ module Heddle
         @pool_waiting -= 1
       end
 
-      # The scope of a task that is started here.
+      # The scope that a task started by the running code belongs to.
       def scope
         current = task
         return current.innermost if current
@@ -75,14 +75,14 @@ module Heddle
         @root && !@root.ended? ? @root : detached_tasks
       end
 
-      # Has a request that is being served a scope, for the tasks that it has started? Then every fiber that serves
-      # requests must call {end_request_scope} after its request.
+      # Has any running request a scope, because it has started tasks? If so, every fiber that serves requests must call
+      # {end_request_scope} after its request.
       def request_scopes? = !@request_scopes.empty?
 
-      # Ends the scope, if there is one, of the request that the current fiber has served.
+      # Ends the scope of the request that the current fiber has served. Does nothing if it has none.
       #
-      # @param error [Exception, nil] the request's error
-      # @return [Exception, nil] the request's error after its scope has ended
+      # @param error [Exception, nil] the error that the request has raised
+      # @return [Exception, nil] the error of the request, including its scope
       def end_request_scope(error)
         scope = @request_scopes.delete(@scheduler.current_fiber) or return error
 
@@ -92,13 +92,13 @@ module Heddle
         e
       end
 
-      # Holds the tasks without a scope: plain fibers have started them outside of Heddle.run.
+      # The scope of tasks that fibers have started outside of all tasks, in a loop without Heddle.run.
       def detached_tasks
         @detached_tasks ||= DetachedTasks.new(@scheduler)
       end
 
-      # Raises a signal that was raised in a task in the loop as well, so that the loop stops; a second signal stops it
-      # at once. Each scope around the task calls this with the same signal.
+      # Raises a SignalException in the loop, too, after a task has raised it, so that the loop stops. Each scope around
+      # the task calls this method with the same signal; only the first call has an effect.
       def raise_in_loop(signal)
         return if @raised_signal.equal?(signal) || @scheduler.forked?
 
@@ -106,7 +106,7 @@ module Heddle
         @scheduler.spawn(-> { raise signal, cause: signal.cause })
       end
 
-      # Yields the scheduled fibers, except those of this layer.
+      # Yields each scheduled fiber with its job and state, except the fiber of {Alarms}.
       def each_fiber
         @scheduler.each_fiber { |fiber, job, state| yield fiber, job, state unless job.equal?(@alarms) }
       end

@@ -4,7 +4,7 @@ require "heddle/concurrency/timeout_error"
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.timeout}: it is cancelled when its time is over.
+    # The scope of {Heddle.timeout}. It is cancelled when the time limit has passed.
     class Deadline < ScopeFrame
       # @param seconds [Numeric]
       def initialize(task, seconds)
@@ -31,7 +31,7 @@ module Heddle
         @expired = cancel
       end
 
-      # @return [Boolean] was it cancelled because its time is over?
+      # @return [Boolean] whether it was cancelled because the time limit has passed
       def expired? = @expired
 
       def to_s = "the time limit of #{@seconds} s in #{task}"

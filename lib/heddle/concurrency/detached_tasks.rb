@@ -2,8 +2,9 @@
 
 module Heddle
   module Concurrency
-    # Holds the tasks that were started in a loop from outside every task, as with `Fiber.schedule`. No scope could
-    # raise their failure. So the error leaves the fiber and is raised in the loop, like any fiber's error.
+    # The scope of detached tasks: those that were started outside of every task, for example in a fiber of
+    # `Fiber.schedule`. No caller waits for this scope. So a task's error leaves its fiber and is handled like the error
+    # of any fiber.
     class DetachedTasks < ScopeFrame
       attr_reader :scheduler
 

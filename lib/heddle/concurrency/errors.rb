@@ -3,7 +3,7 @@
 require "heddle/error"
 
 module Heddle
-  # Raised by a method that needs a loop when none runs.
+  # Raised by a method that needs a loop when no loop runs.
   class NoLoopError < RuntimeError
     include Heddle::Error
   end

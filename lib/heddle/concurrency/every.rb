@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # Calls the block of {Heddle.every} at multiples of the interval since the start, so that the times don't drift. A
-    # call that is due while the block still runs is skipped.
+    # Implements {Heddle.every}: calls the block at multiples of the interval since the start, so that the times don't
+    # drift. Skips a call that is due while the block still runs.
     class Every
       include MonotonicClock
 
@@ -14,14 +14,14 @@ module Heddle
       end
 
       def each
-        yield wait while true # rubocop:disable Style/InfiniteLoop -- `loop` swallows a StopIteration of the block
+        yield wait while true # rubocop:disable Style/InfiniteLoop -- `loop` would rescue the block's StopIteration
       end
 
       private
 
       # Waits until the next call is due.
       #
-      # @return [Integer] its number
+      # @return [Integer] the call's number, counted in intervals since the start
       def wait
         @tick = [@tick + 1, ((now - @start) / @interval).ceil].max
         rest = @start + (@tick * @interval) - now

@@ -6,27 +6,27 @@ module Heddle
     # limit). The frames of a task form a stack; the task is the outermost one.
     #
     # Cancelling a frame also cancels every frame inside it, and raises {Heddle::Cancelled} once, at the task's next
-    # wait. The frame's `ensure` and `rescue` may then wait as well: cancelling a frame further out raises nothing until
-    # this one has been left. If that takes `cancel_grace` seconds, Cancelled is raised again.
+    # wait. The code in `ensure` and `rescue` of a cancelled frame may wait: cancelling an outer frame raises nothing
+    # until this frame has ended. If it has not ended after `cancel_grace` seconds, Cancelled is raised again.
     #
     # @api private
     class Frame
-      # Seconds that the clean-up of a cancelled frame may take before it is interrupted again.
+      # Seconds for the clean-up of a cancelled frame. After that, Cancelled is raised again.
       DEFAULT_GRACE = 5.0
 
       # @return [Frame, nil] the frame around this one in the same task
       attr_accessor :outer
 
-      # @return [Frame, nil] the frame whose cancellation has reached this one; nil: this one is not cancelled
+      # @return [Frame, nil] the cancelled frame: this one or one around it; nil: this frame is not cancelled
       attr_reader :origin
 
-      # @return [Boolean] has this frame, or a frame around it, been cancelled?
+      # @return [Boolean] whether this frame or a frame around it was cancelled
       def cancelled? = !@origin.nil?
 
-      # Cancels this and everything inside it. Returns at once; the cancelled tasks clean up afterwards.
+      # Cancels this frame and everything inside it. Returns at once; the cancelled tasks clean up afterwards.
       #
-      # @return [Boolean] false when it was cancelled before or has ended
-      # @raise [ThreadError] when called from another thread than the loop's
+      # @return [Boolean] false: it was already cancelled, or has ended
+      # @raise [ThreadError] when called from a thread other than the loop's
       def cancel
         return false if @origin || ended?
 
@@ -38,10 +38,10 @@ module Heddle
         true
       end
 
-      # Seconds of grace: its own, or the outer frame's.
+      # Seconds for the clean-up: the frame's own setting, or that of the frame around it.
       def grace = @grace || (@outer ? @outer.grace : DEFAULT_GRACE)
 
-      # Raises Cancelled. An alarm calls it again when the grace is over.
+      # Raises Cancelled in the task. An alarm calls this method again after {#grace} seconds.
       def interrupt
         owner = task
         scheduler = owner.scheduler
@@ -52,7 +52,7 @@ module Heddle
         @grace_alarm = alarms.add(grace, self, :interrupt)
       end
 
-      # Does it defer a cancellation of frames around it?
+      # Does this frame defer the cancellation of frames around it?
       def shields? = false
 
       protected
@@ -62,15 +62,15 @@ module Heddle
         @origin = origin
       end
 
-      # Raises Cancelled in the body, once. Does nothing if the body has ended: then only child tasks are left, which
-      # are cancelled separately.
+      # Raises Cancelled in the frame's code, once. Does nothing if that code has ended and only child tasks are left,
+      # because they are cancelled separately.
       def deliver
         interrupt unless @over || @grace_alarm
       end
 
       # Takes this frame off the task's stack.
       #
-      # @param surfaced [Boolean] whether the Cancelled that was raised for this frame has left its body
+      # @param surfaced [Boolean] whether the Cancelled raised for this frame has propagated out of its code
       def leave(surfaced)
         owner = task
         unlink(owner)
@@ -84,8 +84,8 @@ module Heddle
 
       private
 
-      # Frames end in reverse order, except those that were opened inside an Enumerator: it may keep one open after
-      # outer frames have ended.
+      # Frames end in reverse order, with one exception: a frame that was opened inside an Enumerator may end after
+      # frames around it.
       def unlink(owner)
         frame = owner.innermost
         return owner.innermost = @outer if frame.equal?(self)
@@ -94,8 +94,8 @@ module Heddle
         frame.outer = @outer if frame
       end
 
-      # Returns the outermost frame inside this one that must not be interrupted, because it is cancelled already and
-      # unwinds, or because it is a {Shield}.
+      # Returns the outermost frame inside this one that must not be interrupted now, because it is a {Shield} or is
+      # already cancelled and cleans up.
       def deferring_inside(frame)
         found = nil
         until frame.equal?(self)
@@ -114,8 +114,8 @@ module Heddle
         end
       end
 
-      # Takes back a Cancelled that was not raised, because the body has ended without another wait: it must not be
-      # raised outside of the body.
+      # Withdraws a pending Cancelled if the frame's code has ended without another wait. It must not be raised outside
+      # of that code.
       def withdraw(owner, surfaced)
         Context.of(owner.scheduler).alarms.remove(@grace_alarm)
         @grace_alarm = nil

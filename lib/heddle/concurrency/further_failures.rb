@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Extends the error that has ended a scope, so that no failure is lost: other tasks may have failed before they could
-  # be cancelled, or while they cleaned up.
+  # Extends the error that has ended a scope with the errors of other tasks. They may have failed before they were
+  # cancelled, or during their clean-up.
   module FurtherFailures
     # @return [Array<Exception>] the errors of the other tasks, the earliest first
     def further_failures = @further_failures || []
 
-    # The message as Ruby prints it for an error that no code rescued.
+    # Adds the other errors to the text that Ruby prints for an uncaught error.
     def detailed_message(...)
       further_failures.reduce(super) do |text, error|
         place = error.backtrace&.first
@@ -17,8 +17,8 @@ module Heddle
   end
 
   module Concurrency # rubocop:disable Style/Documentation -- in heddle/concurrency
-    # @param error [Exception] the error that is extended with {FurtherFailures}
-    # @param others [Array<Exception>]
+    # @param error [Exception] the error to extend with {FurtherFailures}
+    # @param others [Array<Exception>] the errors to add
     def self.attach_failures(error, others)
       return if error.frozen?
 

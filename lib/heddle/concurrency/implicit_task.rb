@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # Stands for a fiber that is not a task (one of `Fiber.schedule`, or a runner of the server) as long as it has a
-    # scope or a time limit open, so that scopes and time limits work in such fibers, too.
+    # Represents a fiber that is not a task: a fiber of `Fiber.schedule`, or one that serves requests. It exists while
+    # the fiber has a scope or time limit open, so that these work in every fiber.
     class ImplicitTask < TaskFrame
       def initialize(context, scheduler, fiber)
         super(nil, scheduler, nil, nil)
@@ -12,7 +12,7 @@ module Heddle
         @state = :running
       end
 
-      # When the last frame is left, the fiber is a plain fiber again.
+      # When the last frame has ended, the fiber is a plain fiber again.
       def innermost=(frame)
         super
         @context.forget_implicit(self) if frame.equal?(self)

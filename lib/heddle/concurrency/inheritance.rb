@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The state that a task gets from the code that starts it, with `inherit:` of {Heddle.async}. The task gets copies,
-    # so later changes on one side do not affect the other. Every task inherits fiber storage.
+    # Implements `inherit:` of {Heddle.async}: a task gets copies of state from the code that starts it. Later changes
+    # on one side do not affect the other. Fiber storage is not included here, because every task inherits it.
     module Inheritance
       # What can be inherited.
       KINDS = %i[tags current trace].freeze
@@ -11,8 +11,8 @@ module Heddle
 
       class << self
         # @param kinds [Boolean, Symbol, Array<Symbol>] true: all of them
-        # @param block [Proc] of the task
-        # @return [Proc]
+        # @param block [Proc] the task's block
+        # @return [Proc] a block that sets the state and then calls the task's block
         # @raise [ArgumentError] for an unknown kind
         def wrap(kinds, block)
           kinds = kinds == true ? KINDS : Array(kinds)
@@ -33,7 +33,7 @@ module Heddle
 
         private
 
-        # Copies the tags of each tagged logger: the tasks push and pop their own.
+        # Copies the tags of each tagged logger, because each task pushes and pops its own.
         def copy_tags
           state = ::ActiveSupport::IsolatedExecutionState.scope.current.active_support_execution_state or return
           state.filter_map do |key, stack|

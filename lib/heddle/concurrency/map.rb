@@ -4,7 +4,8 @@ require "heddle/concurrency/semaphore"
 
 module Heddle
   module Concurrency
-    # The work of {Heddle.map}: a task for each item, at most `limit` at a time, results in the order of the items.
+    # Implements {Heddle.map}: starts a task for each item, at most `limit` at the same time. The results have the order
+    # of the items.
     class Map
       def initialize(scope, limit)
         @scope = scope

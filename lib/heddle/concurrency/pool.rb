@@ -3,9 +3,9 @@
 require "heddle/concurrency/timeout_error"
 
 module Heddle
-  # Expensive resources that serve one task at a time, such as connections. The pool is as large as the work needs: it
-  # grows while tasks wait and the resource is fast enough, and shrinks when resources are idle. For the tasks of one
-  # loop, first come first served.
+  # A pool of expensive resources, such as connections. A resource serves one task at a time. The pool grows while tasks
+  # wait and the resources don't become slower, and shrinks when resources are idle. The tasks of one loop use it; they
+  # get resources in the order of their requests.
   #
   #     database = Heddle::Pool.new { PG.connect(url) }
   #     database.with { |pg| pg.exec("SELECT 1") }
@@ -14,48 +14,48 @@ module Heddle
     DEFAULT_MAX_AUTO = 100
     # Seconds after which an idle resource is closed.
     DEFAULT_IDLE_TIMEOUT = 60
-    # Seconds that a task waits for a resource.
+    # Maximum seconds that a task waits for a resource.
     DEFAULT_TIMEOUT = 5
     # Seconds of idle time after which a resource is checked before its next use.
     DEFAULT_CHECK_AFTER = 1
-    # Seconds until the next attempt when another resource could not be made.
+    # Seconds before the next attempt after a resource could not be made.
     DEFAULT_RETRY_AFTER = 1
-    # A resource may be replaced earlier by up to this part of max_age, so that not all are replaced at once.
+    # Resources are replaced up to this fraction of max_age early, so that not all are replaced at once.
     JITTER = 0.1
-    # The fractional parts of multiples of this number spread any number of resources evenly over the jitter.
+    # Multiples of this number (mod 1) spread any number of resources evenly over the jitter.
     GOLDEN = 0.6180339887498949
     private_constant :JITTER, :GOLDEN
 
-    # Raised when a waiting task can never be served, because the tasks around it hold all resources of the pool.
+    # Raised when a waiting task can never get a resource, because all resources are in use by tasks that wait for it.
     class NestedCheckoutError < OwnError; end
 
-    # @return [Array<Pool>] pools of this process or Ractor that are in use
+    # @return [Array<Pool>] the open pools of this process or Ractor
     def self.all = Registry.pools.keys.reject(&:closed?)
 
     class << self
-      # @return [Boolean, nil] whether idle check-outs of Active Record and Sequel are reported, as for every
-      #   Heddle::Pool; nil: in development only
+      # @return [Boolean, nil] whether to report connections of Active Record and Sequel that are checked out but not
+      #   used. Every Heddle::Pool reports them. nil: only in development
       attr_accessor :report_held_connections
     end
 
-    # @param min [Integer] how many are kept, idle or not, once the pool was used
-    # @param max [Integer, :auto] maximum number of resources; `:auto` adds resources while that makes the tasks faster
+    # @param min [Integer] minimum number of resources, from the first use of the pool on
+    # @param max [Integer, :auto] maximum number of resources; `:auto`: the pool adapts it to the speed of the resources
     # @param max_auto [Integer] maximum number of resources with `max: :auto`
-    # @param max_total [Integer, nil] maximum number of resources in the pools of this name, over all workers of a
-    #   server; a process without other workers may make all of them. nil: each worker has only its own limit
-    # @param timeout [Numeric, nil] seconds that a task waits for a resource; nil: forever
+    # @param max_total [Integer, nil] maximum number of resources in the pools of this name in all workers of a
+    #   server together; nil: only the limit of each worker
+    # @param timeout [Numeric, nil] maximum seconds that a task waits for a resource; nil: no limit
     # @param idle_timeout [Numeric, nil] seconds after which an idle resource is closed; nil: never
-    # @param max_age [Numeric, nil] seconds after which a resource is replaced, when it is not in use; up to a tenth
-    #   earlier, so that not all are replaced at once. nil: never
-    # @param check [#call, nil] called with a resource that was idle for long, or whose block raised an error; if it
-    #   returns false or raises a StandardError, the resource is closed, and another is taken or made. May wait.
+    # @param max_age [Numeric, nil] seconds after which a resource is replaced, as soon as it is not in use; up to a
+    #   tenth earlier, so that not all are replaced at once. nil: never
+    # @param check [#call, nil] called with a resource that was idle for `check_after` seconds, or whose block raised an
+    #   error. If it returns false or raises a StandardError, the resource is closed, and another is used. May wait.
     # @param check_after [Numeric] seconds of idle time after which a resource is checked before its next use
-    # @param reset [#call, nil] called with a resource that is released; if it returns false or raises a StandardError,
+    # @param reset [#call, nil] called with a resource that is released. If it returns false or raises a StandardError,
     #   the resource is closed. May wait.
-    # @param close [#call, nil] closes a resource; nil: its method `close`, if it has one
-    # @param retry_after [Numeric] seconds until the next attempt when another resource could not be made
+    # @param close [#call, nil] closes a resource; nil: the resource's method `close`, if it has one
+    # @param retry_after [Numeric] seconds before the next attempt after a resource could not be made
     # @param name [String, nil] the pool's name in errors and metrics, in any encoding; nil: file and line of the block
-    # @yieldreturn another resource; the block may wait, and several may be made at once
+    # @yieldreturn a new resource. The block may wait, and several calls may run at the same time
     # @raise [ArgumentError]
     def initialize(min: 0, max: :auto, max_auto: DEFAULT_MAX_AUTO, max_total: nil, timeout: DEFAULT_TIMEOUT,
                    idle_timeout: DEFAULT_IDLE_TIMEOUT, max_age: nil, check: nil, check_after: DEFAULT_CHECK_AFTER,
@@ -80,7 +80,7 @@ module Heddle
     # @return [String]
     attr_reader :name
 
-    # @return [Integer] maximum number of resources; with `max: :auto`, the current one
+    # @return [Integer] current maximum number of resources
     def limit = @limit.value
 
     # @return [Integer] number of resources
@@ -95,26 +95,26 @@ module Heddle
     # @return [Integer] number of tasks that wait for a resource
     def waiting = @waiters.size
 
-    # @return [Hash{Symbol => Object}] its name, sizes, counts, and times in seconds. With `max_total` also that limit,
-    #   and `size_total`, the number of resources of all workers.
+    # @return [Hash{Symbol => Object}] the pool's name, sizes, counters, and times in seconds. With `max_total`, also
+    #   that limit and `size_total`, the number of resources in all workers.
     def statistics
       total = { max_total: @total, size_total: @share ? @share.taken : size } if @total
       { name:, limit:, size:, busy:, idle:, waiting:, **total.to_h, **@statistics.to_h }
     end
 
-    # Acquires a resource for the block, and releases it afterwards. If the block is cancelled, its fiber killed, or it
-    # raises an exception that is not a StandardError, the resource is closed, because its state is unknown. After a
-    # StandardError the resource is checked. A connection of the gem pg is kept when the database server confirms that
-    # it has cancelled the abandoned query; see {Databases}.
+    # Acquires a resource for the block, and releases it afterwards. After a StandardError of the block, the resource is
+    # checked. If the block is cancelled, its fiber is killed, or it raises another exception, the state of the resource
+    # is unknown, so it is closed. Exception: a database connection is kept if its driver can cancel the abandoned
+    # query; see {Databases}.
     #
-    # @param timeout [Numeric, nil] seconds to wait for a resource; nil: forever
+    # @param timeout [Numeric, nil] maximum seconds to wait for a resource; nil: no limit
     # @return what the block returns
     # @raise (see #acquire)
     def with(timeout: @timeout)
       slot = take(timeout, caller_locations(1, 1).first)
       slot.block = true
       resource = slot.resource
-      fit = true # also when the block is left by break, return or throw
+      fit = true # remains true if the block ends by break, return or throw
       begin
         value = yield resource
         ended = true
@@ -135,17 +135,18 @@ module Heddle
       end
     end
 
-    # Waits for a resource, which must be returned with {#release} or {#discard}. Prefer {#with}.
+    # Waits for a resource, which the caller must return with {#release} or {#discard}. Prefer {#with}.
     #
-    # @param timeout [Numeric, nil] the maximum number of seconds to wait for one; nil: forever
+    # @param timeout [Numeric, nil] maximum seconds to wait for a resource; nil: no limit
+    # @return the resource
     # @raise [TimeoutError]
-    # @raise [NestedCheckoutError] when no resource can ever be released, because the tasks that hold them wait for this
-    #   one
-    # @raise [ClosedQueueError] when the pool is closed
-    # @raise the error of the block that makes resources, when the pool has none
+    # @raise [NestedCheckoutError] if no resource can ever become free, because all are in use by tasks that wait for
+    #   this one
+    # @raise [ClosedQueueError] if the pool is closed
+    # @raise the error of the block that makes resources, if the pool has no resource
     def acquire(timeout: @timeout) = take(timeout, caller_locations(1, 1).first).resource
 
-    # Returns a resource in working order.
+    # Returns a working resource to the pool.
     def release(resource)
       slot = slot_of(resource)
       return discard(resource) unless settled?(resource)
@@ -165,7 +166,7 @@ module Heddle
       serve_waiters
     end
 
-    # Returns a broken resource: it is closed, and another can be made.
+    # Returns a broken resource. The pool closes it, and can make another.
     def discard(resource)
       slot = slot_of(resource)
       @busy.delete(resource)
@@ -174,7 +175,7 @@ module Heddle
       dispose(slot, :broken)
     end
 
-    # Closes the idle resources at once, and every other resource when it is released. Waiting tasks get a
+    # Closes the pool. Idle resources are closed at once, the others when they are released. Waiting tasks get a
     # ClosedQueueError.
     #
     # @return [nil]
@@ -191,15 +192,16 @@ module Heddle
     # @return [Boolean]
     def closed? = @closed
 
-    def inspect = "#<#{self.class} #{name}: #{busy} of #{size} in use, limit #{limit}, #{waiting} wait>"
+    def inspect = "#<#{self.class} #{name}: #{busy} of #{size} in use, limit #{limit}, #{waiting} tasks wait>"
 
     private
 
     # :stopdoc:
 
-    # Closes idle and old resources, makes missing ones, and reports those that are held without being used.
+    # Closes idle and old resources, makes resources up to the minimum, and reports those that are checked out but not
+    # used.
     #
-    # @return [Float, nil] seconds until the next idle resource has to be closed; nil: none has to be
+    # @return [Float, nil] seconds until the next idle resource must be closed; nil: no resource must
     def tend
       shrink
       refill
@@ -249,7 +251,7 @@ module Heddle
     def begin_empty
       @process = Process.pid
       @share = Registry.sharing&.open(@name, @total) if @total
-      @idle = [] # a stack: the last used resource is taken first, so that others stay idle and the pool shrinks
+      @idle = [] # a stack: the most recently used resource is reused first, so that the others expire
       @busy = {}.compare_by_identity
       @holders = Holders.new
       @waiters = []
@@ -262,7 +264,7 @@ module Heddle
     def take(timeout, place)
       raise ClosedQueueError, "#{name} is closed" if @closed
 
-      begin_empty if @process != Process.pid # in a fork the resources, such as connections, stay the parent's
+      begin_empty if @process != Process.pid # after a fork, the resources belong to the parent
       deadline = now + timeout if timeout
       slot = (take_idle if @busy.size < limit) || (create(deadline, place) if allot?) if @waiters.empty?
       slot ||= await(deadline, place)

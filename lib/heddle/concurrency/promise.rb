@@ -3,8 +3,8 @@
 require "heddle/concurrency/timeout_error"
 
 module Heddle
-  # A value that will be known later. Any thread may settle it, once, and any number of tasks and threads may wait for
-  # it, with or without a loop.
+  # A value that will be available later. Any thread may settle the promise once. Any number of tasks and threads may
+  # wait for it, with or without a loop.
   #
   #     answer = Heddle::Promise.new
   #     Thread.new { answer.resolve(compute) }
@@ -17,17 +17,21 @@ module Heddle
 
     def initialize
       @lock = Thread::Mutex.new
-      @settled = Thread::Queue.new # never holds anything: closing it wakes all that wait, in any thread
+      @settled = Thread::Queue.new # always empty; closing it wakes all waiters in all threads
       @value = @error = nil
     end
 
+    # Settles the promise with a value.
+    #
     # @return [self]
     # @raise [AlreadySettledError]
     def resolve(value = nil)
       settle { @value = value }
     end
 
-    # @param error [Exception, Class, String] as for `raise`; it is raised in every caller of {#value}
+    # Settles the promise with an error, which every call of {#value} raises.
+    #
+    # @param error [Exception, Class, String] as for `raise`
     # @return [self]
     # @raise [AlreadySettledError]
     def reject(error)
@@ -36,7 +40,7 @@ module Heddle
       settle { @error = error }
     end
 
-    # Settles it with what the block returns, or with the StandardError that it raises.
+    # Settles the promise with the block's result, or with the StandardError that the block raises.
     #
     # @return [self]
     def fulfil
@@ -50,9 +54,9 @@ module Heddle
     # @return [Boolean]
     def settled? = @settled.closed?
 
-    # Waits until it is settled.
+    # Waits until the promise is settled.
     #
-    # @param timeout [Numeric, nil] seconds to wait at most
+    # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
     # @return [self]
     # @raise [TimeoutError]
     def wait(timeout: nil)
@@ -64,9 +68,10 @@ module Heddle
 
     # Waits for the value.
     #
-    # @param timeout [Numeric, nil] seconds to wait at most
-    # @raise the error that it was rejected with
-    # @raise [TimeoutError] when the time is over
+    # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+    # @return the value
+    # @raise the error passed to {#reject}
+    # @raise [TimeoutError] when the timeout has passed
     def value(timeout: nil)
       wait(timeout:)
       raise @error, cause: @error.cause if @error
@@ -80,7 +85,7 @@ module Heddle
 
     def settle
       @lock.synchronize do
-        raise AlreadySettledError, "the promise is already settled, with #{(@error || @value).inspect}" if settled?
+        raise AlreadySettledError, "the promise is already settled with #{(@error || @value).inspect}" if settled?
 
         yield
         @settled.close

@@ -2,8 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The work of {Heddle.race}: a task for each contender. The first one that succeeds, or fails with an error that is
-    # not ignored, decides, and the others are cancelled.
+    # Implements {Heddle.race}: starts a task for each contender. The first contender that succeeds, or fails with an
+    # error that is not ignored, determines the result. The other tasks are cancelled.
     class Race
       def initialize(scope, ignore)
         @scope = scope
@@ -15,7 +15,7 @@ module Heddle
 
       def start_all(contenders, block)
         contenders = contenders.to_a
-        raise ArgumentError, "Heddle.race needs at least one callable: the list is empty" if contenders.empty?
+        raise ArgumentError, "Heddle.race needs at least one callable, but the list is empty" if contenders.empty?
 
         @running = contenders.size
         contenders.each_with_index do |contender, index|
@@ -40,7 +40,8 @@ module Heddle
         drop_out
       end
 
-      # A contender has failed with an ignored error. If all have, the first of these errors ends the race.
+      # Called when a contender has failed with an ignored error. If all contenders have, raises the first of these
+      # errors.
       def drop_out
         @running -= 1
         return if @decided || @running.positive?

@@ -2,7 +2,7 @@
 
 module Heddle
   module Concurrency
-    # The task of {Heddle.run}'s block. It also runs the loop.
+    # The root task: the task of {Heddle.run}'s block. It also runs the loop.
     class Root < TaskFrame
       # Makes a loop for this thread, runs the block in it until every fiber has ended, and closes the loop.
       #
@@ -17,9 +17,9 @@ module Heddle
         end
       end
 
-      # @return [DeadlockError] lists the waiting tasks and the lines at which they wait
+      # @return [DeadlockError] an error that lists the waiting tasks and the lines where they wait
       def self.deadlock_error(scheduler)
-        DeadlockError.new("every task waits for another task, and nothing can wake any of " \
+        DeadlockError.new("deadlock: every task waits, and nothing can wake any of " \
                           "them:\n#{TaskTree.new(Context.of(scheduler))}Look for the code that should release, push, " \
                           "signal or close.")
       end
@@ -35,7 +35,7 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          scheduler.__send__(:run_fibers) # unlike `run`: the exceptions of fibers that are not tasks are only printed
+          scheduler.__send__(:run_fibers) # unlike `run`, it only prints exceptions of fibers that are not tasks
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise
@@ -44,15 +44,15 @@ module Heddle
         @value
       end
 
-      # True: after a fork, the code that follows Heddle.run runs in the child, too; {run_loop} raises the task's
-      # failure.
+      # Returns true: if the root task ends in a forked child, the child continues with the code after Heddle.run.
+      # {run_loop} raises the task's failure.
       #
       # @api private
       def end_in_child = true
 
       private
 
-      # Does not wait for fibers outside of the tree if an error ends the program.
+      # If the root task has failed, cancels the fibers that it does not wait for.
       def settle
         super
         Context.of(scheduler).cancel_unawaited if failed?

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 module Heddle
-  # A block of code that doesn't end before the tasks that were started in it. The first task that fails cancels the
-  # others and the block, and its error is raised where the scope ends.
+  # A block of code that does not end before the tasks that were started in it. When a task fails, the other tasks and
+  # the block are cancelled, and the end of the scope raises the error.
   #
-  # {Heddle.scope} makes one; every {Task} also has one, for the tasks that it starts.
+  # {Heddle.scope} opens a scope. Every {Task} also has a scope, for the tasks that it starts.
   class Scope
     # @api private
     # @param frame [Concurrency::ScopeFrame]
@@ -12,16 +12,17 @@ module Heddle
       @frame = frame
     end
 
-    # @return [Task, nil] the task whose code this is; nil: the scope belongs to the loop, for tasks that were started
+    # @return [Task, nil] the task that has opened the scope; nil for the loop's scope of tasks that were started
     #   outside of all tasks
     def task = @frame.task.handle
 
-    # Starts a task that ends before this scope does. It begins in a later tick of the loop, not at once.
+    # Starts a task in this scope. The task begins in a later tick of the loop, and ends before the scope ends.
     #
-    # @param name [String, nil] its name in the task tree; default: file and line of its block
-    # @param background [Boolean] true: the scope doesn't wait for it, and cancels it when all others have ended
-    # @param inherit [Boolean, Symbol, Array<Symbol>, nil] the state that it gets from the calling code, as copies:
-    #   `:tags` of Rails' loggers, `:current` (ActiveSupport::CurrentAttributes), `:trace` (OpenTelemetry's context);
+    # @param name [String, nil] the task's name in the task tree; default: file and line of its block
+    # @param background [Boolean] true: the scope does not wait for the task, and cancels it when all other tasks have
+    #   ended
+    # @param inherit [Boolean, Symbol, Array<Symbol>, nil] the state of the calling code that the task gets as a copy:
+    #   `:tags` (of Rails' loggers), `:current` (ActiveSupport::CurrentAttributes), `:trace` (OpenTelemetry's context);
     #   true: all of them
     # @return [Task]
     # @raise [ScopeEndedError] when the scope has ended
@@ -29,16 +30,16 @@ module Heddle
       @frame.async(name:, background:, inherit:, &block).handle
     end
 
-    # Cancels this and everything inside it. Returns at once; the cancelled tasks clean up afterwards.
+    # Cancels the scope or task and everything inside it. Returns at once; the cancelled tasks clean up afterwards.
     #
-    # @return [Boolean] false when it was cancelled before or has ended
-    # @raise [ThreadError] when called from another thread than the loop's
+    # @return [Boolean] false: it was already cancelled, or has ended
+    # @raise [ThreadError] when called from a thread other than the loop's
     def cancel = @frame.cancel
 
-    # @return [Boolean] has this scope, or a frame around it, been cancelled?
+    # @return [Boolean] whether this scope or task, or a scope or task around it, was cancelled
     def cancelled? = @frame.cancelled?
 
-    # @return [Boolean] has the scope ended, with all its tasks?
+    # @return [Boolean] whether the scope and all its tasks have ended
     def ended? = @frame.ended?
 
     # @return [Array<Task>] the tasks of this scope that have not ended

@@ -5,11 +5,11 @@ require "heddle/concurrency/scope"
 
 module Heddle
   module Concurrency
-    # The state and the work of a {Heddle::Scope}.
+    # The implementation of {Heddle::Scope}.
     #
     # @api private
     class ScopeFrame < Frame
-      # @return [TaskFrame] of the task whose code this is
+      # @return [TaskFrame] the task that has opened the scope
       attr_reader :task
 
       def initialize(task, grace = nil)
@@ -34,24 +34,25 @@ module Heddle
         begin_task(TaskFrame.new(self, task.scheduler, name, block), background)
       end
 
-      # @param child [TaskFrame] made for this scope; it is started here
+      # @param child [TaskFrame] a task made for this scope; this method starts it
       # @return [TaskFrame]
       def begin_task(child, background)
-        raise ScopeEndedError, "#{self} has ended: no task can be started in it any more" if ended?
+        raise ScopeEndedError, "#{self} has ended, so no task can be started in it" if ended?
 
         child.mark_cancelled(child) if @origin
-        child.start # may raise; the scope has the child only afterwards
+        child.start # before the child is added, because it may raise
         adopt(child, background)
         child
       end
 
-      # @param child [TaskFrame] this scope waits for it, unless it is in the background
+      # @param child [TaskFrame] a started task
+      # @param background [Boolean] whether the scope does not wait for it
       def adopt(child, background)
         (@children ||= {}.compare_by_identity)[child] = background
         @foreground = (@foreground || 0) + 1 unless background
       end
 
-      # @param child [TaskFrame] one that could not be started
+      # @param child [TaskFrame] a task that could not be started
       def disown(child)
         return unless @children.key?(child)
 
@@ -62,15 +63,17 @@ module Heddle
       def own_children = @children ? @children.keys : []
       alias children own_children
 
-      # @return [Boolean] has the scope ended, with all its tasks?
+      # @return [Boolean] whether the scope and all its tasks have ended
       def ended? = @over == :ended
 
-      # Runs the block in this scope; returns its value when every task in it has ended.
+      # Runs the block in this scope, and waits for the tasks.
+      #
+      # @return what the block returns
       def run
         open
         begin
           yield scope
-        rescue Exception => e # every exception; finish raises it again
+        rescue Exception => e # `finish` raises it again
           @over = true
           absorb(e)
           nil
@@ -79,7 +82,7 @@ module Heddle
         end
       end
 
-      # Until {close}, the tasks that the task starts belong to this scope.
+      # Opens the scope: until {close}, tasks that the current task starts belong to it.
       #
       # @return [self]
       def open
@@ -87,7 +90,7 @@ module Heddle
         self
       end
 
-      # Ends what {open} began: waits for the tasks, and raises the first failure.
+      # Closes the scope: waits for its tasks, and raises the first failure.
       #
       # @param error [Exception, nil] the exception that was raised between {open} and this call
       def close(error)
@@ -98,7 +101,7 @@ module Heddle
         finish
       end
 
-      # Called by a child as the last thing it does.
+      # A child calls this method at its end.
       def child_ended(child)
         background = @children.delete(child)
         @foreground -= 1 unless background
@@ -122,7 +125,7 @@ module Heddle
 
       private
 
-      # Records an error that the body has raised, or that was raised while the scope waited for the children.
+      # Handles an error that the block has raised, or that was raised while the scope waited for its tasks.
       def absorb(error)
         if !error.is_a?(Cancelled)
           failed(error)
@@ -140,7 +143,7 @@ module Heddle
         cancel
       end
 
-      # Overridden: a supervisor ignores its children's failures.
+      # {Supervisor} overrides this, because it ignores failures of children.
       def forgiven?(_child) = false
 
       def cancel_children
@@ -154,8 +157,8 @@ module Heddle
         raise_outcome
       end
 
-      # Waits for all children. An exception meanwhile cancels them, but the wait continues: they have their own grace.
-      # A kill of the thread ends the body without an exception.
+      # Waits for all children. An exception during the wait cancels them, but the wait continues, because they need
+      # time to clean up. A killed thread has the status "aborting"; its block ends without an exception.
       def join
         cancel if Thread.current.status == "aborting"
         until @children.empty?

@@ -4,17 +4,18 @@ require "heddle/concurrency/timeout_error"
 require "heddle/concurrency/wait_list"
 
 module Heddle
-  # Limits how many tasks of one loop run a piece of code at the same time, first come first served.
+  # Limits how many tasks of one loop run a piece of code at the same time. Tasks acquire it in the order of their
+  # calls.
   #
   #     limit = Heddle::Semaphore.new(10)
   #     limit.acquire { Net::HTTP.get(uri) }
   class Semaphore
-    # @return [Integer] how many may hold it at once
+    # @return [Integer] maximum number of tasks that may acquire it at the same time
     attr_reader :limit
 
     def initialize(limit)
       unless limit.is_a?(Integer) && limit >= 1
-        raise ArgumentError, "the limit is #{limit.inspect}, but must be 1 or more"
+        raise ArgumentError, "the limit is #{limit.inspect}, but must be an Integer of at least 1"
       end
 
       @limit = limit
@@ -22,20 +23,20 @@ module Heddle
       @waiting = Concurrency::WaitList.new
     end
 
-    # @return [Integer] how many could acquire it without waiting
+    # @return [Integer] number of tasks that could acquire it without waiting
     attr_reader :free
 
-    # @return [Integer] how many tasks wait for it
+    # @return [Integer] number of waiting tasks
     def waiting = @waiting.size
 
-    # Acquires the semaphore, and waits while as many tasks as the limit hold it. With a block: calls it, releases the
-    # semaphore, and returns what the block returned.
+    # Acquires the semaphore. Waits while the limit is reached. With a block, calls the block and then releases the
+    # semaphore.
     #
-    # @param timeout [Numeric, nil] seconds to wait at most
-    # @return [true, Object] without a block true; with a block its value
+    # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+    # @return [true, Object] the block's value; true without a block
     # @raise [TimeoutError]
     def acquire(timeout: nil)
-      if @free.positive? # then no fiber waits: release serves waiting fibers first
+      if @free.positive? # no fiber waits, because `release` serves waiting fibers first
         @free -= 1
       elsif !@waiting.wait(timeout) { release }
         raise TimeoutError, "none of the semaphore's #{@limit} permits became free within #{timeout} s"
@@ -49,7 +50,7 @@ module Heddle
       end
     end
 
-    # @return [Boolean] was it acquired, without waiting?
+    # @return [Boolean] whether it was acquired; does not wait
     def try_acquire
       return false unless @free.positive?
 
@@ -57,11 +58,11 @@ module Heddle
       true
     end
 
-    # Releases it, to the task that has waited longest if there is one.
+    # Releases the semaphore. The task that has waited longest acquires it.
     #
-    # @raise [ThreadError] when it was not acquired
+    # @raise [ThreadError] if it was not acquired
     def release
-      raise ThreadError, "a semaphore was released more often than acquired" if @free >= @limit
+      raise ThreadError, "the semaphore was released more often than acquired" if @free >= @limit
 
       @free += 1 unless @waiting.wake
       nil

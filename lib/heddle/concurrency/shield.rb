@@ -2,9 +2,9 @@
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.shield}: a cancellation around it waits until it has ended.
+    # The scope of {Heddle.shield}. It defers a cancellation of scopes around it until it has ended.
     class Shield < ScopeFrame
-      # A pending exception is raised before the block begins.
+      # Raises a pending exception before the block begins.
       def run
         pending = task.scheduler.uninterrupt(task.fiber)
         raise pending if pending
@@ -19,7 +19,7 @@ module Heddle
 
       protected
 
-      # A deferred exception is raised at the task's next wait.
+      # Lets a deferred cancellation raise at the task's next wait.
       def leave(surfaced)
         super
         @outer.origin&.deliver

@@ -2,11 +2,11 @@
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.supervise}: a task that fails in it cancels no other. But an exception that is not a
-    # StandardError (exit, a signal, NoMemoryError) ends the scope.
+    # The scope of {Heddle.supervise}. A failed task does not cancel the other tasks. But an exception that is not a
+    # StandardError, such as SystemExit, SignalException or NoMemoryError, ends the scope.
     class Supervisor < ScopeFrame
-      # @param on_failure [#call, nil] called with the task and its error; nil: the error is reported on $stderr, like
-      #   a thread's error, unless a task waits for the one that failed
+      # @param on_failure [#call, nil] called with the task and its error; nil: the event `task_failed` reports the
+      #   error, unless another task waits for the failed one
       def initialize(task, on_failure, grace = nil)
         super(task, grace)
         @on_failure = on_failure
@@ -23,7 +23,7 @@ module Heddle
         end
         true
       rescue Exception => e
-        # Were it raised here, in the task that ends, the scope would wait forever.
+        # If the task that ends raised it, the scope would wait forever.
         failed(e)
         true
       end

@@ -5,24 +5,24 @@ require "heddle/concurrency/wait_list"
 
 module Heddle
   module Concurrency
-    # The state and the work of a {Heddle::Task}: the outermost frame of its code, and the job that the scheduler runs.
+    # The implementation of {Heddle::Task}: the outermost frame of the task's code, and the job that the scheduler runs.
     #
     # @api private
     class TaskFrame < ScopeFrame
-      # @!attribute parent [ScopeFrame, nil] the scope that it was started in
-      # @!attribute fiber [Fiber, nil] nil: it has not begun, or has ended
+      # @!attribute parent [ScopeFrame, nil] the scope that the task was started in
+      # @!attribute fiber [Fiber, nil] nil: the task was not started, or has ended
       attr_reader :parent, :scheduler, :fiber
 
       # @return [Frame] the frame whose code runs
       attr_accessor :innermost
 
-      # @return [TaskFrame, nil] of the task that is running now
+      # @return [TaskFrame, nil] the running task
       def self.current
         scheduler = Fiber.current_scheduler
         Context.of(scheduler).task if scheduler.is_a?(Scheduler)
       end
 
-      # Every instance variable is set here, in one order: objects of one shape keep Ruby's caches warm.
+      # Sets every instance variable in the same order, so that all objects have one shape, as Ruby's caches need it.
       def initialize(parent, scheduler, name, block) # rubocop:disable Lint/MissingSuper
         @parent = parent
         @scheduler = scheduler
@@ -44,7 +44,7 @@ module Heddle
         self
       end
 
-      # Called by the scheduler in the new fiber. Raises nothing: the parent raises a failure.
+      # The scheduler calls this method in the new fiber. It raises nothing, because the parent raises the failure.
       def call
         unless @origin
           @state = :running
@@ -59,8 +59,8 @@ module Heddle
         settle
       end
 
-      # Called by the scheduler when the fiber got no stack, or was killed before it began. In the first case the task
-      # fails with the error, in the second case it is cancelled.
+      # The scheduler calls this method if the fiber can't begin. If there was no memory for the fiber's stack, the task
+      # fails with the error. If the fiber was killed before it began, the task is cancelled.
       def unstarted(error)
         if error.is_a?(Cancelled) then absorb(error)
         else (@failures ||= []) << error
@@ -68,9 +68,9 @@ module Heddle
         settle
       end
 
-      # Called by the scheduler when the task has forked and ends in the child process, where the tasks around it do not
-      # exist.
-      # @return [Boolean] does the program continue after Heddle.run?
+      # The scheduler calls this method when the task has forked and now ends in the child process, in which the tasks
+      # around it do not exist.
+      # @return [Boolean] whether the child continues with the code after Heddle.run
       # @raise the error that it failed with
       def end_in_child
         raise_failure if @failures
@@ -106,7 +106,7 @@ module Heddle
         @scheduler.current.equal?(self) && Fiber.current_scheduler.equal?(@scheduler) ? :running : :waiting
       end
 
-      # Did a fiber wait for the task when it ended, and receive its error?
+      # Did another fiber wait for the task when it ended, and so receive its error?
       def awaited? = @awaited || false
 
       # @param fiber [Fiber]
@@ -128,7 +128,7 @@ module Heddle
         found
       end
 
-      # @return [TaskFrame, nil] the task below which the task tree shows it, if not the task of its scope
+      # @return [TaskFrame, nil] the task below which the task tree shows this one; nil: the task of its scope
       def shown_below = nil
 
       def backtrace = @fiber&.alive? ? @fiber.backtrace || [] : []
@@ -142,15 +142,14 @@ module Heddle
       def check_thread(verb)
         return if Fiber.scheduler.equal?(@scheduler)
 
-        raise ThreadError, "#{self} can't be #{verb} from outside its loop's thread: " \
-                           "use a Heddle::Promise between threads"
+        raise ThreadError, "#{self} can be #{verb} only in its loop's thread: use a Heddle::Promise between threads"
       end
 
       def grace = @grace || (@parent ? @parent.grace : DEFAULT_GRACE)
 
       private
 
-      # Ends the task: nothing after this may wait.
+      # Ends the task. Code after this call must not wait.
       def settle
         @over = :ended
         @state = if @failures then :failed
@@ -164,7 +163,8 @@ module Heddle
         @parent&.child_ended(self)
       end
 
-      # A Cancelled without a call of #cancel (raised by hand, or by a scheduler that shuts down) cancels the task, too.
+      # A Cancelled also cancels the task if it came without a call of #cancel: from user code, or from a scheduler that
+      # shuts down.
       def absorb(error)
         mark_cancelled(self) if error.is_a?(Cancelled) && !@origin
         super

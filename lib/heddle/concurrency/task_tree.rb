@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-require "heddle/printable_text" # not at the first use, which may be in a signal handler, where nothing can be loaded
+require "heddle/printable_text" # now, because code can't be loaded in a signal handler
 
 module Heddle
-  # The tasks of one loop as text: names, states, and where each of them waits. See {Heddle.task_tree}.
+  # Text that shows the tasks of one loop: their names, states, and where each task waits. See {Heddle.task_tree}.
   class TaskTree
     # @param context [Concurrency::Context]
-    # @param lines [Integer, nil] lines of backtrace a task at most; nil: all
+    # @param lines [Integer, nil] maximum lines of backtrace for each task; nil: all
     def initialize(context, lines: nil)
       @context = context
       @lines = lines
@@ -32,8 +32,8 @@ module Heddle
       add_children(out, task, depth)
     end
 
-    # A task of the gem async is a child of two tasks: of the scope's, which waits for it, and of the one that has
-    # started it, below which it is shown.
+    # A task of the gem async is a child of two tasks: the task of its scope, which waits for it, and the task that has
+    # started it. The tree shows it below the latter.
     def add_children(out, task, depth)
       task.children.each do |child|
         above = child.shown_below

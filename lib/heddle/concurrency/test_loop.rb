@@ -4,16 +4,16 @@ require "heddle/runtime"
 
 module Heddle
   module Concurrency
-    # Runs one test in a loop, for {Heddle::Minitest} and {Heddle::RSpec}: with a time limit, and with a check for tasks
-    # and fibers that are left at the end.
+    # Runs one test in a loop, for {Heddle::Minitest} and {Heddle::RSpec}. Sets a time limit, and checks at the end that
+    # no task or fiber still runs.
     class TestLoop
       # Seconds that a test may take by default.
       TIME_LIMIT = 10
 
-      # Raised when a test has ended and has left tasks or fibers.
+      # Raised when tasks or fibers of a test still run after its end.
       class LeakError < OwnError; end
 
-      # @param name [String] what the task tree calls the test
+      # @param name [String] the test's name in the task tree
       # @param time_limit [Numeric] seconds
       def initialize(name, time_limit)
         @name = name
@@ -22,12 +22,12 @@ module Heddle
         @expired = false
       end
 
-      # Runs the block, which is expected to rescue what the test raises.
+      # Runs the block in a loop. The block must rescue the errors of the test itself.
       #
-      # @return [Exception, nil] a failure other than the test's own: a failed task, a leak, or the time limit
+      # @return [Exception, nil] a failure that the block does not handle: a failed task, a leak, or the time limit
       def run(&)
         Heddle.run(name: @name) { watch(&) }
-        raise TimeoutError, "the test was not done within #{@time_limit} s" if @expired
+        raise TimeoutError, "the test did not end within #{@time_limit} s" if @expired
         raise LeakError, @leak if @leak
       rescue StandardError => e
         e
@@ -53,7 +53,7 @@ module Heddle
         scope.cancel
       end
 
-      # Does a fiber run that the scope does not wait for: one that is not a task, or that of a detached task?
+      # Does a fiber run that the scope does not wait for: a fiber that is not a task, or a detached task?
       def unawaited?(context)
         context.each_fiber { |_fiber, job,| return true unless job.is_a?(TaskFrame) }
         context.detached_tasks.children.any?

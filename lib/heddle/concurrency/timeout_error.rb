@@ -3,8 +3,8 @@
 require "timeout"
 
 module Heddle
-  # Raised when the time limit of {Heddle.timeout} has passed. It is a `Timeout::Error`, so code that handles Ruby's
-  # time limits (`rescue Timeout::Error`, retries of HTTP clients) also handles this one.
+  # Raised when a time limit has passed, such as that of {Heddle.timeout}. It is a `Timeout::Error`, so that code for
+  # Ruby's time limits also handles it, for example `rescue Timeout::Error` and retries of HTTP clients.
   class TimeoutError < ::Timeout::Error
     include Heddle::Error
   end

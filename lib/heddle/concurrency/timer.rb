@@ -4,16 +4,16 @@ module Heddle
   module Concurrency
     # The result of {Timers#every} and {Timers#after}.
     class Timer
-      # @return [#post, nil] nil: it is stopped
+      # @return [#post, nil] the object that calls the timer; nil: the timer is stopped
       attr_reader :receiver
 
-      # @return [Proc, nil]
+      # @return [Proc, nil] nil: the timer is stopped
       attr_reader :block
 
-      # @return [Numeric, nil] seconds; nil: it rings once
+      # @return [Numeric, nil] seconds; nil: the timer runs once
       attr_reader :interval
 
-      # @return [Alarm] the next one, set by {Timers}
+      # @return [Alarm] the next alarm, set by {Timers}
       attr_accessor :alarm
 
       # @param timers [Timers]
@@ -25,13 +25,13 @@ module Heddle
         @pending = false
       end
 
-      # Called by the receiver.
+      # The receiver calls this method.
       def call
         @pending = false
         @block&.call
       end
 
-      # Called by the heap of alarms.
+      # The heap of alarms calls this method when the timer is due.
       def ring
         unless @pending
           @pending = true
@@ -40,7 +40,7 @@ module Heddle
         @timers.renew(self) if @interval && @receiver
       end
 
-      # From here on it holds no reference to its receiver.
+      # Stops the timer. It has no reference to its receiver any more.
       # @return [void]
       def stop
         @receiver = @block = nil

@@ -4,8 +4,8 @@ require "heddle/concurrency/timer"
 
 module Heddle
   module Concurrency
-    # Timers of one loop. When its time has come, a timer is posted to its receiver, which calls the timer's block. The
-    # task that keeps the timers runs only while there are any. Unlike {Alarms}, they don't keep the loop running.
+    # The timers of one loop. When a timer is due, it is posted to its receiver, which calls the timer's block. A task
+    # waits for the timers; it runs only while there are any. Unlike {Alarms}, timers don't keep the loop running.
     class Timers
       include MonotonicClock
 
@@ -16,8 +16,8 @@ module Heddle
         @task = nil
       end
 
-      # Posts the timer to the receiver at an interval. A tick that comes while another one is pending is skipped.
-      # @param interval [Numeric]
+      # Posts a timer to the receiver at an interval. Skips a call that is due while the previous one is still pending.
+      # @param interval [Numeric] seconds
       # @param receiver [#post] calls the timer, now or later; must not wait
       # @return [Timer]
       def every(interval, receiver, &block)
@@ -25,17 +25,17 @@ module Heddle
         add(Timer.new(self, interval, receiver, block), now + interval)
       end
 
-      # Posts the timer to the receiver once.
-      # @param seconds [Numeric]
+      # Posts a timer to the receiver once.
+      # @param seconds [Numeric] seconds from now
       # @param receiver (see every)
       # @return [Timer]
       def after(seconds, receiver, &block) = add(Timer.new(self, nil, receiver, block), now + seconds)
 
-      # Called by a timer with an interval that has rung.
+      # A timer with an interval calls this method when it was due.
       # @api private
       def renew(timer) = add(timer, [timer.alarm.time + timer.interval, now].max)
 
-      # Called by a timer that is stopped.
+      # A timer calls this method when it is stopped.
       # @api private
       def forget(timer)
         @scheduler.unpark(@task.fiber) if @alarms.remove(timer.alarm) && @alarms.empty? && @task
@@ -43,7 +43,7 @@ module Heddle
 
       private
 
-      # Changes the state in one step, so that other fibers see the old or the new state.
+      # Without preemption, so that other fibers can't see a state in between.
       def add(timer, time)
         @scheduler.without_preemption do
           timer.alarm = @alarms.add(time, timer, :ring)

@@ -4,9 +4,9 @@ require "heddle/concurrency/task_tree"
 
 module Heddle
   module Concurrency
-    # Prints the task tree when the user asks for it with a key: Ctrl-T where the system has SIGINFO, else Ctrl-\
-    # (SIGQUIT). It does so only while a loop runs on the main thread of a program in a terminal, and only if no other
-    # code handles the signal. The previous handler is restored afterwards.
+    # Prints the task tree when the user presses a key: Ctrl-T on systems with SIGINFO, otherwise Ctrl-\ (SIGQUIT). Only
+    # while a loop runs on the main thread of a program in a terminal, and only if no other code handles the signal. The
+    # previous handler is restored afterwards.
     module TreeSignal
       NAME = Signal.list.key?("INFO") ? "INFO" : "QUIT"
 
@@ -33,7 +33,7 @@ module Heddle
           trap(NAME, before)
         end
 
-        # Called in a trap, maybe in the middle of a task: Fiber.blocking keeps the write from waiting in the loop.
+        # Called in a signal handler, which may interrupt a task. Fiber.blocking keeps the write from switching fibers.
         def print_tree(scheduler)
           text = TaskTree.new(Context.of(scheduler)).to_s
           Fiber.blocking { $stderr.syswrite(text) }

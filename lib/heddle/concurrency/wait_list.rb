@@ -2,9 +2,9 @@
 
 module Heddle
   module Concurrency
-    # Fibers of one loop that wait to be woken, first come first served: the waiting tasks of semaphores, promises and
-    # so on. The caller that wakes a fiber removes it from the list. So a fiber that stops waiting for another reason
-    # can see in the list whether it was woken.
+    # Fibers of one loop that wait to be woken, in the order of arrival. Semaphores, conditions and barriers use it.
+    # Waking a fiber removes it from the list. So a fiber that stops waiting for another reason can check in the list
+    # whether it was woken.
     class WaitList
       def initialize
         @scheduler = nil
@@ -16,14 +16,15 @@ module Heddle
       def size = @waiting.size
 
       # @param fiber [Fiber]
-      # @return [Boolean] does that fiber wait here?
+      # @return [Boolean] whether that fiber is in the list
       def waiting?(fiber) = @waiting.key?(fiber)
 
-      # Waits to be woken.
+      # Waits until another fiber wakes this one.
       #
-      # @param timeout [Numeric, nil] seconds
-      # @return [Boolean] false: the time limit has passed, and no other fiber woke this one
-      # @yield when an exception or Fiber#kill interrupts this fiber after it was woken: passes the wake-up on
+      # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+      # @return [Boolean] false: the timeout has passed
+      # @yield if an exception or Fiber#kill interrupts this fiber after it was woken, so that the block can wake
+      #   another
       def wait(timeout = nil)
         scheduler = enter
         fiber = Fiber.current
@@ -39,7 +40,7 @@ module Heddle
 
       # Wakes the fiber that has waited longest.
       #
-      # @return [Boolean] false when no fiber waits
+      # @return [Boolean] false: no fiber waits
       def wake
         fiber, = @waiting.shift
         return false unless fiber
@@ -48,7 +49,8 @@ module Heddle
         true
       end
 
-      # @return [Integer] how many were woken
+      # Wakes all fibers.
+      # @return [Integer] number of fibers woken
       def wake_all
         count = 0
         count += 1 while wake

@@ -14,8 +14,8 @@ class PoolNestingTest < Minitest::Test
       first = __LINE__ + 1
       things.with do
         error = assert_raises(Heddle::Pool::NestedCheckoutError) { things.with { flunk } }
-        assert_includes error.message, "at #{__FILE__}:#{first}; a task that it waits for asks for another at " \
-                                       "#{__FILE__}:#{first + 1}."
+        assert_includes error.message, "at #{__FILE__}:#{first}; another task, which it waits for, requests a " \
+                                       "resource at #{__FILE__}:#{first + 1}."
       end
       assert_equal [1, 0, 1], [things.idle, things.waiting, things.statistics[:nested]]
     end

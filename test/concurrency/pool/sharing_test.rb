@@ -93,7 +93,7 @@ class PoolSharingTest < Minitest::Test
 
   def test_mistakes
     error = assert_raises(ArgumentError) { Heddle::Pool.new(max_total: 4) {} }
-    assert_equal "`max_total` needs `name`, by which the workers recognize the pool", error.message
+    assert_equal "`max_total` requires `name`, which identifies the pool in all workers", error.message
     error = assert_raises(ArgumentError) { Heddle::Pool.new(max_total: 0, name: "none") {} }
     assert_equal "max_total: is 0, but must be from 1 to 1024", error.message
     32.times { |number| pool_of(0, 1, name: number.to_s) }

@@ -2,8 +2,9 @@
 
 module Heddle
   class Pool
-    # How many resources of a pool each fiber has. This shows whether a waiting task is nested in a task that has a
-    # resource, without looking at every resource: thousands of tasks may wait for a hundred connections.
+    # Counts the resources of a pool that each fiber has. So the pool can check without looking at every resource
+    # whether a waiting task is nested in a task that has a resource. Thousands of tasks may wait for a hundred
+    # connections.
     #
     # @api private
     class Holders
@@ -14,13 +15,13 @@ module Heddle
       # @param fiber [Fiber]
       def include?(fiber) = @counts.key?(fiber)
 
-      # @param slot [Slot] one that was acquired
+      # @param slot [Slot] a slot that was acquired
       def add(slot)
         @counts[slot.fiber] += 1
         @counts[slot.task_fiber] += 1 if slot.task_fiber
       end
 
-      # @param slot [Slot] one that was released
+      # @param slot [Slot] a slot that was released
       def remove(slot)
         decrement(slot.fiber)
         decrement(slot.task_fiber) if slot.task_fiber

@@ -8,14 +8,14 @@ module Heddle
     #
     # @api private
     class FixedLimit
-      # @return [Integer] how many resources there may be now
+      # @return [Integer] the current maximum number of resources
       attr_reader :value
 
       def initialize(value)
         @value = value
       end
 
-      # @return [Integer] the maximum number of resources
+      # @return [Integer] the same
       def max = @value
 
       # @api private
@@ -28,24 +28,25 @@ module Heddle
       def refused(_size) = nil
     end
 
-    # A limit that adapts: it grows by a quarter as long as tasks wait and the resource answers as fast as it ever did,
-    # and shrinks by a quarter when the resource answers slower. While the limit is 1, tasks don't slow each other down.
-    # The time measured then is the new best time, even if an earlier one was better.
+    # A limit that adapts to the speed of the resources. While tasks wait, it is checked at an interval. It grows by a
+    # quarter if resources are released about as fast as ever before; otherwise it shrinks by a quarter. While the limit
+    # is 1, tasks can't slow each other down. So a time measured then becomes the new best time, even if an earlier time
+    # was better.
     #
     # @api private
     class AdaptiveLimit
-      # Seconds between two checks.
+      # Seconds between two checks while tasks wait.
       POLL_INTERVAL = 0.1
-      # How much longer than at its best the resource may take.
+      # Factor: a median time above the best time multiplied by it counts as slower.
       TOLERANCE = 1.5
-      # Seconds. A shorter best time counts as this one, because other work on the machine distorts short times.
+      # Seconds. A shorter best time counts as this time, because other work on the machine distorts short times.
       NOISE = 0.001
       private_constant :TOLERANCE, :NOISE
 
-      # @return [Integer] how many resources there may be now
+      # @return [Integer] the current maximum number of resources
       attr_reader :value
 
-      # @return [Integer] the maximum number of resources
+      # @return [Integer] the highest possible value
       attr_reader :max
 
       def initialize(max)
@@ -57,12 +58,12 @@ module Heddle
       end
 
       # Called when a resource was released.
-      # @param held [Float] seconds for which it was used
+      # @param held [Float] seconds for which the resource was in use
       def returned(held) = @times << held
 
       # Called while tasks wait.
-      # @param now [Float]
-      # @return [Boolean] whether the limit has risen
+      # @param now [Float] in seconds of CLOCK_MONOTONIC
+      # @return [Boolean] whether the limit was raised
       def check(now)
         @checked ||= now
         return false if now - @checked < POLL_INTERVAL * 0.9
@@ -73,8 +74,8 @@ module Heddle
         @value > before
       end
 
-      # Called when another resource could not be made.
-      # @param size [Integer] how many there are
+      # Called when a resource could not be made.
+      # @param size [Integer] current number of resources
       def refused(size) = @value = size.clamp(1, @max)
 
       private

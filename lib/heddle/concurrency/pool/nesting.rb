@@ -2,16 +2,16 @@
 
 module Heddle
   class Pool
-    # Tasks that wait for a resource while a task around them has one.
+    # Detects nested check-outs: a task waits for a resource while another task, which waits for this one, has one.
     #
     # @api private
     module Nesting
       class << self
         # @param waiter [Waiter]
-        # @param waiters [Array<Waiter>] all that wait, this one too
-        # @param slots [Array<Slot>] all that are in use
-        # @return [Array<Slot>, nil] the slots that this waiter blocks, if waiters block all slots; nil: it blocks none,
-        #   or a slot may be released
+        # @param waiters [Array<Waiter>] all waiters of the pool, including this one
+        # @param slots [Array<Slot>] all slots in use
+        # @return [Array<Slot>, nil] the slots that this waiter blocks, if every slot is blocked by some waiter; nil:
+        #   this waiter blocks no slot, or a slot may be released
         def stuck(waiter, waiters, slots)
           own = slots.select { |slot| waiter.blocks?(slot) }
           return if own.empty?
@@ -21,20 +21,20 @@ module Heddle
 
         # @param waiters [Array<Waiter>]
         # @param slots [Array<Slot>]
-        # @return [Boolean] false: {stuck} is nil for each waiter
+        # @return [Boolean] false: {stuck} would return nil for each waiter
         def possible?(waiters, slots)
           slots.all? { |slot| waiters.any? { |waiter| waiter.blocks?(slot) } }
         end
 
-        # @return [String]
+        # @return [String] the message of a NestedCheckoutError
         def message(name, waiter, slots, count)
-          "#{name}: all #{count} resources are held by tasks that wait for other tasks, which need a resource " \
-            "themselves, so none is ever released. A task checked one out at #{place(slots.first.place)}; a task " \
-            "that it waits for asks for another at #{place(waiter.place)}. Release the first resource before the " \
-            "wait, pass it on to the other task, or make the pool larger"
+          "#{name}: deadlock, because all #{count} resources are in use by tasks that wait for other tasks, which " \
+            "also need a resource. A task checked out a resource at #{place(slots.first.place)}; another task, which " \
+            "it waits for, requests a resource at #{place(waiter.place)}. Release the first resource before waiting, " \
+            "pass it to the other task, or make the pool larger"
         end
 
-        # @return [String]
+        # @return [String] file and line
         def place(location) = location ? "#{location.path}:#{location.lineno}" : "an unknown place"
       end
     end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Heddle
-  # How a pool makes its resources, checks them, and closes those that are idle, old or broken.
+  # The part of {Pool} that makes resources, checks them, and closes idle, old and broken ones.
   class Pool
     include MonotonicClock
 
     private
 
-    # May another resource be made, by the pool's own limit? No more are made at once than the pool has. So the pool at
-    # most doubles, and waiting tasks can get resources that are released meanwhile.
+    # Does the pool's own limit allow another resource? The number of resources being made never exceeds the number of
+    # existing ones. So the pool at most doubles, and waiting tasks can get resources that are released meanwhile.
     def grow?
       return false if size + @creating >= limit
 
@@ -37,7 +37,7 @@ module Heddle
     def make
       @creating += 1
       drivers = Concurrency.drivers&.call
-      drivers&.install if Ractor.current == Ractor.main # patches of drivers belong to the process
+      drivers&.install if Ractor.current == Ractor.main # patches of drivers affect the whole process
       resource = @create.call
       @driver = drivers&.driver(resource)
       @statistics.created += 1
@@ -53,7 +53,7 @@ module Heddle
       now + (@max_age * (1 - (JITTER * (@statistics.created * GOLDEN % 1))))
     end
 
-    # @return [Slot, nil]
+    # @return [Slot, nil] nil: there is no usable idle resource
     def take_idle
       while (slot = @idle.pop)
         @busy[slot.resource] = slot
@@ -64,7 +64,7 @@ module Heddle
                 (time - slot.since < @check_after || healthy?(slot.resource))
           return slot if fit
         ensure
-          discard_unfit(slot) unless fit # also when cancelled during the check
+          discard_unfit(slot) unless fit # also when this fiber is cancelled during the check
         end
       end
     end
@@ -85,13 +85,13 @@ module Heddle
       held = time - slot.since
       @statistics.held_seconds += held
       @came_back = true
-      @limit.returned(held) unless @waiters.empty? # only a check empties the list, and checks run while tasks wait
+      @limit.returned(held) unless @waiters.empty? # the limit empties its list of times only while tasks wait
     end
 
-    # Is the connection still open on the database's side?
+    # Is the connection still open on the server's side?
     def alive?(resource) = @driver.nil? || @driver.alive?(resource)
 
-    # Database connections may be released in a transaction, or while a query runs.
+    # Ends a transaction or query that a database connection still has when it is released.
     def ready?(resource) = @driver.nil? || @driver.clean(resource)
 
     def reset?(resource)
@@ -100,8 +100,8 @@ module Heddle
       false
     end
 
-    # Is the resource ready for the next task? An exception that interrupts the wait for that must not leave the slot
-    # in use.
+    # Makes the resource ready for the next task. An exception during the wait must not leave the slot in use.
+    # @return [Boolean] false: the resource must be closed
     def settled?(resource)
       settled = ready?(resource) && reset?(resource)
       known = true
@@ -110,7 +110,7 @@ module Heddle
       discard(resource) unless known
     end
 
-    # A fiber that is being killed can't wait, so another one cancels the query.
+    # A fiber that is being killed can't wait, so another fiber cancels the query.
     def abandon(resource)
       return discard(resource) unless @driver && Fiber.current_scheduler
 
@@ -130,7 +130,7 @@ module Heddle
 
     def slot_of(resource)
       @busy[resource] or
-        raise ArgumentError, "#{resource.inspect} is not checked out from #{name}, or was released before"
+        raise ArgumentError, "#{resource.inspect} is not checked out from #{name}, or was already released"
     end
 
     def closes_idle? = @idle_timeout && size > @min
@@ -148,7 +148,7 @@ module Heddle
       old.each { |slot| dispose(slot, :age) }
     end
 
-    # Makes resources until there are `min`. If one can't be made now, the next check tries again.
+    # Makes resources until there are `min`. If a resource can't be made, the next check tries again.
     def refill
       release(busy_again(make).resource) until @closed || size + @creating >= @min || @share&.take == false
     rescue StandardError

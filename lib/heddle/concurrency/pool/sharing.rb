@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
 module Heddle
-  # A limit over all workers: each resource of the pool needs a share of it.
+  # The part of {Pool} for the limit of all workers together (`max_total`). Each resource needs a share of this limit.
   class Pool
-    # The pools of this process or Ractor, and the object that gives them shares.
+    # The pools of this process or Ractor, and the source of their shares.
     #
     # @api private
     module Registry
-      # The largest limit over all workers.
+      # The greatest possible value of `max_total`.
       LARGEST_TOTAL = 1024
 
       class << self
-        # @return [ObjectSpace::WeakMap] by pool
+        # @return [ObjectSpace::WeakMap] its keys are the pools
         def pools = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
 
-        # The object from which pools with a limit over all workers get their shares: `open(name, total)` returns a
-        # counter, or nil. The server sets it in each worker; without it, a process has the whole limit.
+        # Pools with `max_total` get their shares from this object: `open(name, total)` returns a counter of shares, or
+        # nil. The server sets it in each worker. Without it, the process may make all resources of the limit.
         def sharing = Ractor.current[:heddle_pool_sharing]
 
         def sharing=(sharing)
@@ -34,7 +34,8 @@ module Heddle
 
     private
 
-    # Takes shares that have become free, or returns those that no fiber needs here.
+    # Takes free shares for waiting tasks. If no task waits, closes an idle resource when another worker waits for its
+    # share.
     def shares_changed(loop)
       return unless @share && @upkeep.scheduler.equal?(loop)
       return serve_waiters unless @waiters.empty?
@@ -47,18 +48,18 @@ module Heddle
       return max unless total
 
       count(:max_total, total, 1, Registry::LARGEST_TOTAL)
-      raise ArgumentError, "`max_total` needs `name`, by which the workers recognize the pool" unless name
+      raise ArgumentError, "`max_total` requires `name`, which identifies the pool in all workers" unless name
 
       [max, total].min
     end
 
-    # May another resource be made, by the pool's own limit and by the limit over all workers?
+    # Do the pool's own limit and the limit of all workers allow another resource? Takes a share if they do.
     def allot? = grow? && (@share.nil? || @share.take)
 
     # Must be called whenever tasks begin or stop waiting.
     def share_waiting = @share&.wait(!@waiters.empty? && grow?)
 
-    # Must a released resource be closed because another worker waits for a share?
+    # Must a released resource be closed, because another worker waits for its share?
     def yields? = @share&.yields?(size + @creating)
   end
 end

@@ -2,39 +2,39 @@
 
 module Heddle
   class Pool
-    # One resource of a pool, and the task that has it.
+    # One resource of a pool, and the task that uses it.
     #
     # @api private
     class Slot
-      # @return what the pool's block made
+      # @return the resource that the pool's block returned
       attr_reader :resource
 
-      # @return [Float] when it is replaced because of its age; infinite: never
+      # @return [Float] when the resource is replaced because of its age, by CLOCK_MONOTONIC; infinity: never
       attr_reader :retire_at
 
-      # @return [Float] when it was last acquired or released
+      # @return [Float] when the resource was last acquired or released, by CLOCK_MONOTONIC
       attr_accessor :since
 
-      # @return [Fiber, nil] the fiber that has it
+      # @return [Fiber, nil] the fiber that uses the resource
       attr_reader :fiber
 
-      # @return [Concurrency::Frame, nil] the frame that ran in that fiber when it got the resource
+      # @return [Concurrency::Frame, nil] the innermost scope or task of that fiber when it acquired the resource
       attr_reader :frame
 
-      # @return [Fiber, nil] the fiber of the task that took it, if another fiber took it: the block of an
-      #   Enumerator has a fiber of its own
+      # @return [Fiber, nil] the fiber of the task, if it differs from `fiber`: the block of an Enumerator has a fiber
+      #   of its own
       attr_reader :task_fiber
 
-      # @return [Thread::Backtrace::Location, nil] the line that asked for it
+      # @return [Thread::Backtrace::Location, nil] the line that acquired the resource
       attr_accessor :place
 
-      # @return [Boolean] is it released at the end of a block?
+      # @return [Boolean] whether the resource is released at the end of a block ({Pool#with})
       attr_accessor :block
 
-      # @return [Boolean] was it reported already that its fiber waits for something else?
+      # @return [Boolean] whether it was already reported that the fiber does not use the resource
       attr_accessor :reported
 
-      # @return [Boolean] did its fiber wait for something else at the last check?
+      # @return [Boolean] whether the fiber did not use the resource at the last check
       attr_accessor :unused
 
       def initialize(resource, retire_at)
@@ -43,7 +43,7 @@ module Heddle
         vacate(nil)
       end
 
-      # Records that the calling fiber has it.
+      # Records that the calling fiber uses the resource.
       def occupy(now, scheduler)
         @since = now
         @fiber = Fiber.current
@@ -55,7 +55,7 @@ module Heddle
         self
       end
 
-      # Records that this fiber has it, and nothing else about the fiber.
+      # Records that this fiber uses the resource, without its task.
       #
       # @param fiber [Fiber]
       # @return [self]
@@ -67,7 +67,7 @@ module Heddle
       # Short, because resources may be large.
       def inspect = "#<#{self.class} #{@resource.class}>"
 
-      # Records that no fiber has the resource any more.
+      # Records that no fiber uses the resource any more.
       def vacate(now)
         @since = now
         @fiber = @task_fiber = @frame = @place = nil

@@ -6,16 +6,16 @@ module Heddle
     #
     # @api private
     class Statistics
-      # Why resources were closed; shared: so that another worker can make one, with a limit over all workers.
+      # Why resources were closed. `shared`: another worker needed the share (`max_total`).
       REASONS = %i[idle age broken closed shared].freeze
 
-      # @return [Integer]
+      # @return [Integer] counters
       attr_accessor :created, :timeouts, :waits, :nested, :held_while_waiting
 
       # @return [Float] seconds
       attr_accessor :wait_seconds, :held_seconds
 
-      # @return [Hash{Symbol => Integer}]
+      # @return [Hash{Symbol => Integer}] number of closed resources by reason
       attr_reader :closed
 
       def initialize

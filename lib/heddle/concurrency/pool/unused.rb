@@ -2,15 +2,15 @@
 
 module Heddle
   class Pool
-    # Finds connections whose fibers wait for something else, such as for another service during a transaction.
+    # Finds connections whose fibers wait for something else, for example for another service during a transaction.
     #
     # @api private
     module Unused
-      # The default advice at the end of a report.
+      # The advice at the end of the report.
       ADVICE = "Return it to the pool before such a wait, so that other fibers can use it"
-      # Methods of pg that wait on a quiet connection, for a notification.
+      # Methods of the gem pg that wait for a notification: their connections are quiet but in use.
       LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
-      # Places that are remembered, so that each is reported once.
+      # Maximum number of remembered pairs of places. Each pair is reported once.
       MOST_PLACES = 1000
       private_constant :LISTENING, :MOST_PLACES
 
@@ -18,9 +18,9 @@ module Heddle
         # @param slots [Array<Slot>]
         # @param now [Float]
         # @yieldparam slot [Slot]
-        # @yieldreturn [Boolean] whether its connection is quiet: its fiber does not wait for the server's answer
-        # @return [Array<Slot>] the slots that have been held for long, were unused at this check and the last one, and
-        #   were not reported yet
+        # @yieldreturn [Boolean] whether the connection is quiet: no query runs on it
+        # @return [Array<Slot>] the slots that were checked out for long, were unused at this check and the previous
+        #   one, and were not reported yet
         def find(slots, now)
           slots.select do |slot|
             before = slot.unused
@@ -30,9 +30,9 @@ module Heddle
         end
 
         # @param slots [Array<Slot>]
-        # @param scheduler [Scheduler, nil] the loop whose fibers hold them; nil: all slots are returned
-        # @return [Array<Slot>] the slots whose fibers wait, but not for a notification. A preempted fiber does not
-        #   count as waiting.
+        # @param scheduler [Scheduler, nil] the loop whose fibers have the slots; nil: return all slots
+        # @return [Array<Slot>] the slots whose fibers wait, except for a notification. A preempted fiber does not count
+        #   as waiting.
         def waiting(slots, scheduler)
           return slots if slots.empty? || scheduler.nil?
 
@@ -41,12 +41,12 @@ module Heddle
           slots.select { |slot| states[slot.task_fiber || slot.fiber] == :waiting && !listening?(slot.fiber) }
         end
 
-        # Reports the connection, once for each pair of places.
+        # Reports a connection, once for each pair of places.
         #
-        # @param name [String] of the pool
-        # @param seconds [Float]
-        # @param checked_out [String] file and line
-        # @param waits [String] file and line
+        # @param name [String] the pool's name
+        # @param seconds [Float] for how long the connection was checked out
+        # @param checked_out [String] file and line that has checked it out
+        # @param waits [String] file and line where the fiber waits
         # @param advice [String]
         def report(name, seconds, checked_out, waits, advice = ADVICE)
           places = Ractor.current[:heddle_held_places] ||= {}
@@ -59,7 +59,7 @@ module Heddle
         end
 
         # @param fiber [Fiber]
-        # @return [String] file and line
+        # @return [String] file and line where the fiber waits
         def waits_at(fiber)
           line = backtrace(fiber).find { |one| !Concurrency.own_line?(one) && !one.start_with?("<internal:") }
           line ? line[/\A.*?:\d+/] : "an unknown place"

@@ -2,22 +2,22 @@
 
 module Heddle
   class Pool
-    # The upkeep of a pool: a task of the loop that runs while the pool has resources. It closes idle and old resources,
-    # keeps the minimum, and reports resources whose fibers wait for something else.
+    # The upkeep task of a pool, which runs while the pool has resources. It closes idle and old resources, keeps the
+    # minimum, and reports resources whose fibers wait for something else.
     #
     # @api private
     class Upkeep
-      # Seconds between two checks while the pool is used.
+      # Seconds between two checks while the pool is in use.
       POLL_INTERVAL = 0.5
-      # Seconds for which a resource may be held while its fiber waits for something else.
+      # Seconds after which a resource is reported if it is checked out and its fiber waits for something else.
       HELD_LIMIT = 1.0
 
       # @return [Scheduler, nil] the loop whose tasks use the pool
       attr_reader :scheduler
 
       # @param pool [Pool]
-      # @param tend [#call] closes idle resources; returns the seconds until its next call, or nil
-      # @param check_waiting [#call, nil] serves tasks that wait
+      # @param tend [#call] closes idle resources; returns the seconds until its next call; nil: not needed
+      # @param check_waiting [#call, nil] serves waiting tasks
       def initialize(pool, tend, check_waiting = nil)
         @pool = pool
         @tend = tend
@@ -26,7 +26,7 @@ module Heddle
         @asleep = @used = false
       end
 
-      # Called when a resource is acquired. Starts the task, or wakes it when the pool is used again.
+      # Called when a resource is acquired. Starts the task, or wakes it if it sleeps because the pool was not in use.
       def used(scheduler)
         @used = true
         @scheduler = scheduler
@@ -52,7 +52,7 @@ module Heddle
 
         @asleep = false
         @task = root.async(name: "upkeep of #{@pool.name}", background: true) { tend(scheduler) }
-      rescue FiberError # its fiber got no stack: the next check-out tries again
+      rescue FiberError # no memory for the fiber's stack; the next check-out tries again
         @task = nil
       end
 

@@ -6,19 +6,19 @@ module Heddle
     #
     # @api private
     class Waiter
-      # @return [Slot, Object, nil] the slot, or the permission, that it got
+      # @return [Slot, Object, nil] the slot, or the permission to make a resource, that the task got
       attr_reader :item
 
-      # @return [Fiber]
+      # @return [Fiber] the waiting fiber
       attr_reader :fiber
 
-      # @return [Thread::Backtrace::Location, nil] the line that asked
+      # @return [Thread::Backtrace::Location, nil] the line that requested a resource
       attr_reader :place
 
-      # @return [Exception, nil] the error with which its wait ends
+      # @return [Exception, nil] the error to raise at the end of the wait
       attr_reader :error
 
-      # @return [Concurrency::Context] of its loop
+      # @return [Concurrency::Context] the loop's context
       attr_reader :context
 
       def initialize(place)
@@ -31,14 +31,14 @@ module Heddle
         @place = place
       end
 
-      # Waits until it is served, refused, or the time is over. The pool removes it from its list.
+      # Waits until the task gets an item, is refused, or the timeout has passed. The pool removes it from its list.
       #
       # @param timeout [Numeric, nil] seconds
       def wait(timeout = nil)
         Concurrency.park_while(@scheduler, timeout) { !@given && !@refused }
       end
 
-      # @return [Boolean] was it given something?
+      # @return [Boolean] whether the task got an item
       def given? = @given
 
       # Ends the wait: the task gets this item.
@@ -60,25 +60,25 @@ module Heddle
         refuse
       end
 
-      # Ends a wait in another library's pool with an error.
+      # Interrupts a wait in another library's pool with an error.
       def interrupt(error)
         @error = error
         @scheduler.interrupt(@fiber, error)
       end
 
       # @param task [Task, nil]
-      # @return [Boolean] does the task around the given one wait for it?
+      # @return [Boolean] whether a task around this one waits for it
       def self.nested?(task)
         scope = task&.parent
         !scope.nil? && !scope.background_child?(task) && scope.task.is_a?(Concurrency::TaskFrame)
       end
 
-      # @return [Boolean] does a task around the waiter's own wait for it?
+      # @return [Boolean] whether a task around the waiter's task waits for it
       def nested? = Waiter.nested?(@task)
 
-      # Does the waiter's fiber hold a resource, or a task that can't continue before the waiter's task has ended?
+      # Has the waiter's fiber a resource, or has a task one that waits for the end of the waiter's task?
       #
-      # @param holders [#include?] fibers that hold resources
+      # @param holders [#include?] fibers that have resources
       def inside_holder?(holders)
         return true if holders.include?(@fiber)
 
@@ -86,8 +86,8 @@ module Heddle
         false
       end
 
-      # Is the slot released only after this waiter has been served? So it is when the waiter's own fiber has the slot,
-      # or a task that can't continue before the waiter's task has ended.
+      # Can the slot be released only after this waiter has got a resource? This is true if the waiter's fiber has the
+      # slot, or if a task has it that waits for the end of the waiter's task.
       #
       # @param slot [Slot]
       def blocks?(slot)
@@ -103,7 +103,7 @@ module Heddle
 
       private
 
-      # The tasks around its own, from the inside, each with its scope and the task in that scope.
+      # Yields the tasks around the waiter's task, the innermost first, each with its scope and the task in that scope.
       def each_around
         child = @task
         while Waiter.nested?(child)
@@ -114,7 +114,7 @@ module Heddle
         end
       end
 
-      # A scope that was opened after the slot was taken ends before the slot is returned.
+      # Was the scope opened after the slot was acquired? If so, it ends before the slot is released.
       def inside?(scope, frame)
         until (scope = scope.outer).nil?
           return true if scope.equal?(frame)

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Heddle
-  # How tasks wait for the resources of a pool, and how the pool serves them.
+  # The part of {Pool} in which tasks wait for resources and the pool serves them.
   class Pool
     include MonotonicClock
 
-    # Given to a waiting task instead of a resource: the permission to make one.
+    # A waiting task gets this object in place of a resource, as the permission to make one.
     PERMISSION = Object.new.freeze
     private_constant :PERMISSION
 
@@ -26,7 +26,7 @@ module Heddle
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
         share_waiting if !waiter.given? && @waiters.delete(waiter)
-        # An exception or Fiber#kill has ended the wait. This is the last line, because it may raise.
+        # Needed if an exception or Fiber#kill has ended the wait. The last line, because it may raise.
         pass_on(waiter.item) if !waited && waiter.given?
       end
       finish_wait(waiter, deadline)
@@ -40,8 +40,7 @@ module Heddle
       Account.wait_for(Account::CHECKOUT) { waiter.wait(timeout) }
     end
 
-    # While tasks wait, the pool checks from time to time whether it should grow, and whether a task can never be
-    # served.
+    # While tasks wait, the pool checks at an interval whether to grow, and whether there is a deadlock.
     def schedule_check(context = Concurrency::Context.of(Fiber.scheduler))
       @check_alarm ||= context.alarms.add(AdaptiveLimit::POLL_INTERVAL, @upkeep, :check_waiting)
     end
@@ -54,14 +53,14 @@ module Heddle
         return create(deadline, waiter.place)
       end
       raise waiter.error if waiter.error
-      raise ClosedQueueError, "#{name} was closed while a task waited" if @closed
+      raise ClosedQueueError, "#{name} was closed while this task waited for a resource" if @closed
 
       @statistics.timeouts += 1
-      raise TimeoutError, "no resource became free in time: #{busy} of #{size} resources are in use (limit " \
-                          "#{limit}), and #{waiting} more tasks wait (#{name})"
+      raise TimeoutError, "#{name}: no resource became free in time; #{busy} of #{size} resources are in use (limit " \
+                          "#{limit}), and #{waiting} other tasks wait"
     end
 
-    # Passes on an item that was given to a task which was cancelled meanwhile.
+    # Passes on an item if the task that got it was cancelled meanwhile.
     def pass_on(item)
       if item.equal?(PERMISSION)
         @creating -= 1
@@ -72,8 +71,9 @@ module Heddle
       end
     end
 
-    # Thousands of tasks may wait, so there are two quick tests before each of them is checked: was a resource released
-    # since the last check? Is there a resource that no waiting task blocks?
+    # Ends the wait of tasks that can never get a resource. Thousands of tasks may wait, so two quick tests come before
+    # the check of each task: was a resource released since the last check, and is there a resource that no waiter
+    # blocks?
     def fail_nested
       came_back, @came_back = @came_back, false
       return if came_back || !Nesting.possible?(@waiters, @busy.values)
@@ -105,7 +105,7 @@ module Heddle
       nil
     end
 
-    # Gives waiting tasks the idle resources, and permissions to make more. A resource may be idle while tasks wait,
+    # Gives idle resources to waiting tasks, and permissions to make more. Resources may be idle while tasks wait,
     # because the limit was lowered.
     def serve_waiters
       @waiters.shift.give(busy_again(@idle.pop)) while !@waiters.empty? && !@idle.empty? && @busy.size < limit
