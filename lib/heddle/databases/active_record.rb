@@ -2,16 +2,17 @@
 
 module Heddle
   module Databases
-    # Active Record's connections. Connections to MySQL and MariaDB are closed by their driver; Active Record finds them
-    # closed and connects again.
+    # Settles abandoned queries of Active Record, and limits and watches its pools. With MySQL and MariaDB, the driver's
+    # module closes the connection after an abandoned query, and Active Record reconnects.
     module ActiveRecord
       autoload :ConnectionQueue, "heddle/databases/active_record/connection_queue"
       autoload :Limit, "heddle/databases/active_record/limit"
 
-      # Prepended to the adapter for PostgreSQL: settles an abandoned query before the next statement is sent, such as a
-      # ROLLBACK.
+      # Prepended to the adapter for PostgreSQL. Settles an abandoned query before the next statement, such as ROLLBACK,
+      # is sent.
       module PostgresqlAdapter
-        # A connection that had to be closed is opened again at its next use.
+        # Settles the connection before it is checked in. If that fails, closes it; Active Record reconnects at its next
+        # use.
         #
         # @api private
         def heddle_settle
@@ -22,8 +23,8 @@ module Heddle
           disconnect! unless settled && Postgresql.leave_pipeline(raw)
         end
 
-        # Gives the driver's connection to another fiber, which ends the running query and closes the connection. Active
-        # Record connects again at the next use.
+        # Passes the driver's connection to another fiber, which ends the running query and closes the connection.
+        # Active Record reconnects at the next use.
         #
         # @api private
         def heddle_abandon(raw = @raw_connection)
@@ -32,7 +33,7 @@ module Heddle
           Postgresql.abandon(raw) { raw.close unless raw.finished? } if raw.is_a?(::PG::Connection)
         end
 
-        # Rolls back what the server has begun. If that fails the driver's connection is closed.
+        # Rolls back a transaction that the server has begun. If that fails, the driver's connection is closed.
         #
         # @api private
         def heddle_roll_back
@@ -56,11 +57,11 @@ module Heddle
           end
         end
 
-        # Called after an error, when the connection may have been closed.
+        # Active Record calls this method after an error. A closed connection can't send the query again.
         def retryable_query_error?(...) = !@raw_connection&.finished? && super
       end
 
-      # Prepended to the common adapter class: waits of the driver count as queries.
+      # Prepended to the base class of adapters. Counts the time in the driver as queries in the request's time account.
       module Adapter
         private
 
@@ -71,8 +72,9 @@ module Heddle
 
       # Prepended to the adapters for MySQL and MariaDB.
       module MysqlAdapter
-        # The driver has closed the connection of an abandoned query, so Active Record connects again at the next use.
-        # The same holds after a streamed result of mysql2 that was not read to its end.
+        # Settles the connection before it is checked in. After an abandoned query the driver's module has closed it. A
+        # connection with a streamed result of mysql2 that was not read to its end is closed here. Active Record
+        # reconnects at the next use.
         #
         # @api private
         def heddle_settle
@@ -82,7 +84,7 @@ module Heddle
           heddle_abandon if defined?(::Mysql2::Client) && raw.is_a?(::Mysql2::Client) && Mysql2.streaming?(raw)
         end
 
-        # Closes the driver's connection last, because that call does not return in a killed fiber.
+        # Closes the driver's connection. This is the last call, because in a killed fiber it does not return.
         #
         # @api private
         def heddle_abandon(raw = @raw_connection)
@@ -92,8 +94,9 @@ module Heddle
         end
       end
 
-      # Prepended to Active Record's transactions. At the end of a block they see no error when Fiber#kill ends it, and
-      # would commit half of what the block was to do.
+      # Prepended to Active Record's class for the transactions of a connection. When Fiber#kill ends a transaction's
+      # block, there is no exception, so Active Record would commit a half-done transaction. Closes the connection
+      # instead.
       module TransactionManager
         def commit_transaction
           return super unless Fiber.current_scheduler.is_a?(Scheduler)
@@ -103,8 +106,8 @@ module Heddle
         end
       end
 
-      # Prepended to Active Record's class of transactions that are not savepoints. When a BEGIN is interrupted, the
-      # server may have carried it out. Active Record counts the transaction as not begun, and so never rolls it back.
+      # Prepended to Active Record's class of transactions that are not savepoints. When BEGIN is interrupted, the
+      # server may have executed it. Active Record considers the transaction not begun, and would never roll it back.
       module RealTransaction
         def materialize!
           super
@@ -113,8 +116,8 @@ module Heddle
         end
       end
 
-      # Prepended to Active Record's pool. It settles statements that were sent by the driver's own methods before
-      # another fiber gets the connection. A task that takes a connection while a task around it has one gets its own
+      # Prepended to Active Record's pool. When a connection is checked in, settles queries that the application has
+      # sent by the driver's own methods. Records check-outs, so that tasks can't wait for each other endlessly
       # ({Checkouts}).
       module ConnectionPool
         def checkout(...)
@@ -141,8 +144,7 @@ module Heddle
         # @api private
         def heddle_size = @connections.to_a.size
 
-        # Does the pool close all its connections now? It visits them one after the other, so none may disappear
-        # meanwhile.
+        # Is the pool closing all its connections now? It iterates over them, so none may be removed meanwhile.
         #
         # @api private
         def heddle_closing? = @connections.nil? || @threads_blocking_new_connections.positive?
@@ -152,7 +154,7 @@ module Heddle
         # @api private
         def heddle_grows? = !heddle_closing? && (size.nil? || @connections.size + @now_connecting < size)
 
-        # Do fibers wait for another connection?
+        # Do fibers wait, and may the pool open another connection?
         #
         # @api private
         def heddle_needs_connection? = heddle_grows? && @available.heddle_needs_connection?
@@ -162,7 +164,7 @@ module Heddle
         def heddle_take_idle = @available&.poll
 
         # @api private
-        # @return [ActiveRecord::ConnectionAdapters::AbstractAdapter, nil] a new one, for a fiber that waits
+        # @return [ActiveRecord::ConnectionAdapters::AbstractAdapter, nil] a new connection, for a waiting fiber
         def heddle_make = try_to_checkout_new_connection(waited: true)
 
         private
@@ -172,14 +174,14 @@ module Heddle
           limit && heddle_grows? ? limit.make(waited) { super(&) } : super(&)
         end
 
-        # Since Rails 7.2.
+        # Exists since Rails 7.2.
         def connection_lease
           Databases::ActiveRecord.check_isolation if Fiber.current_scheduler.is_a?(Scheduler)
           super
         end
       end
 
-      # Reports once that the tasks of a loop share a connection, because Active Record isolates by thread.
+      # Reports once that the tasks of a loop share a connection, because Active Record's isolation level is :thread.
       # @return [void]
       def self.check_isolation
         return if @shared || ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber
@@ -190,7 +192,7 @@ module Heddle
 
       # @return [void]
       def self.install
-        # Loaded now and not by autoload, which would load files while the lock of Active Record's pool is held.
+        # Loaded now rather than by autoload, which would load files while the fiber has the lock of a pool.
         require "heddle/databases/active_record/checkouts"
         require "heddle/databases/active_record/limit"
         require "heddle/databases/held_connections"
@@ -201,15 +203,15 @@ module Heddle
         ConnectionQueue.install
         AsyncQueries.install
         ::ActiveSupport.on_load(:active_record_postgresqladapter) do
-          Postgresql.install # loads it: a fiber that is being killed can't wait for a file
+          Postgresql.install # loads the file now, because a fiber that is being killed can't wait for it
           prepend PostgresqlAdapter
         end
         ::ActiveSupport.on_load(:active_record_trilogyadapter) { Databases::ActiveRecord.prepare_mysql(self) }
         ::ActiveSupport.on_load(:active_record_mysql2adapter) { Databases::ActiveRecord.prepare_mysql(self) }
       end
 
-      # Closes idle connections that were opened before {.install}: Heddle has not asked for their CONNECTION_ID(), and
-      # could not kill their queries.
+      # Prepares an adapter. Closes idle connections that were opened before {.install}: Heddle has not read their
+      # CONNECTION_ID(), so it could not kill their queries.
       #
       # @param adapter [Class]
       # @return [void]

@@ -4,10 +4,10 @@ module Heddle
   module Databases
     # Finds the application's lines in the backtrace of a fiber that uses Active Record or Sequel.
     module AppLines
-      # Lines of a backtrace that are not the application's.
+      # Lines of a backtrace that do not belong to the application.
       LIBRARIES = %r{/(?:activerecord|activesupport|sequel|pg|trilogy|mysql2)-\d[^/]*/|\A<internal:|
                      \A#{RbConfig::CONFIG["rubylibdir"]}/}x
-      # Methods in whose block a connection is checked out.
+      # Methods that check out a connection for their block.
       BLOCKS = %r{/(?:activerecord|sequel)-\d[^/]*/.*[`'\#. ](?:with_connection|transaction|hold|synchronize)'\z}
       UNKNOWN = "an unknown place"
       private_constant :LIBRARIES, :BLOCKS, :UNKNOWN
@@ -17,12 +17,12 @@ module Heddle
         # @return [Array<String>] the innermost line first
         def backtrace(fiber) = (fiber.backtrace if fiber.alive?) || []
 
-        # @param lines [Array<String>] of a backtrace
+        # @param lines [Array<String>] a backtrace
         # @return [String] file and line of the application's innermost frame
         def innermost(lines) = find(lines) || UNKNOWN
 
-        # @param lines [Array<String>] of the backtrace of a fiber that has a connection
-        # @return [String] file and line of the outermost block in which it has a connection
+        # @param lines [Array<String>] the backtrace of a fiber that has a connection
+        # @return [String] file and line of the outermost block for which a connection was checked out
         def checked_out(lines)
           frame = lines.rindex { |line| line.match?(BLOCKS) }
           (find(lines.drop(frame + 1)) if frame) || UNKNOWN

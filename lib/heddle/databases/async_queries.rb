@@ -3,7 +3,7 @@
 module Heddle
   module Databases
     # Runs Active Record's asynchronous queries (`load_async`, `async_count` …) in tasks of the loop, unless the
-    # application has chosen an executor of threads (`config.active_record.async_query_executor`).
+    # application has configured a thread executor (`config.active_record.async_query_executor`).
     module AsyncQueries
       # Prepended to Active Record's connections.
       module Connection
@@ -12,8 +12,8 @@ module Heddle
 
       # Prepended to Active Record's pool.
       module ConnectionPool
-        # A query that gets no connection in time is run by the fiber that asks for its result, like a query that has
-        # not begun.
+        # Runs the query in a task. If it gets no connection in time, the fiber that needs the result runs it, as for a
+        # query that has not begun.
         def schedule_query(future)
           return super unless AsyncQueries.possible?
 
@@ -25,8 +25,8 @@ module Heddle
         end
       end
 
-      # Prepended to Active Record's future results. A query whose task was cancelled or killed has no result: the fiber
-      # that asks for it runs the query again, where Active Record would return nil.
+      # Prepended to Active Record's future results. If the task of a query was cancelled or killed, the fiber that
+      # needs the result runs the query again. Otherwise Active Record would return nil.
       module FutureResult
         private
 
@@ -47,8 +47,8 @@ module Heddle
           ::ActiveRecord::ConnectionAdapters::ConnectionPool.prepend(ConnectionPool)
         end
 
-        # @return [Boolean] whether this fiber's asynchronous queries can be tasks. As with threads, this is possible
-        #   only within a request or a job, with which the tasks end.
+        # @return [Boolean] whether this fiber's asynchronous queries can run in tasks. As with threads, this is
+        #   possible only within a request or job, at whose end the tasks end.
         def possible?
           ::ActiveRecord.async_query_executor.nil? && Fiber.current_scheduler.is_a?(Scheduler) &&
             ::ActiveSupport::IsolatedExecutionState.isolation_level == :fiber && session?

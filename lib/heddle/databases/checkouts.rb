@@ -5,22 +5,22 @@ require "heddle/databases/app_lines"
 require "weakref"
 
 module Heddle
-  const_get(:Pool) # loads it now: later, files would be loaded while the lock of a pool is held
+  const_get(:Pool) # loads it now; later, a fiber would load files while it has the lock of a pool
 
   module Databases
-    # The check-outs of one pool of Active Record or Sequel, and the tasks that wait for one. As in {Pool}, a wait ends
-    # with an error when no connection can ever come back.
+    # The check-outs of one pool of Active Record or Sequel, and the tasks that wait for a connection. As in {Pool}, a
+    # wait ends with an error when no connection can ever be returned.
     #
-    # A subclass knows its library: `name`, `pairs`, `holds?`, `quiet?`, `checked_out`, `transaction?`.
+    # A subclass for each library defines `name`, `pairs`, `holds?`, `quiet?`, `checked_out` and `transaction?`.
     class Checkouts
-      # Checks at an interval, in one loop, whether a task can never be served.
+      # Checks at an interval whether a task of one loop can never get a connection.
       Check = Struct.new(:checkouts, :context) do
         # Called by Concurrency::Alarms.
         def run = checkouts.check_waiting(context)
       end
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
-      # The record of a pool. Connections refer to their pool, so the record refers to neither.
+      # Heddle's record of a pool. Connections refer to their pool, so the record must not refer to either.
       State = Struct.new(:waiters, :check_alarms, :waiting, :warned)
       # The record of a connection's last user.
       class Slot < Pool::Slot
@@ -28,7 +28,7 @@ module Heddle
           super(WeakRef.new(connection), nil)
         end
 
-        # @return [Object, nil] the connection; nil: it was collected
+        # @return [Object, nil] the connection; nil: it was garbage collected
         def resource
           @resource.__getobj__
         rescue WeakRef::RefError
@@ -44,11 +44,11 @@ module Heddle
         # @return [void]
         def forget(connection) = SLOTS[connection]&.vacate(nil)
 
-        # Warns in development, once in a process, about a task that has a connection of its own while a task around it
-        # is in a transaction.
+        # Warns in development, once per process: a task has its own connection while a task around it is in a
+        # transaction.
         #
-        # @param task [Task, ImplicitTask] the calling one
-        # @yield [fibers] of the tasks around it: is one of them in a transaction?
+        # @param task [Task, ImplicitTask] the calling task
+        # @yield [fibers] the fibers of the tasks around it; the block returns whether one of them is in a transaction
         def warn_of_transaction(task)
           task = task.parent&.task
           return if !task.is_a?(Concurrency::TaskFrame) || @warned_of_transaction || !Databases.development?
@@ -62,14 +62,15 @@ module Heddle
         end
       end
 
-      # @param pool [Object] of the library
+      # @param pool [Object] the library's pool
       def initialize(pool)
         @pool = pool
         @state = STATES.fetch(pool) { State.new(*Array.new(3) { {}.compare_by_identity }) }
       end
 
-      # Must be called by the fiber that has checked a connection out. The library knows the fiber; more is recorded
-      # only for a task, or for the report. Most requests start no task, so they pay nothing here.
+      # Records a check-out. Must be called by the fiber that has checked the connection out. The library itself records
+      # the fiber. More is recorded only for tasks and for {HeldConnections}. Most requests start no task, so this costs
+      # them nothing.
       #
       # @param connection [Object]
       # @param scheduler [Scheduler]
@@ -89,11 +90,11 @@ module Heddle
       end
 
       # Runs the block, in which the calling fiber waits for a connection. The wait is recorded only if the fiber, or a
-      # task that waits for it, has a connection: otherwise the wait keeps no connection from being returned.
+      # task that waits for it, has a connection. Otherwise the wait can't delay the return of a connection.
       #
       # @param scheduler [Scheduler]
-      # @param server [Symbol, nil] of a pool that has several
-      # @raise [Exception] the library's error for a check-out without a connection, when none can ever be returned
+      # @param server [Symbol, nil] the shard, if the pool has several
+      # @raise [Exception] the library's error for a missing connection, if none can ever be returned
       def wait(scheduler, server = nil, &)
         return Account.wait_for(Account::CHECKOUT, &) unless keeps_connections?(scheduler, server)
 
@@ -109,8 +110,8 @@ module Heddle
         take_back(scheduler, waiter) if waiter&.error
       end
 
-      # @param _slot [Pool::Slot] one whose fiber waits for something else
-      # @return [String] what to do
+      # @param _slot [Pool::Slot] a slot whose fiber waits for something else
+      # @return [String] what to do, for the report
       def advice(_slot) = Pool::Unused::ADVICE
 
       # @api private
@@ -126,8 +127,8 @@ module Heddle
         schedule_check(context) unless nested.empty?
       end
 
-      # @param server [Symbol, nil] of a pool that has several
-      # @return [Array<Fiber>, nil] the fibers that have a connection; nil: another can be opened
+      # @param server [Symbol, nil] the shard, if the pool has several
+      # @return [Array<Fiber>, nil] the fibers that have a connection; nil: the pool can open another connection
       def holders(server) = pairs(server)&.map(&:first)
 
       private
@@ -137,9 +138,9 @@ module Heddle
           may_hold?(scheduler.current_fiber || Fiber.current, server)
       end
 
-      # Called by a fiber that waits, with the pool's lock.
+      # Called by a waiting fiber, which has locked the pool.
       #
-      # @return [Boolean] has this fiber a connection, or can another be opened?
+      # @return [Boolean] whether the fiber may have a connection; true also if the pool can open another
       def may_hold?(fiber, server)
         holders = holders(server)
         holders.nil? || holders.include?(fiber)
@@ -149,7 +150,7 @@ module Heddle
         @state.check_alarms[context] ||= context.alarms.add(POLL_INTERVAL, Check.new(self, context), :run)
       end
 
-      # @return [Exception, nil] the library's error for a check-out without a connection
+      # @return [Exception, nil] the library's error for a missing connection; nil: a connection may be returned
       def nesting_error(waiter, server)
         holders = holders(server)
         return unless holders && waiter.inside_holder?(holders) && (pairs = pairs(server))
@@ -162,8 +163,7 @@ module Heddle
         error_class.new(message(waiter, slots.size, stuck.first))
       end
 
-      # The slot that was recorded when the fiber took the connection; if there is none, a new one, which records only
-      # the fiber.
+      # Returns the slot recorded at the check-out. If there is none, returns a new slot, which contains only the fiber.
       def slot_of(owner, connection)
         slot = SLOTS[connection]
         slot&.fiber.equal?(owner) ? slot : Pool::Slot.new(connection, nil).occupied_by(owner)
@@ -171,10 +171,10 @@ module Heddle
 
       def message(waiter, count, slot)
         lines = AppLines.backtrace(slot.fiber)
-        "all #{count} connections of the pool #{name} are held by tasks that wait for the task that asks for a " \
-          "connection at #{AppLines.innermost(AppLines.backtrace(waiter.fiber))}, so none will ever be released. The " \
-          "first was checked out at #{checked_out(slot, lines)}, and its task waits at #{AppLines.innermost(lines)}. " \
-          "Check out a connection outside the transaction, or make the pool larger"
+        "deadlock: all #{count} connections of the pool #{name} are in use by tasks that wait for the task that " \
+          "requests a connection at #{AppLines.innermost(AppLines.backtrace(waiter.fiber))}. One of them was checked " \
+          "out at #{checked_out(slot, lines)}, and its task waits at #{AppLines.innermost(lines)}. Check out the " \
+          "connection outside the transaction, or make the pool larger"
       end
 
       def warn_of_nesting(waiter, slots)
@@ -186,7 +186,7 @@ module Heddle
         nil
       end
 
-      # Takes the error back, because the wait has ended before it was raised.
+      # Withdraws the error, because the wait has ended before it was raised.
       def take_back(scheduler, waiter)
         pending = scheduler.uninterrupt(waiter.fiber)
         scheduler.interrupt(waiter.fiber, pending) unless pending.nil? || pending.equal?(waiter.error)

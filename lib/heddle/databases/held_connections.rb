@@ -4,17 +4,17 @@ require "heddle/databases/checkouts"
 
 module Heddle
   module Databases
-    # Reports connections of Active Record and Sequel that are held while their fibers wait for something else, as
-    # {Pool} does with its own. One for each loop; its task runs while connections are used.
+    # Reports connections of Active Record and Sequel that are checked out while their fibers wait for something else,
+    # as {Pool} does for its resources. Each loop has one object; its task runs while connections are in use.
     class HeldConnections
       class << self
-        # @return [Boolean] is anything reported?
+        # @return [Boolean] whether to report
         def report?
           Pool.report_held_connections.nil? ? Databases.development? : Pool.report_held_connections
         end
 
         # @param scheduler [Scheduler]
-        # @return [HeldConnections] this loop's
+        # @return [HeldConnections] the loop's object
         def of(scheduler)
           scheduler.instance_variable_get(:@held_connections) ||
             scheduler.instance_variable_set(:@held_connections, new(scheduler))
@@ -28,12 +28,13 @@ module Heddle
         @upkeep = Pool::Upkeep.new(self, method(:tend))
       end
 
-      # @return [String]
+      # @return [String] what is watched, for the name of the task
       def name = "connections"
 
-      # @return [Integer] how many are checked out, or were at the last check
+      # @return [Integer] number of connections that are checked out, or were at the last check
       def busy = @slots.size
 
+      # Records a check-out.
       # @param slot [Pool::Slot]
       # @param checkouts [Checkouts]
       def taken(slot, checkouts)
@@ -43,7 +44,7 @@ module Heddle
 
       private
 
-      # @return [nil] nothing is to be closed
+      # @return [nil] there is nothing to close
       def tend
         @slots.select! { |slot, checkouts| checkouts.holds?(slot) }
         now = Concurrency.now

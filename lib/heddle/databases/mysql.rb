@@ -2,22 +2,22 @@
 
 module Heddle
   module Databases
-    # Shared by the drivers of MySQL and MariaDB. The protocol can't cancel a query, and the server continues to compute
-    # for a client that has closed its connection. So a second connection kills the first one.
+    # The common code for the drivers of MySQL and MariaDB. The protocol has no message that cancels a query, and the
+    # server continues a query whose client has closed the connection. So a second connection kills the first one.
     module Mysql
-      # The connection's number, and the server's identity: behind a balancer the second connection may reach another
-      # server, where the number is another client's.
+      # Asks for the connection's number and the server's identity. Behind a load balancer, the second connection may
+      # reach another server, where another client's connection has this number.
       QUESTION = "SELECT CONNECTION_ID(), CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir)"
 
-      # Kept with each connection from its beginning.
+      # What is needed to kill a connection. Made when the connection is opened.
       class Link
-        # @return [Integer] the connection's number
+        # @return [Integer] the connection's number on the server
         attr_reader :number
 
-        # @return [String] its server
+        # @return [String] the server's identity
         attr_reader :server
 
-        # @param row [Array] the answer to {QUESTION}
+        # @param row [Array] the result of {QUESTION}
         # @param second [#call] opens another connection to the same server
         def initialize(row, second)
           @number = Integer(row[0])
@@ -25,13 +25,13 @@ module Heddle
           @second = second
         end
 
-        # Ends the connection on the server, and so its query. Waits until the server confirms, for {CONFIRM_TIMEOUT} at
-        # most.
+        # Kills the connection, and so its query, on the server. Waits until the server confirms, at most
+        # {CONFIRM_TIMEOUT} seconds.
         #
         # @return [Boolean] whether the server has confirmed
         def kill = Databases.within(CONFIRM_TIMEOUT) { kill_from(@second.call) }
 
-        # A log must not contain the password.
+        # Without the options of the second connection, because a log must not contain the password.
         def inspect = "#<#{self.class} #{number}>"
 
         private
@@ -44,17 +44,18 @@ module Heddle
         end
       end
 
-      # The methods that {Databases.driver} needs of each driver.
+      # The methods that each module returned by {Databases.driver} must have.
       module Driver
         # @param connection [::Mysql2::Client, ::Trilogy]
         # @return [Boolean]
         def open?(connection) = !connection.closed?
 
         # @param connection [::Mysql2::Client, ::Trilogy]
-        # @return [Boolean] whether no fiber waits for an answer
+        # @return [Boolean] whether no query runs
         def quiet?(connection) = !connection.heddle_asking?
 
-        # Closes the connection, and lets another fiber kill it on the server. Does not wait.
+        # Closes the connection and kills it on the server. If the calling fiber is being killed, another fiber does the
+        # latter.
         #
         # @param connection [::Mysql2::Client, ::Trilogy]
         # @return [void]
@@ -62,13 +63,14 @@ module Heddle
           connection.__send__(:heddle_abandon) unless connection.closed?
         end
 
-        # @return [Boolean] false: after an interruption, the connection's state is unknown
+        # @return [Boolean] false, because the connection's state is unknown after an interruption
         def recover(_connection) = false
       end
 
       # Prepended to the driver's connection class.
       module Guard
-        # Marks the second connection, which kills others, so that it is not killed itself.
+        # Returns the connection's {Link} and removes it, so that the connection is not killed a second time. The second
+        # connection, which kills others, needs none.
         # @api private
         def heddle_unlink
           link = @heddle_link
@@ -77,13 +79,13 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] does a fiber wait for the server's answer?
+        # @return [Boolean] whether a query runs
         def heddle_asking? = @heddle_asking || false
 
         private
 
-        # Runs a call of the driver. An exception that is not the driver's own has interrupted the call. Then it is
-        # unknown which results are still to come, so the connection is closed, here and on the server.
+        # Runs a call of the driver. An exception that is not in `expected` has interrupted the call. Then it is unknown
+        # which results will still come, so the connection is closed here and on the server.
         def heddle_guard(expected, &)
           ended = false
           @heddle_asking = true

@@ -4,16 +4,16 @@ require "heddle/databases/mysql"
 
 module Heddle
   module Databases
-    # Connections of the gem mysql2.
+    # Settles abandoned queries of the gem mysql2.
     module Mysql2
       extend Mysql::Driver
 
-      # Exceptions of the driver itself, after which it knows the state of its connection.
+      # Exceptions of the driver itself. After them, the state of the connection is known.
       EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
-      # Whole seconds; the driver takes no fractions.
+      # The time limits of the second connection, in whole seconds, because the driver allows no fractions.
       TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze
-      # The driver protects a query from Timeout.timeout, because a connection with an unread answer can't be used.
-      # Heddle closes such a connection, so a time limit may interrupt the query.
+      # The driver defers Timeout.timeout during a query, because a connection with an unread result can't be used.
+      # Heddle closes such a connection, so it allows time limits to interrupt the query.
       INTERRUPTIBLE = { ::Mysql2::Util::TIMEOUT_ERROR_CLASS => :immediate }.freeze
       private_constant :EXPECTED, :TIMES, :INTERRUPTIBLE
 
@@ -21,28 +21,29 @@ module Heddle
       module Guard
         include Mysql::Guard
 
-        # The driver forgets the password, so the options are kept where no `inspect` shows them. It connects without
-        # calling the scheduler, so an offload thread opens the second connection.
+        # Keeps the options for the second connection, because the driver drops the password. They are in a Proc, so
+        # that no `inspect` shows them. The driver connects without calling the scheduler, so an offload thread opens
+        # the second connection.
         def initialize(options = {})
           super
           again = options.merge(TIMES)
           row = query(Mysql::QUESTION, as: :array, stream: false).first
           @heddle_link = Mysql::Link.new(row, -> { Heddle.offload { self.class.new(again) } })
         rescue ::Mysql2::Error
-          raise if closed? # else it is a proxy that does not support the statement
+          raise if closed? # otherwise, a proxy does not support the statement
         end
 
         def query(*, **) = heddle_guard(EXPECTED) { super }
 
         # @api private
-        # @return [Boolean] is the rest of a streamed result still to come? Until then the server takes no query.
+        # @return [Boolean] whether a streamed result is not read to its end; until then, no other query can be sent
         def heddle_streaming? = !@heddle_stream.nil? && !@heddle_stream.heddle_read?
 
         private
 
-        # Called by `query` of the driver.
+        # The driver's `query` calls this method.
         #
-        # @param options [Hash] the client's options and this query's
+        # @param options [Hash] the options of the client and of this query
         def _query(_sql, options)
           result = heddle_interruptible { super }
           streamed = options[:stream] == true
@@ -57,26 +58,26 @@ module Heddle
           Thread.handle_interrupt(INTERRUPTIBLE, &)
         end
 
-        # The driver has closed it already when the wait for an answer was interrupted.
+        # Has no effect if the driver has already closed the connection, because the wait for a result was interrupted.
         def heddle_disconnect = close
       end
 
       # Prepended to Mysql2::Result, which does not report whether a streamed result was read to its end.
       module Result
-        # Reading this many rows of a few columns takes about a millisecond.
+        # Maximum number of rows to read in place. Reading this many rows of a few columns takes about a millisecond.
         SMALL = 1_000
         private_constant :SMALL
 
         # @api private
-        # @return [Boolean] is it the answer to a query, and in the client's memory? The rows of a prepared statement
-        #   belong to the statement, which may be closed.
+        # @return [Boolean] whether the rows are in the client's memory, and do not belong to a prepared statement,
+        #   which may be closed
         attr_writer :heddle_stored
 
         # @api private
-        # @return [Boolean]
+        # @return [Boolean] whether the result was read to its end
         def heddle_read? = @heddle_read || false
 
-        # The driver reads each row with a native call, which takes less time than offloading it. So a small result is
+        # The driver reads rows with native calls. Each is shorter than the offloading of a call. So a small result is
         # read in place, before the block gets the first row.
         def each(*arguments, **options, &block)
           rows = heddle_read_in_place { super(*arguments, **options, &nil) } if heddle_small?(options)
@@ -93,14 +94,14 @@ module Heddle
 
         private
 
-        # The driver keeps the rows; to read them again without a block fails.
+        # Marks the result as read: the driver keeps the rows, and reading it again without a block would fail.
         def heddle_read_in_place(&)
           @heddle_read = true
           Heddle.without_offload(&)
         end
 
-        # @param options [Hash] of this reading
-        # @return [Boolean] are there few rows, which the driver keeps, and none was read yet?
+        # @param options [Hash] the options of `each`
+        # @return [Boolean] whether there are few rows, the driver keeps them, and none was read yet
         def heddle_small?(options)
           @heddle_stored && !@heddle_read && Fiber.current_scheduler.is_a?(Scheduler) &&
             options.fetch(:cache_rows, @query_options[:cache_rows]) && count <= SMALL
@@ -114,10 +115,10 @@ module Heddle
           ::Mysql2::Result.prepend(Result)
         end
 
-        # Checks the socket without asking the server, and lets no other fiber run meanwhile.
+        # Checks the socket without sending anything, and without switching fibers.
         #
-        # @param connection [::Mysql2::Client] an idle one
-        # @return [Boolean] false if the server has closed it, is about to close it, or has sent something
+        # @param connection [::Mysql2::Client] an idle connection
+        # @return [Boolean] false: the server has closed it, is about to close it, or has sent something
         def alive?(connection)
           return false if streaming?(connection)
 
@@ -128,11 +129,11 @@ module Heddle
         end
 
         # @param connection [::Mysql2::Client]
-        # @return [Boolean] whether the connection can be given to another fiber
+        # @return [Boolean] whether another fiber can use the connection
         def clean(connection) = !connection.closed? && !streaming?(connection)
 
         # @param connection [::Mysql2::Client]
-        # @return [Boolean] was a streamed result left before its end?
+        # @return [Boolean] whether a streamed result was not read to its end
         def streaming?(connection) = connection.is_a?(Guard) && connection.heddle_streaming?
       end
     end

@@ -2,19 +2,19 @@
 
 module Heddle
   module Databases
-    # The statistics of this process's pools: {Heddle::Pool}, Active Record and Sequel. Any thread may ask for them.
+    # The statistics of this process's pools: {Heddle::Pool}, Active Record and Sequel. Any thread may call {all}.
     module Pools
       class << self
-        # @return [Array<Hash{Symbol => Object}>] `pool` (its name), `library`, `limit`, `size`, `busy`, `idle`,
-        #   `waiting`; and where the library lets it be counted `created`, `closed`, `timeouts`, `waits`,
-        #   `wait_seconds`, `held_seconds`, `nested`, `held_while_waiting`; with a limit over all workers `max_total`
-        #   and `size_total`. Names are unique.
+        # @return [Array<Hash{Symbol => Object}>] for each pool `pool` (a unique name), `library`, `limit`, `size`,
+        #   `busy`, `idle`, `waiting`. If they can be counted for the library, also `created`, `closed`, `timeouts`,
+        #   `waits`, `wait_seconds`, `held_seconds`, `nested`, `held_while_waiting`. With a limit for all workers, also
+        #   `max_total` and `size_total`.
         def all = unique(own + active_record + sequel)
 
         private
 
         def own
-          return [] if Heddle.autoload?(:Pool) # the program has made none
+          return [] if Heddle.autoload?(:Pool) # the program uses no Heddle::Pool
 
           Pool.all.map do |pool|
             statistics = pool.statistics
@@ -39,9 +39,9 @@ module Heddle
           ::Sequel.synchronize { ::Sequel::DATABASES.dup }.flat_map { |database| of_sequel(database.pool) }
         end
 
-        # A pool with several servers has connections of its own for each.
+        # A pool with several servers (shards) has separate connections for each.
         def of_sequel(pool)
-          return [] unless pool.instance_variable_get(:@allocated) # one connection for all, and no pool
+          return [] unless pool.instance_variable_get(:@allocated) # a single connection, not a pool
 
           checkouts = Sequel::Checkouts.new(pool)
           checkouts.servers.map do |server|
@@ -52,8 +52,8 @@ module Heddle
           end
         end
 
-        # Pools of one name would share a series. A name that is not UTF-8 is converted, because JSON and metrics must
-        # be UTF-8.
+        # Makes names unique, because pools with the same name would share a time series in the metrics. Converts names
+        # to UTF-8, which JSON and metrics require.
         def unique(pools)
           seen = Hash.new(0)
           pools.each do |one|

@@ -2,15 +2,15 @@
 
 module Heddle
   module Databases
-    # Connections of the gem pg. libpq knows whether a query is under way, so nothing has to be recorded beforehand.
+    # Settles abandoned queries of the gem pg. libpq reports whether a query runs, so nothing needs to be recorded.
     module Postgresql
-      # Seconds after a cancel request until the next one. Together less than {CONFIRM_TIMEOUT}.
+      # Seconds between a cancel request and the next one. Their sum is less than {CONFIRM_TIMEOUT}.
       PAUSES = [0.05, 0.1, 0.2].freeze
       # States in which the server waits for the client.
       QUIET = [::PG::PQTRANS_IDLE, ::PG::PQTRANS_INTRANS, ::PG::PQTRANS_INERROR].freeze
-      # Has libpq pipeline mode? Since 14.
+      # Does libpq support pipeline mode? It does since version 14.
       PIPELINE = ::PG::Connection.method_defined?(:pipeline_status)
-      # By connection: a queue that is closed when the fiber that settles the connection has ended.
+      # connection => a queue that is closed when the fiber that settles the connection has ended
       SETTLEMENTS = SideTable.new(:heddle_settlements)
       private_constant :PAUSES, :QUIET, :PIPELINE
 
@@ -23,41 +23,42 @@ module Heddle
         def open?(connection) = !connection.finished?
 
         # @param connection [PG::Connection]
-        # @return [Boolean] false while the server still owes the result of a query
+        # @return [Boolean] false: a query runs, or its result was not read
         def settled?(connection)
           connection.finished? || connection.transaction_status != ::PG::PQTRANS_ACTIVE
         end
 
         # @param connection [PG::Connection]
-        # @return [Boolean] is it in a transaction, or is a query under way?
+        # @return [Boolean] whether it is in a transaction, or a query runs
         def transaction?(connection)
           !connection.finished? && connection.transaction_status != ::PG::PQTRANS_IDLE
         end
 
-        # @param connection [PG::Connection] an open one
-        # @return [Boolean] whether it is connected and no query is under way
+        # @param connection [PG::Connection] an open connection
+        # @return [Boolean] whether it is connected and no query runs
         def quiet?(connection) = QUIET.include?(connection.transaction_status)
 
-        # Checks the socket without asking the server.
+        # Checks the socket without sending anything.
         #
-        # @param connection [PG::Connection] an idle one
-        # @return [Boolean] false where the server has closed it
+        # @param connection [PG::Connection] an idle connection
+        # @return [Boolean] false: the server has closed it
         def alive?(connection)
-          2.times { connection.consume_input } # the server may have sent the reason before the end of the stream
+          # Twice, because the server may have sent the reason before the end of the stream.
+          2.times { connection.consume_input }
           true
         rescue ::PG::Error
           false
         end
 
-        # Cancels the query that is under way and reads what is left of its result. When the server does not confirm
-        # in time, the connection is closed.
+        # Cancels the running query and reads the rest of its result. Closes the connection if the server does not
+        # confirm in time.
         #
         # @param connection [PG::Connection]
-        # @yield [connection] instead of waiting, if Fiber#kill is ending the calling fiber, which can't wait; then this
-        #   method does not return. Without a block, another fiber settles the connection.
+        # @yield [connection] called if Fiber#kill is ending the calling fiber, which can't wait; this method then does
+        #   not return. Without a block, another fiber settles the connection.
         # @return [Boolean] whether the connection can be used; it may be in a transaction
         def settle(connection)
-          SETTLEMENTS[connection]&.pop # another fiber settles it already
+          SETTLEMENTS[connection]&.pop # waits for another fiber that settles it
           return !connection.finished? if settled?(connection)
           return stop(connection) unless Fiber.current_scheduler
 
@@ -65,11 +66,11 @@ module Heddle
           Concurrency.unless_killed(killed) { stop(connection) }
         end
 
-        # Starts a fiber that ends what this one has left: a running query or an open transaction. Until it has ended,
-        # {settle} waits for it in any other fiber. Where it can't be started, the connection is closed.
+        # Starts a fiber that ends the connection's running query and open transaction. Until then, {settle} waits for
+        # it in all other fibers. If the fiber can't be started, the connection is closed.
         #
         # @param connection [PG::Connection]
-        # @yield in that fiber, when the connection is settled, or closed
+        # @yield called in that fiber when the connection is settled or closed
         # @return [void]
         # @raise [FiberError] if there is no memory for the stack of a fiber
         def abandon(connection, &)
@@ -87,13 +88,13 @@ module Heddle
         end
 
         # @param connection [PG::Connection]
-        # @return [Boolean] does a fiber that {abandon} has started use it?
+        # @return [Boolean] whether a fiber that {abandon} has started uses it
         def settling?(connection) = !SETTLEMENTS[connection].nil?
 
-        # Leaves the pipeline mode of the last user, in which the next one could send no query. libpq refuses that while
-        # results are still to come; then the connection is closed.
+        # Ends the pipeline mode that the last user may have begun, because the next user could send no ordinary query.
+        # If libpq refuses because results are pending, the connection is closed.
         #
-        # @param connection [PG::Connection] a settled one
+        # @param connection [PG::Connection] a settled connection
         # @return [Boolean] whether the connection can be used
         def leave_pipeline(connection)
           return true if !PIPELINE || connection.pipeline_status == ::PG::PQ_PIPELINE_OFF
@@ -105,10 +106,10 @@ module Heddle
           false
         end
 
-        # Ends what the last user left: a running query, pipeline mode, an open transaction.
+        # Ends the running query, the pipeline mode and the open transaction of the last user.
         #
         # @param connection [PG::Connection]
-        # @return [Boolean] whether the connection can be given to another fiber; if not, it is closed
+        # @return [Boolean] whether another fiber can use the connection; if not, it is closed
         def clean(connection) = settle(connection) && leave_pipeline(connection) && end_transaction(connection)
         alias recover clean
 
@@ -134,16 +135,16 @@ module Heddle
           attempt(connection) { connection.async_exec("ROLLBACK") }
         end
 
-        # Closes the connection unless the block ends in time and leaves it in a known state, also when this fiber is
-        # interrupted again.
+        # Runs the block with a time limit. Closes the connection if the block fails or leaves it in an unknown state,
+        # or if this fiber is interrupted.
         def attempt(connection, &)
           done = Databases.within(CONFIRM_TIMEOUT, &) && usable?(connection)
         ensure
           close(connection) unless done
         end
 
-        # A cancel request that arrives before the query cancels nothing, as the backend does nothing yet. So it is
-        # repeated while the query runs.
+        # A cancel request that the server handles before the query has begun has no effect. So it is repeated while the
+        # query runs.
         def cancel(connection)
           PAUSES.each do |seconds|
             connection.cancel
@@ -152,9 +153,9 @@ module Heddle
           await_late_cancel(connection)
         end
 
-        # The query may have ended before the cancel request arrived. The server has sent its signal when `cancel`
-        # returns, but the backend may not have seen it: it must cancel this empty query, not the next user's. Several
-        # pending signals are one.
+        # The query may have ended before the cancel request arrived. When `cancel` returns, the server has sent a
+        # signal to the connection's backend process, but that process may not have handled it yet. It must cancel this
+        # empty query rather than the next user's. Several pending signals have the effect of one.
         def await_late_cancel(connection)
           connection.async_exec("")
         rescue ::PG::QueryCanceled
@@ -169,7 +170,7 @@ module Heddle
         def close(connection)
           connection.close unless connection.finished?
         rescue ::PG::Error
-          nil # the server has closed it
+          nil # the server has already closed it
         end
       end
     end

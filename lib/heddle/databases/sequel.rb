@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 require "English"
-require "heddle/databases/checkouts" # not by autoload, which would read files while the lock of Sequel's pool is held
+require "heddle/databases/checkouts" # now: autoload would read files while a pool's lock is held
 
 module Heddle
   module Databases
-    # Sequel's databases: their statements and transactions. {ConnectionPool} has its pools.
+    # Settles abandoned queries and transactions of Sequel. {ConnectionPool} changes Sequel's pools.
     module Sequel
-      # Connections whose prepared statements are unknown.
+      # connection => true if it is unknown which prepared statements the server has
       SPOILED = SideTable.new(:heddle_spoiled)
       private_constant :SPOILED
 
-      # Prepended to Sequel's databases: an abandoned query is settled before anything else is sent.
+      # Prepended to Sequel's class of databases. Settles an abandoned query before anything else is sent.
       module Database
         def initialize(...)
           super
@@ -28,8 +28,8 @@ module Heddle
           Sequel.interrupted(sql, connection) unless ended
         end
 
-        # When Fiber#kill ends a transaction's block, Sequel gets here without an exception, and would commit the half
-        # that the block has done.
+        # When Fiber#kill ends a transaction's block, there is no exception, so Sequel would commit a half-done
+        # transaction. Closes the connection or rolls back instead.
         #
         # @see ::Sequel::Database#commit_or_rollback_transaction
         def commit_or_rollback_transaction(exception, connection, options)
@@ -44,38 +44,38 @@ module Heddle
 
         # @see ::Sequel::Database#new_connection
         def new_connection(server)
-          Databases.install # the driver was loaded with the adapter
+          Databases.install # the adapter has loaded the driver
           super.tap { |connection| Sequel.wait_in_ruby(connection, server_opts(server)) }
         end
 
         private
 
-        # With MySQL and MariaDB the first transactions ask the server for its version, to know about savepoints. Here
-        # the question is sent before Sequel enters the transaction into its list. Otherwise an interrupted transaction
-        # would ask again over a closed connection, or not find its entry (NoMethodError).
+        # With MySQL and MariaDB, the first transaction asks the server for its version, to find out whether it supports
+        # savepoints. This method asks before Sequel records the transaction. Otherwise an interrupted transaction would
+        # ask again over a closed connection, or raise NoMethodError because its record is missing.
         def _transaction(...)
           supports_savepoints?
           super
         end
       end
 
-      # Prepended to the singleton class of Sequel, for Sequel.synchronize: its mutex, the only one, guards the list of
-      # open transactions and other data. The fiber does not switch while it holds the mutex. If it were interrupted
-      # there, its connection would return to the pool with the transaction still in the list. The next transaction with
-      # that connection would send no BEGIN.
+      # Prepended to Sequel's singleton class. The mutex of Sequel.synchronize protects the list of open transactions
+      # and other data. A fiber must not switch while it has the mutex. If it were interrupted there, its connection
+      # would return to the pool with the transaction still in the list. The next transaction on that connection would
+      # then send no BEGIN.
       module DataMutex
         def synchronize(&) = Fiber.blocking { super }
       end
 
-      # Extends Sequel, over its extension fiber_concurrency: an Enumerator's block has the connection and the
+      # Overrides a method of Sequel's extension fiber_concurrency, so that an Enumerator's block has the connection and
       # transaction of its request, as with Active Record.
       module RequestConcurrency
-        # @return [Fiber] that connections belong to
+        # @return [Fiber] the fiber that owns the connections
         def current = Adaptations::RequestFiber.current
       end
 
       class << self
-        # Connections belong to requests and tasks from now on. Idempotent.
+        # Gives each request and task its own connections. Idempotent.
         # @return [void]
         def isolate
           ::Sequel.extension(:fiber_concurrency)
@@ -89,8 +89,8 @@ module Heddle
           ::Sequel.synchronize { ::Sequel::DATABASES.dup }.each { |database| prepare(database) }
         end
 
-        # Closes idle connections of MySQL and MariaDB that were opened before {.install}: Heddle has not asked for
-        # their CONNECTION_ID(), and could not kill their queries.
+        # Prepares a database that was made before {.install}. Closes its idle connections to MySQL and MariaDB: Heddle
+        # has not read their CONNECTION_ID(), so it could not kill their queries.
         #
         # @param database [::Sequel::Database]
         # @return [void]
@@ -102,12 +102,12 @@ module Heddle
           database.pool.all_connections { |connection| wait_in_ruby(connection, database.opts) }
         end
 
-        # Sequel lets SQLite itself wait for the file's lock, and SQLite keeps Ruby's lock meanwhile. So the fiber that
-        # has the file's lock can't continue, and the wait fails after `timeout`. An application that prepares its
-        # connections itself (`after_connect`) may have decided otherwise.
+        # Lets the fiber wait in Ruby for the lock of a SQLite file. By default SQLite itself waits and keeps the GVL,
+        # so the fiber that has the file's lock can't continue, and the wait fails after `timeout`. Does nothing if the
+        # application prepares connections itself (`after_connect`), because it may have configured another way.
         #
         # @param connection [Object]
-        # @param options [Hash] of its server
+        # @param options [Hash] the options of the connection's server
         # @return [void]
         def wait_in_ruby(connection, options)
           return if options[:after_connect] || !connection.respond_to?(:busy_handler_timeout=)
@@ -115,7 +115,7 @@ module Heddle
           connection.busy_handler_timeout = options.fetch(:timeout, 5_000).to_i
         end
 
-        # Prepends to the pool's class, because the pool itself may be frozen.
+        # Changes the pool's class, because the pool itself may be frozen.
         #
         # @param pool [::Sequel::ConnectionPool]
         # @return [void]
@@ -126,9 +126,9 @@ module Heddle
           pool.class.prepend(QueueMutex) if pool.respond_to?(:fill_queue, true)
         end
 
-        # Called when a statement was interrupted before its result. After a PREPARE or DEALLOCATE it is unknown whether
-        # the server knows the statement's name, and Sequel would repeat it and fail each time. So the connection is
-        # closed, and no other fiber gets it.
+        # Called when a statement was interrupted. After an interrupted PREPARE or DEALLOCATE it is unknown whether the
+        # server has the prepared statement. Sequel would repeat the command and fail each time. So the connection is
+        # closed before another fiber gets it.
         #
         # @param sql [String]
         # @param connection [Object]
@@ -148,11 +148,11 @@ module Heddle
         end
 
         # @param connection [Object]
-        # @return [Boolean] is the connection's query being cancelled, because the fiber that sent it was killed?
+        # @return [Boolean] whether another fiber is cancelling the connection's query, because its own fiber was killed
         def settling?(connection) = postgresql?(connection) && Postgresql.settling?(connection)
 
         # @param connection [Object]
-        # @return [Boolean] whether it is open, here and on the server, and nothing is under way
+        # @return [Boolean] whether it is open, here and on the server, and no query runs
         def fit?(connection)
           return fit_for_postgresql?(connection) if postgresql?(connection)
 

@@ -4,15 +4,15 @@ require "heddle/databases/mysql"
 
 module Heddle
   module Databases
-    # Connections of the gem trilogy.
+    # Settles abandoned queries of the gem trilogy.
     module Trilogy
       extend Mysql::Driver
 
-      # Exceptions of the driver itself, after which it knows the state of its connection.
+      # Exceptions of the driver itself. After them, the state of the connection is known.
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
-      # Methods that wait for the server's answer.
+      # Methods that wait for the server.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze
-      # How many descriptors other threads may have opened meanwhile.
+      # How many numbers above the expected one to search for the driver's descriptor.
       NEAR = 16
       private_constant :EXPECTED, :METHODS, :NEAR
 
@@ -26,7 +26,7 @@ module Heddle
         end
 
         # @api private
-        # @return [Boolean] true unless the server has closed the socket, or has sent something unexpected
+        # @return [Boolean] false: the server has closed the socket, or has sent something unexpected
         def heddle_silent?
           return false unless check
           return true unless @heddle_descriptor
@@ -34,15 +34,15 @@ module Heddle
           socket = IO.for_fd(@heddle_descriptor, autoclose: false)
           heddle_identity(socket) == @heddle_identity && Fiber.blocking { socket.wait_readable(0) }.nil?
         rescue SystemCallError, ArgumentError
-          false # an error has closed the socket, and trilogy does not call it closed
+          false # the socket was closed after an error, but trilogy does not report it as closed
         end
 
         METHODS.each { |name| define_method(name) { |*arguments| heddle_guard(EXPECTED) { super(*arguments) } } }
 
         private
 
-        # Called by trilogy's own Ruby code. Trilogy duplicates the socket, and does not reveal the new descriptor: it
-        # is the lowest free number, or a little higher where other threads open files at the same time.
+        # Trilogy's Ruby code calls this method. Trilogy duplicates the socket and does not reveal the new descriptor.
+        # It is the lowest free number, or a little higher if other threads open files at the same time.
         def _connect(socket, *)
           free = socket.dup
           number = free.fileno
@@ -54,7 +54,7 @@ module Heddle
 
         def heddle_same?(number)
           heddle_identity(IO.for_fd(number, autoclose: false)) == @heddle_identity
-        rescue SystemCallError, ArgumentError # the number is not a descriptor, or one of Ruby's own
+        rescue SystemCallError, ArgumentError # no descriptor has this number, or Ruby uses it internally
           false
         end
 
@@ -64,7 +64,7 @@ module Heddle
           row = query(Mysql::QUESTION).rows.first
           @heddle_link = Mysql::Link.new(row, -> { self.class.new(heddle_second_options) })
         rescue ::Trilogy::ProtocolError
-          @heddle_link = nil # a proxy that does not support the statement
+          @heddle_link = nil # a proxy does not support the statement
         end
 
         def heddle_second_options
@@ -72,7 +72,7 @@ module Heddle
                                    write_timeout: CONFIRM_TIMEOUT)
         end
 
-        # Without COM_QUIT, which the server would read only after the query.
+        # Closes the socket without COM_QUIT, which the server would read only after the query.
         def heddle_disconnect = discard!
       end
 
@@ -80,10 +80,10 @@ module Heddle
         # @return [void]
         def install = ::Trilogy.prepend(Guard)
 
-        # Checks the socket without asking the server, and lets no other fiber run meanwhile.
+        # Checks the socket without sending anything, and without switching fibers.
         #
-        # @param connection [::Trilogy] an idle one
-        # @return [Boolean] false where the server has closed it, or is about to
+        # @param connection [::Trilogy] an idle connection
+        # @return [Boolean] false: the server has closed it, or is about to close it
         def alive?(connection)
           return false if connection.closed?
 
@@ -93,7 +93,7 @@ module Heddle
         end
 
         # @param connection [::Trilogy]
-        # @return [Boolean] whether the connection can be given to another fiber
+        # @return [Boolean] whether another fiber can use the connection
         def clean(connection)
           return false if connection.closed? || connection.more_results_exist?
           return true unless connection.in_transaction?

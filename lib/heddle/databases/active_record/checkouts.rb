@@ -7,50 +7,51 @@ module Heddle
     module ActiveRecord
       # The check-outs of one of Active Record's pools.
       class Checkouts < Databases::Checkouts
-        # Raised when a waiting task can never be served. A subclass of the error that Active Record documents for a
-        # missing connection.
+        # Raised when a waiting task can never get a connection. Its superclass is the error that Active Record raises
+        # when no connection becomes free.
         class NestedCheckoutError < ::ActiveRecord::ConnectionTimeoutError
           include Heddle::Error
         end
 
-        # The advice in a report of a permanent lease.
-        WITH_CONNECTION = "Write with_connection { |connection| … } there: a permanent lease ends with the request, " \
-                          "and until then no other fiber can use the connection"
+        # The advice in a report about a permanent lease.
+        WITH_CONNECTION = "Use with_connection { |connection| … } there. A permanent lease ends only with the " \
+                          "request; until then no other fiber can use the connection"
         private_constant :WITH_CONNECTION
 
-        # @return [String]
+        # @return [String] the pool's name, for messages
         def name = "#{@pool.db_config.name} #{@pool.role}"
 
-        # Does not take the pool's lock, because Concurrency::Alarms calls this method, which must not wait.
+        # Does not lock the pool: Concurrency::Alarms calls this method, so it must not wait.
         #
-        # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another one can be opened
+        # @return [Array<Array(Fiber, Object)>, nil] each fiber with its connection; nil: the pool can open another
+        #   connection
         def pairs(_server = nil) = all_connections&.map { |one| [one.owner, one] }
 
-        # Returns only the fibers, because this is called for each task that waits.
+        # Like {#pairs}, but only the fibers. This is cheaper, and is called for each waiting task.
         #
         # @return [Array<Fiber>, nil]
         def holders(_server = nil) = all_connections&.map(&:owner)
 
         # @param slot [Pool::Slot]
-        # @return [Boolean] does its fiber still have the connection?
+        # @return [Boolean] whether the slot's fiber still has the connection
         def holds?(slot)
           owner = slot.resource&.owner
           !owner.nil? && (owner.equal?(slot.fiber) || owner.equal?(slot.task_fiber))
         end
 
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
-        # @return [Boolean] is it connected, and is no query under way?
+        # @return [Boolean] whether it is connected and no query runs
         def quiet?(connection) = Databases.quiet?(connection.instance_variable_get(:@raw_connection))
 
         # @param fibers [Array<Fiber>]
-        # @return [Boolean] is one of them in a transaction?
+        # @return [Boolean] whether one of them is in a transaction
         def transaction?(fibers)
           @pool.connections.any? { |one| fibers.include?(one.owner) && one.transaction_open? }
         end
 
         # @param slot [Pool::Slot]
-        # @param lines [Array<String>] of the backtrace of its fiber
-        # @return [String] file and line
+        # @param lines [Array<String>] the backtrace of the slot's fiber
+        # @return [String] file and line where the connection was checked out
         def checked_out(slot, lines)
           return AppLines.checked_out(lines) unless permanent?(slot)
 
@@ -58,10 +59,10 @@ module Heddle
         end
 
         # @param slot [Pool::Slot]
-        # @return [String, nil] what to do
+        # @return [String] what to do, for the report
         def advice(slot) = permanent?(slot) ? WITH_CONNECTION : super
 
-        # Must be called by a fiber that has leased a connection until its request ends.
+        # Records where a fiber has leased a connection until its request ends. That fiber must call this method.
         #
         # @param connection [ActiveRecord::ConnectionAdapters::AbstractAdapter]
         def leased(connection)
@@ -73,14 +74,14 @@ module Heddle
 
         def error_class = NestedCheckoutError
 
-        # (see Databases::Checkouts#may_hold?) Copies nothing, because it is called for most requests that wait.
+        # (see Databases::Checkouts#may_hold?) Copies no list, because it is called for most waiting requests.
         def may_hold?(fiber, _server)
           connections = @pool.instance_variable_get(:@connections)
           @pool.size.nil? || connections.nil? || connections.size < @pool.size ||
             connections.any? { |one| one.owner.equal?(fiber) }
         end
 
-        # @return [Array<ActiveRecord::ConnectionAdapters::AbstractAdapter>, nil] nil: another can be opened
+        # @return [Array<ActiveRecord::ConnectionAdapters::AbstractAdapter>, nil] nil: the pool can open another
         def all_connections
           connections = @pool.instance_variable_get(:@connections).to_a.dup
           connections unless @pool.size.nil? || connections.size < @pool.size

@@ -3,9 +3,9 @@
 module Heddle
   module Databases
     module ActiveRecord
-      # Prepended to the queue of idle connections of Active Record's pool, in which fibers wait. A task that waits
-      # counts as load, so that the server begins no more requests than the pool can serve. A task that is cancelled or
-      # killed just when it is given a connection passes it on.
+      # Prepended to the class of Active Record's queue of idle connections, in which fibers wait. Counts the waits, so
+      # that the server begins no more requests than the pool can serve. If a task is cancelled or killed just when it
+      # gets a connection, another task gets it.
       module ConnectionQueue
         # The statistics of a queue.
         Statistics = Struct.new(:waits, :wait_seconds, :timeouts)
@@ -14,7 +14,7 @@ module Heddle
         def self.install = ::ActiveRecord::ConnectionAdapters::ConnectionPool::Queue.prepend(self)
 
         # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
-        # @return [Hash{Symbol => Numeric}] waits, wait_seconds, timeouts; empty where nothing is counted
+        # @return [Hash{Symbol => Numeric}] waits, wait_seconds, timeouts; empty if they are not counted
         def self.statistics(pool)
           queue = pool.instance_variable_get(:@available)
           queue.is_a?(self) ? queue.heddle_statistics.to_h : {}
@@ -23,10 +23,12 @@ module Heddle
         # @api private
         def heddle_statistics = @heddle_statistics ||= Statistics.new(0, 0.0, 0)
 
+        # Do more fibers wait than there are idle connections?
+        #
         # @api private
         def heddle_needs_connection? = @heddle_waiting.to_i > @queue.size
 
-        # Connections that are closed as soon as they are checked in, so that no fiber is woken for them.
+        # Connections that are closed when they are checked in, so that no fiber is woken for them.
         #
         # @api private
         def heddle_leaving = @heddle_leaving ||= {}.compare_by_identity

@@ -3,9 +3,10 @@
 module Heddle
   module Databases
     module ActiveRecord
-      # `max_total` of an entry of config/database.yml: how many connections its pools have in all workers together.
-      # Each connection needs a share ({Pool::Registry.sharing}). Active Record closes connections in many ways, so the
-      # number of shares is compared with the number of the pools' connections, and the excess is returned.
+      # Implements `max_total` of an entry in config/database.yml: the maximum number of connections of its pools in all
+      # workers together. Each connection needs a share of that limit ({Pool::Registry.sharing}). Active Record closes
+      # connections in many places. So this class compares the number of shares with the number of connections, and
+      # returns excess shares.
       class Limit
         # Seconds between two checks while fibers wait for a share.
         POLL_INTERVAL = 0.1
@@ -13,7 +14,7 @@ module Heddle
 
         class << self
           # @param pool [ActiveRecord::ConnectionAdapters::ConnectionPool]
-          # @return [Limit, nil] nil: there is no limit, or this process is not a worker
+          # @return [Limit, nil] nil: no `max_total`, or this process is not a worker
           # @raise [ArgumentError]
           def of(pool)
             config = pool.db_config
@@ -42,10 +43,11 @@ module Heddle
           @share = share
           @pools = ObjectSpace::WeakMap.new
           @lock = Mutex.new
-          @taken = 0 # shares
-          @reserved = 0 # shares of connections that are being made or closed
+          @taken = 0 # number of shares
+          @reserved = 0 # number of connections that are being made or closed; each needs a share
         end
 
+        # Adds a pool to which the limit applies.
         # @return [self]
         def add(pool)
           @pools[pool] = true
@@ -58,9 +60,10 @@ module Heddle
           { max_total: @share.total, size_total: @share.taken }
         end
 
-        # Runs the block, which makes a connection, if there is a share for it. Fibers that wait come first.
+        # Runs the block, which makes a connection, if a share is free. Fibers that already wait have priority.
         #
-        # @param waited [Boolean] whether the connection is for one of them
+        # @param waited [Boolean] whether the connection is for a waiting fiber
+        # @return what the block returns; nil: no share is free
         def make(waited, &)
           return reserved(&) if (waited || needy.empty?) && take
 
@@ -68,14 +71,15 @@ module Heddle
           nil
         end
 
-        # Must a connection be closed when it is checked in, because another worker, or another pool, waits for one?
+        # Must a connection be closed when it is checked in, because another worker or pool waits for its share?
         def yields?(pool, connection)
           return false if pool.heddle_closing? || !connection.connected?
 
           @share.yields?(used) || @share.yields?(pool.heddle_size, (needy - [pool]).map(&:heddle_size).min)
         end
 
-        # @param queue [ConnectionQueue] of the pool
+        # Closes a connection at its check-in.
+        # @param queue [ConnectionQueue] the pool's queue
         # @yield checks the connection in
         def close(queue, connection)
           leaving = queue.heddle_leaving
@@ -83,7 +87,7 @@ module Heddle
           @reserved += 1
           reserved do
             yield
-            connection.disconnect! unless leaving.key?(connection) # a pinned one stays
+            connection.disconnect! unless leaving.key?(connection) # Active Record keeps a pinned one
           end
         ensure
           leaving.delete(connection)
@@ -91,7 +95,8 @@ module Heddle
           report_wait
         end
 
-        # Called in the loop (see {Pool::Registry.shares_changed}).
+        # The loop calls this method when another worker waits for a share or has returned one; see
+        # {Pool::Registry.shares_changed}.
         #
         # @return [Float, nil] seconds until the next call; nil: no fiber waits
         def shares_changed
@@ -104,13 +109,13 @@ module Heddle
           POLL_INTERVAL if report_wait
         end
 
-        # @return [Boolean] does any fiber wait for a share?
+        # @return [Boolean] whether any fiber waits for a share
         def report_wait = @share.wait(needy.any?)
 
-        # @return [Exception, nil] the error with the limit's name, if a fiber waited for a share
+        # @return [Exception, nil] the error with a hint at `max_total`; nil: the wait was not for a share
         def explain(error, pool)
-          text = "#{error.message}; max_total of the database #{pool.db_config.name} allows all workers " \
-                 "#{@share.total} connections"
+          text = "#{error.message}; max_total of the database #{pool.db_config.name} allows " \
+                 "#{@share.total} connections in all workers together"
           error.exception(text) if pool.heddle_grows?
         end
 
@@ -130,10 +135,10 @@ module Heddle
         def reserved
           yield
         ensure
-          @reserved -= 1 # without the lock, for which a killed fiber can't wait
+          @reserved -= 1 # without the lock, because a killed fiber can't wait for it
         end
 
-        # Does nothing while another fiber compares the numbers.
+        # Returns excess shares. Does nothing if another fiber is doing it.
         def return_shares
           locked = @lock.try_lock or return
           (@taken - used).times do
@@ -144,8 +149,8 @@ module Heddle
           @lock.unlock if locked
         end
 
-        # Makes connections for fibers that wait; the driver connects at the first query. An error is a mistake in the
-        # pool's configuration, so the waiting fibers get it, too.
+        # Makes connections for waiting fibers. Active Record connects only at the first query, so an error here is a
+        # mistake in the pool's configuration. It is ignored, because the waiting fibers get it, too.
         def serve
           while (pool = needy.min_by(&:heddle_size)) && (one = pool.heddle_make)
             pool.checkin(one)

@@ -5,8 +5,8 @@ module Heddle
     module Sequel
       # The check-outs of one of Sequel's pools.
       class Checkouts < Databases::Checkouts
-        # Raised when a waiting task can never be served. A subclass of the error that Sequel documents for a missing
-        # connection.
+        # Raised when a waiting task can never get a connection. Its superclass is the error that Sequel raises when no
+        # connection becomes free.
         class NestedCheckoutError < ::Sequel::PoolTimeout
           include Heddle::Error
         end
@@ -19,54 +19,55 @@ module Heddle
           @state.waiting.delete(Fiber.current)
         end
 
-        # @param server [Symbol, nil] of a pool with several
-        # @return [Integer] how many fibers wait for a connection; where the pool counts them, threads as well
+        # @param server [Symbol, nil] the shard, if the pool has several
+        # @return [Integer] number of fibers that wait for a connection; includes threads if the pool counts them
         def waiting(server)
           return @pool.num_waiting(*server) if @pool.respond_to?(:num_waiting)
 
           @state.waiting.values.count(server)
         end
 
-        # @param server [Symbol, nil] of a pool with several
-        # @return [Integer] how many connections are checked out
+        # @param server [Symbol, nil] the shard, if the pool has several
+        # @return [Integer] number of connections that are checked out
         def busy(server) = allocated(server).size
 
-        # @return [Array<Symbol, nil>] the shards of a pool; nil: it has one
+        # @return [Array<Symbol, nil>] the pool's shards; `[nil]` if it has only one
         def servers = sharded? ? @pool.servers : [nil]
 
-        # @return [String]
+        # @return [String] the pool's name, for messages
         def name
           options = @pool.db.opts
           (options[:name] || options[:database] || @pool.db.adapter_scheme).to_s
         end
 
-        # @param server [Symbol, nil] of a pool with several
-        # @return [Array<Array(Fiber, Object)>, nil] fibers, each with its connection; nil: another can be opened
+        # @param server [Symbol, nil] the shard, if the pool has several
+        # @return [Array<Array(Fiber, Object)>, nil] each fiber with its connection; nil: the pool can open another
+        #   connection
         def pairs(server)
           allocated = allocated(server).to_a
           allocated unless allocated.size < @pool.max_size
         end
 
         # @param slot [Pool::Slot]
-        # @return [Boolean] does its fiber still have the connection?
+        # @return [Boolean] whether the slot's fiber still has the connection
         def holds?(slot)
           connection = slot.resource or return false
           owners.any? { |hash| hash[slot.fiber].equal?(connection) }
         end
 
-        # @param connection [Object] of a driver
-        # @return [Boolean] is it connected, and is no query under way?
+        # @param connection [Object] a driver's connection
+        # @return [Boolean] whether it is connected and no query runs
         def quiet?(connection) = Databases.quiet?(connection)
 
         # @param fibers [Array<Fiber>]
-        # @return [Boolean] is one of them in a transaction?
+        # @return [Boolean] whether one of them is in a transaction
         def transaction?(fibers)
           transactions = @pool.db.instance_variable_get(:@transactions)
           owners.any? { |hash| fibers.any? { |fiber| transactions.key?(hash[fiber]) } }
         end
 
-        # @param lines [Array<String>] of the backtrace of the slot's fiber
-        # @return [String] file and line
+        # @param lines [Array<String>] the backtrace of the slot's fiber
+        # @return [String] file and line where the connection was checked out
         def checked_out(_slot, lines) = AppLines.checked_out(lines)
 
         private
@@ -75,7 +76,7 @@ module Heddle
 
         def allocations = @pool.instance_variable_get(:@allocated)
 
-        # @return [Array<Hash{Fiber => Object}>] one for each server
+        # @return [Array<Hash{Fiber => Object}>] for each server, the connection of each fiber
         def owners = sharded? ? allocations.values : [allocations]
 
         def allocated(server) = sharded? ? allocations.fetch(server, {}) : allocations

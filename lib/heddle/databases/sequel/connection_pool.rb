@@ -3,12 +3,12 @@
 module Heddle
   module Databases
     module Sequel
-      # Prepended to the classes of pools: a connection that was closed, when its query was abandoned or by the server,
-      # is replaced and not checked out.
+      # Prepended to the classes of pools. A closed connection is replaced instead of checked out. It may have been
+      # closed because its query was abandoned, or by the server.
       module ConnectionPool
         private
 
-        # If this fiber is interrupted or killed before it has a connection, a waiting fiber gets its place in the pool.
+        # If this fiber is interrupted or killed before it has a connection, a waiting fiber is woken in its place.
         def acquire(owner, *server)
           interrupted = true
           connection = heddle_acquire_fit(owner, server) { super }
@@ -33,8 +33,8 @@ module Heddle
           end
         end
 
-        # Frees the place of a connection that could not be made. Sequel does so only after an exception, and Fiber#kill
-        # runs no rescue.
+        # Decrements the pool's number of connections if this one could not be made. Sequel does it only after an
+        # exception, but Fiber#kill runs no `rescue`.
         def preallocated_make_new(*server)
           ended = false
           connection = super
@@ -51,10 +51,10 @@ module Heddle
           sync { (@sizes || @size)[server] -= 1 }
         end
 
-        # Called by a pool of the kind `timed_queue` to wait.
+        # A pool of the type `timed_queue` calls this method to wait.
         def wait_until_available(queue = nil, server = nil) = heddle_wait(server) { super(*[queue, server].compact) }
 
-        # Called by a pool of the kind `threaded` to wait.
+        # A pool of the type `threaded` calls this method to wait.
         def acquire_available(owner, *server, timeout) = heddle_wait(server.first) { super }
 
         def heddle_wait(server, &wait)
@@ -87,7 +87,7 @@ module Heddle
           end
         end
 
-        # Runs the work in another fiber; in a thread if there is no loop, or no stack for a fiber.
+        # Runs the work in another fiber; in a thread if there is no loop, or no memory for a fiber's stack.
         def heddle_run_apart(&work)
           Fiber.current_scheduler ? Fiber.schedule(&work) : Thread.new(&work)
         rescue FiberError
@@ -95,7 +95,7 @@ module Heddle
         end
 
         # Wakes a waiting fiber, because this one may have been woken for a connection that it did not take. A pool of
-        # the kind `threaded` has a condition: the fiber that is woken takes a connection, or connects itself.
+        # the type `threaded` uses a condition variable: the woken fiber takes a connection, or connects itself.
         def heddle_refill(*server)
           unless respond_to?(:fill_queue, true)
             waiter = @waiter || @waiters[server.first]
@@ -107,8 +107,8 @@ module Heddle
           connection ? queue.push(connection) : fill_queue(*server, 1)
         end
 
-        # A pool of the kind `threaded` notes `true` in place of a connection that is being opened. It stays there when
-        # Fiber#kill ends the fiber while others have the pool's mutex.
+        # A pool of the type `threaded` stores `true` in place of a connection that is being opened. It remains there if
+        # Fiber#kill ends the fiber while another fiber has the pool's mutex.
         def disconnect_connection(connection)
           return true if connection == true
 
@@ -116,8 +116,8 @@ module Heddle
           super
         end
 
-        # Sequel wraps every exception of an attempt to connect in an error of its own, but an interruption is not an
-        # error.
+        # Sequel wraps every exception during connecting in its own error. An interruption is raised unwrapped, because
+        # it is not an error.
         def make_new(server)
           super
         rescue ::Sequel::DatabaseConnectionError => e
@@ -128,11 +128,12 @@ module Heddle
         end
       end
 
-      # Prepended to the classes of pools whose mutex is held for moments only, and never during a wait.
+      # Prepended to the classes of pools that lock their mutex only for moments, and never during a wait.
       module QueueMutex
-        # A thread that fills the queue may have the mutex. The fiber does not switch meanwhile: were it interrupted or
-        # killed there, it would keep a connection that it does not use, and get it again, closed or not, at its next
-        # check-out. Nor is it preempted while it has the mutex, so that no fiber of the same thread can wait for it.
+        # The fiber must not switch while it waits for the mutex, which a thread that fills the queue may have. If it
+        # were interrupted or killed there, it would keep an unused connection, and get it again at its next check-out,
+        # even if it is closed. The fiber must not be preempted while it has the mutex, either, because another fiber of
+        # the same thread could wait for it.
         def sync = Fiber.blocking { super }
       end
     end
