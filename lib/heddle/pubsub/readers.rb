@@ -2,14 +2,14 @@
 
 module Heddle
   module PubSub
-    # Topics with many receivers in one loop: a task reads each topic for all of them.
+    # Subscribes many receivers of one loop to topics. For each topic, one task reads for all receivers.
     #
     # @api private
     class Readers
       Reader = Struct.new(:subscription, :receivers)
       private_constant :Reader
 
-      # @return [Readers] the scheduler's
+      # @return [Readers] the scheduler's object, made at the first call
       def self.of(scheduler)
         scheduler.instance_variable_get(:@pubsub_readers) ||
           scheduler.instance_variable_set(:@pubsub_readers, new(scheduler))
@@ -21,7 +21,7 @@ module Heddle
       end
 
       # @param topic [String]
-      # @param receiver [#call] called with each {Message} from now on; must not wait
+      # @param receiver [#call] called with each later {Message}; must not wait
       # @return [void]
       def subscribe(topic, receiver)
         @scheduler.without_preemption { (@readers[topic] ||= read(topic)).receivers << receiver }

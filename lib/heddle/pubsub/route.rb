@@ -2,7 +2,7 @@
 
 module Heddle
   module PubSub
-    # Where this process publishes.
+    # Determines where this process publishes: to a backend, its own memory, or a server's socket.
     #
     # @api private
     module Route
@@ -10,11 +10,11 @@ module Heddle
         # @see PubSub.server
         attr_reader :server
 
-        # The backend of this process's server, when it has one.
+        # @return [Backend, nil] the backend of this process's server
         attr_writer :backend
 
-        # @return [#call] publishes for a process that belongs to no server; called with the server's socket or nil, the
-        #   topic and the message. runtime.rb sets it.
+        # @return [#call] publishes for a process that belongs to no server. Its arguments are the address of the
+        #   server's socket or nil, topic and message. runtime.rb sets it.
         attr_writer :publisher
 
         def server=(address)
@@ -28,10 +28,10 @@ module Heddle
           @server, @socket, @named_backend = address, socket, backend
         end
 
-        # The backend that gives messages their offsets; nil: the memory of this server, or of this process.
-        # @return [Backend, nil]
+        # @return [Backend, nil] the backend that assigns offsets; nil: this server or process assigns them
         def backend = @named_backend || @backend || (backend_of_environment unless History.open?)
 
+        # Publishes a message.
         # @param topic [String]
         # @param data [String]
         # @return [String] the message's position
@@ -41,14 +41,14 @@ module Heddle
           @publisher.call(@socket || socket_of_environment, topic, data)
         end
 
-        # Publishes to the backend, or to subscribers of this process, and of those that share its memory.
+        # Publishes to the backend, or to the subscribers of all processes that share this memory.
         # @param (see publish)
         # @return (see publish)
         def publish_here(topic, data) = (backend || History).publish(topic, data)
 
         private
 
-        # For jobs, and for applications under other servers.
+        # The variable is for jobs, and for applications under other servers.
         def backend_of_environment
           url = ENV.fetch("HEDDLE_PUBSUB", nil)
           return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")

@@ -2,12 +2,12 @@
 
 module Heddle
   module PubSub
-    # The task that calls a subscriber's block. Its subscription ends with it, even if the task was cancelled before it
-    # began.
+    # The task that calls a subscriber's block. The subscription ends with the task, even if the task is cancelled
+    # before it begins.
     #
     # @api private
     class SubscriberTask < Concurrency::TaskFrame
-      # @return [SubscriberTask] in the innermost scope that is open here
+      # @return [SubscriberTask] a task in the caller's innermost scope
       # @raise [ScopeEndedError] when that scope has ended
       def self.start(scheduler, subscription, topic, block)
         scope = Concurrency::Context.of(scheduler).scope

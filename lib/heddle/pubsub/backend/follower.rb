@@ -3,27 +3,27 @@
 module Heddle
   module PubSub
     class Backend
-      # Copies the backend's messages into the history, in a thread of one of these processes: the master; the only
-      # process, where there is no master; a process outside of Heddle's server, such as a worker of Puma. Any number of
-      # followers may write to a history: each message is appended once.
+      # Copies the backend's messages into the history, in a thread. It runs in the master, in the serving process if
+      # there is no master, or in a process of another server, such as a worker of Puma. Several followers may write to
+      # one history: each message is appended only once.
       #
-      # Other programs may write to the backend's stream or tables, too. The follower skips their entries, and logs the
-      # first one. If they have deleted messages, subscribers get a reset.
+      # Other programs may write to the backend's stream or tables, too. The follower skips their entries, and reports
+      # the first one. If they have deleted messages, subscribers get a reset, the notice that messages are lost.
       class Follower
         include MonotonicClock
 
-        # Maximum number of messages in a read, and the intended size of their data in bytes.
+        # Maximum number of messages in one read, and the intended total size of their data in bytes.
         MAX_MESSAGES = 500
         BYTES = 8 << 20
-        # How many messages from before the start are read.
+        # Maximum number of messages from before the start to read.
         RECENT = 10_000
-        # Seconds that a read waits; then the epoch is checked, too.
+        # Maximum seconds that a read waits for a message. After that the epoch is checked.
         WAIT = 5
-        # Seconds that a read waits if the backend has counted messages that the last read did not return.
+        # The same, if the backend has counted messages that the previous read did not return.
         SHORT_WAIT = 0.01
         private_constant :MAX_MESSAGES, :BYTES, :RECENT, :WAIT, :SHORT_WAIT
 
-        # @return [Integer] of the process that it belongs to
+        # @return [Integer] the process that it runs in
         attr_reader :pid
 
         # @param backend [Backend]
@@ -42,8 +42,9 @@ module Heddle
           @thread.name = "heddle follower"
         end
 
-        # @param patience [Numeric] seconds after the follower's start, when it stops waiting for an unreachable backend
-        # @return [Boolean] whether the history has all messages that the backend had when this began
+        # Waits until the history is complete.
+        # @param patience [Numeric] maximum seconds to wait, counted from the follower's start
+        # @return [Boolean] whether the history contains all messages that the backend had at the follower's start
         def wait(patience)
           deadline = @began + patience
           @mutex.synchronize do
@@ -76,8 +77,8 @@ module Heddle
           connection&.close
         end
 
-        # If the history has the backend's epoch, this continues after its last message, unless the backend has deleted
-        # the message that follows.
+        # Chooses the offset to begin after. If the history has the backend's epoch and the backend still has the
+        # following message, continues after the history's last message.
         def begin_at(state)
           epoch, offset, follows = History.state
           before = [state.oldest - 1, state.count - RECENT].max
@@ -101,7 +102,8 @@ module Heddle
           mark_ready if @offset >= @goal
         end
 
-        # Called when a read has returned nothing: messages that the backend had counted before are lost.
+        # Called when a read has returned nothing. If the backend had already counted messages after the last one, they
+        # are lost.
         def compare(state)
           if state.epoch != @epoch || state.oldest - 1 > @offset || state.count < @offset
             begin_at(state)
@@ -112,8 +114,8 @@ module Heddle
           @counted = state.count
         end
 
-        # The backend does not report the size of the next messages. So this assumes that they are as large as the
-        # largest of these, and raises their number step by step.
+        # The backend does not report the size of the next messages. So the limit assumes that they are as large as the
+        # largest of these messages. It rises step by step.
         def adapt_read_limit(messages)
           largest = messages.map { |message| message.data.bytesize }.max
           @read_limit = [@read_limit * 4, BYTES / [largest, 1].max].min.clamp(1, MAX_MESSAGES)
@@ -123,7 +125,7 @@ module Heddle
           if message.epoch == @epoch || message.epoch == connection.open.epoch
             append(message)
           else
-            report_foreign("the message #{message.offset}, of the epoch #{message.epoch[0, 20].inspect}")
+            report_foreign("the message #{message.offset} of the epoch #{message.epoch[0, 20].inspect}")
           end
           @offset = message.offset
         end
@@ -134,7 +136,7 @@ module Heddle
             @epoch = message.epoch
           end
           case History.append(@epoch, message.offset, message.topic, message.data)
-          when :too_large then History.begin(@epoch, message.offset) # no room for it: a reset
+          when :too_large then History.begin(@epoch, message.offset) # does not fit into the history: reset
           when :stale, :gap then raise LostError, "another process has changed the history"
           end
           @appended = message.offset

@@ -5,29 +5,28 @@ require "pg"
 module Heddle
   module PubSub
     class Backend
-      # A connection to PostgreSQL (12 or newer). All messages are rows of one table. A second table has one row, with
-      # the epoch and the count; the row's lock makes offsets rise in the order of commits. One channel wakes all
-      # readers. Every role of a database may listen and notify there, so notifications have no content and are not
-      # trusted: messages are read from the table, which has permissions.
+      # A connection to PostgreSQL (12 or newer). One table contains all messages. A second table has a single row with
+      # the epoch and the number of messages. The lock of this row makes offsets rise in the order of commits.
+      # Notifications on one channel wake all readers. Every role of a database may send notifications, so they have no
+      # content and are not trusted: messages are read from the table, which has permissions.
       #
       # A failover, a restore or, without fsync, a restart may lose messages. Their offsets are then assigned again, so
       # a new epoch begins.
       class PostgresqlConnection
-        # Seconds.
+        # Maximum seconds for connecting, and for each statement.
         TIMEOUT = 5
-        # Number of batches between two deletions of old messages.
+        # Number of published batches between two deletions of old messages.
         TRIM_INTERVAL = 64
-        # Heddle's rows have lower numbers: it ignores another program's rows with this number or a higher one, so that
-        # they can't use up the numbers.
+        # Heddle ignores rows of other programs with this number or a higher one, so that they can't use up the numbers.
         NUMBER_LIMIT = 10**15
         private_constant :TIMEOUT, :TRIM_INTERVAL, :NUMBER_LIMIT
-        # The connections of this process. A forked process must not end them.
+        # The open connections of this process. A forked process must not end their sessions.
         @open = {}.compare_by_identity
 
         class << self
           attr_reader :open
 
-          # Called in a forked process, where libpq would end the session of both processes.
+          # Called in a forked process. Replaces the inherited sockets, so that libpq can't end the parent's sessions.
           # @return [void]
           def abandon
             @open.each_key { |pg| IO.for_fd(pg.socket, autoclose: false).reopen(File::NULL, "r+") }
@@ -51,10 +50,11 @@ module Heddle
           @table = "#{name}_messages"
           @stored = stored
           @batches = 0
-          @behind = true # whether #read queries the table before it waits for a notification
+          @behind = true # whether `read` must query the table before it waits for a notification
           translate { connect(url) }
         end
 
+        # Begins a new epoch if the server's data may have gone back.
         # @return [State]
         def open
           translate do
@@ -63,17 +63,19 @@ module Heddle
             SQL
             insert_state if (row = select_state).nil?
             row ||= select_state
-            @behind = true # the follower may lack messages whose notifications came before LISTEN
+            @behind = true # notifications before LISTEN were missed
             @epoch = row["epoch"]
             State.new(epoch: @epoch, count: Integer(row["count"]), oldest: Integer(row["oldest"]))
           end
         end
 
         # @param epoch [String]
-        # @param publisher [String]
-        # @param number [Integer] of the batch
-        # @param messages [Array<Array(String, String)>] topics and data
-        # @return [Integer] the first message's offset
+        # Publishes a batch of messages.
+        # @param publisher [String] the publisher's id
+        # @param number [Integer] the batch's number
+        # @param messages [Array<Array(String, String)>] topic and data of each message
+        # @return [Integer] the offset of the first message
+        # @raise [EpochChangedError]
         def publish(epoch, publisher, number, messages)
           values = [epoch, messages.size, publisher, number, *messages.transpose.map { |all| @array.encode(all) }]
           count = translate { @pg.exec_params(publish_statement, values).first }
@@ -81,21 +83,22 @@ module Heddle
 
           trim
           Integer(count["count"]) - messages.size + 1
-        rescue PG::UniqueViolation # the answer to this batch was lost, or another program has written rows
+        rescue PG::UniqueViolation # sent before and the reply was lost, or another program has written rows
           find_batch(publisher, number) || pass_foreign_rows
         end
 
-        # @param after [Integer] offset
-        # @param most [Integer] messages
-        # @param wait [Numeric] seconds
-        # @param _counted [Integer] not used: one query finds every stored message after `after`
-        # @return [Array<Stored>] in order; empty: none has come
+        # Reads the next messages. Waits for one if there is none.
+        # @param after [Integer] the offset to read after
+        # @param most [Integer] maximum number of messages
+        # @param wait [Numeric] maximum seconds to wait
+        # @param _counted [Integer] not needed, because one query finds every stored message after `after`
+        # @return [Array<Stored>] in the order of offsets; empty: none has come
         def read(after, most, wait, _counted)
           translate do
             listen
             stored = @behind ? select(after, most) : []
             if stored.empty? && @pg.wait_for_notify(wait)
-              nil while @pg.notifies # one query reads what all of them announce
+              nil while @pg.notifies # one query reads the messages of all notifications
               stored = select(after, most)
             end
             @behind = stored.size == most
@@ -108,7 +111,7 @@ module Heddle
           PostgresqlConnection.open.delete(@pg)
           @pg&.close
         rescue PG::Error
-          nil # it is closed already
+          nil # already closed
         end
 
         private
@@ -157,8 +160,8 @@ module Heddle
           SQL
         end
 
-        # A value that changes when this server's data may have gone back: another cluster, a promoted standby, or a
-        # crash without fsync.
+        # Returns a value that changes when the server's data may have gone back: another cluster, a promoted standby,
+        # or a restart without fsync.
         def identity
           @identity ||= [@pg.exec(<<~SQL).getvalue(0, 0), (started unless fsync?)].compact.join("/")
             SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||
@@ -180,8 +183,9 @@ module Heddle
           SQL
         end
 
-        # Our rows and the count change in one statement, so a row above the count is another program's. The query
-        # leaves it out until the count has reached it; then the follower skips it, because its epoch is not ours.
+        # Heddle's rows and the count change in one statement, so a row above the count is from another program. The
+        # query omits such a row until the count has reached it. Then the follower skips it, because its epoch is not
+        # Heddle's.
         def select(after, most)
           rows = @pg.exec_params(<<~SQL, [after, most], 1).values
             SELECT number, epoch, topic, data FROM #{@table}
@@ -207,8 +211,9 @@ module Heddle
           Integer(rows.getvalue(0, 0)) if rows.ntuples.positive?
         end
 
-        # Called when another program has written rows with the next numbers: continues after them.
-        # @raise [LostError] always: the publisher tries again
+        # Called when another program has written rows with the next numbers. Raises the count, so that the next batch
+        # comes after them.
+        # @raise [LostError] always, so that the publisher tries again
         def pass_foreign_rows
           translate { @pg.exec(<<~SQL) }
             UPDATE #{@name} SET count = greatest(count, (SELECT max(number) FROM #{@table} WHERE number < #{NUMBER_LIMIT}))

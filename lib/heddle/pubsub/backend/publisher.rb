@@ -3,28 +3,28 @@
 module Heddle
   module PubSub
     class Backend
-      # Publishes the messages of all fibers and threads of this process. It has one connection, in a thread of its own,
-      # so that no cancelled task leaves half a command on it, and never inside an application's transaction. Messages
-      # that come while a batch is being sent form the next batch.
+      # Publishes the messages of all fibers and threads of this process. It has its own connection and thread. So a
+      # cancelled task can't leave an incomplete command on the connection, and publishing is never part of an
+      # application's transaction. Messages that come while a batch is being sent form the next batch.
       #
-      # A batch has a number, by which the backend recognizes it: if the answer to it was lost, it is sent once more,
-      # and not published twice.
+      # Each batch has a number. If the backend's reply was lost, the batch is sent again, and the backend recognizes it
+      # by its number. So it is not published twice.
       class Publisher
         include MonotonicClock
 
-        # Maximum number of messages in a batch. A batch with this many bytes gets no further message.
+        # Maximum number of messages in a batch. No message is added to a batch that has reached BATCH_BYTES.
         BATCH_SIZE = 500
         BATCH_BYTES = 1 << 20
-        # Maximum number of messages that wait.
+        # Maximum number of waiting messages.
         QUEUE_LIMIT = 10_000
-        # Seconds in which the backend must confirm a message.
+        # Seconds within which the backend must confirm a message.
         TIMEOUT = 5
         private_constant :BATCH_SIZE, :BATCH_BYTES, :QUEUE_LIMIT, :TIMEOUT
 
         Entry = Data.define(:topic, :data, :due, :answer)
         private_constant :Entry
 
-        # @return [Integer] of the process that it belongs to
+        # @return [Integer] the process that it runs in
         attr_reader :pid
 
         # @param backend [Backend]
@@ -40,11 +40,11 @@ module Heddle
 
         # @param topic [String]
         # @param data [String]
-        # @return [String] the position
+        # @return [String] the message's position
         # @raise [UnreachableError]
         def publish(topic, data)
           if @queue.size >= QUEUE_LIMIT
-            raise UnreachableError, "the message was not published: #{QUEUE_LIMIT} messages wait for #{@backend}"
+            raise UnreachableError, "the message was not published: #{QUEUE_LIMIT} others already wait for #{@backend}"
           end
 
           entry = Entry.new(topic:, data:, due: now + TIMEOUT, answer: Thread::Queue.new)
@@ -52,8 +52,8 @@ module Heddle
           answer = entry.answer.pop(timeout: TIMEOUT + 1)
           return answer if answer.is_a?(String)
 
-          raise answer || UnreachableError.new("#{@backend} has not answered for #{TIMEOUT} s: the message may have " \
-                                               "been published")
+          raise answer || UnreachableError.new("#{@backend} has not confirmed the message within #{TIMEOUT} s; it " \
+                                               "may or may not have been published")
         end
 
         private
@@ -88,23 +88,24 @@ module Heddle
           History.count_published(batch.size)
           batch.each_with_index { |entry, i| entry.answer << "#{@epoch}:#{first + i}" }
         rescue LostError, UnreachableError => e
-          fail_batch(batch, UnreachableError.new("the message may not have been published: #{e.message}"))
+          fail_batch(batch, UnreachableError.new("the message may or may not have been published: #{e.message}"))
         rescue StandardError => e
           close
-          fail_batch(batch, UnreachableError.new("the message may not have been published: #{e.message} (#{e.class})"))
+          fail_batch(batch, UnreachableError.new("the message may or may not have been published: #{e.message} " \
+                                                 "(#{e.class})"))
         end
 
         def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
 
-        # If the answer to a batch was lost, the batch may be stored; @unanswered is the epoch in which it was sent. The
-        # backend recognizes the batch by its number, but only in the same epoch.
+        # Sends the batch until the backend confirms it. If the backend's reply was lost, the batch may be stored;
+        # @unanswered is the epoch in which it was sent. The backend recognizes the batch only in the same epoch.
         #
-        # @return [Integer] the first message's offset
-        # @raise [UnreachableError] when the epoch has changed since the batch was sent
+        # @return [Integer] the offset of the first message
+        # @raise [UnreachableError] if the epoch has changed since a batch without a reply was sent
         def attempt(batch)
           open
           if @unanswered && @unanswered != @epoch
-            raise UnreachableError, "the backend's answer was lost, and the backend has restarted"
+            raise UnreachableError, "the backend's reply was lost, and the backend has restarted since"
           end
 
           @connection.publish(@epoch, @id, @number, batch.map { |entry| [entry.topic, entry.data] })

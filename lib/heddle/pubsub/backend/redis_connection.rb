@@ -5,21 +5,22 @@ require "redis-client"
 module Heddle
   module PubSub
     class Backend
-      # A connection to Redis (6.2 or newer). All messages are in one stream, whose entries have their offsets as ids. A
-      # Hash has the epoch and the count.
+      # A connection to Redis (6.2 or newer). All messages are in one stream; the id of an entry is the message's
+      # offset. A hash contains the epoch and the number of messages.
       #
-      # When Redis restarts, messages may be lost, and their offsets would be assigned again. So Redis gets a new epoch
-      # with each process, unless it loses no message (see #durable?).
+      # A restart of Redis may lose messages, whose offsets are then assigned again. So a new epoch begins with each
+      # restart of Redis, unless Redis is configured to lose no message (see #durable?).
       class RedisConnection
         include MonotonicClock
 
-        # Seconds; a command that takes longer is given up with its connection.
+        # Maximum seconds for a command; after that, the connection is closed.
         TIMEOUT = 5
-        # Seconds for which the number of a publisher's last batch is kept.
+        # Seconds for which Redis keeps the number of a publisher's last batch.
         MEMORY = 600
         private_constant :TIMEOUT, :MEMORY
 
-        # Keys: state, stream. Arguments: the identity of the server's data, and an epoch that no server has used.
+        # Reads the state, and begins a new epoch if the identity has changed. Keys: state, stream. Arguments: the
+        # identity of the server's data, and a new random epoch.
         OPEN = <<~LUA
           local state = redis.call('HMGET', KEYS[1], 'epoch', 'identity', 'count')
           if not state[1] or state[2] ~= ARGV[1] then
@@ -35,11 +36,13 @@ module Heddle
           return { state[1], state[2], state[3], oldest and string.match(oldest[1], '^%d+') or '' }
         LUA
 
-        # Keys: state, stream, publisher. Arguments: epoch, the batch's number, how many messages are stored, seconds
-        # for which the number is kept; then topic and data of each message. Returns the first message's offset, nil in
-        # another epoch, or '0' if the publisher's last batch has a higher number. An entry of another program may have
-        # an id that is higher than the count, and Redis refuses lower ids: then the offsets continue after that
-        # entry's id, as far as Lua's numbers are exact.
+        # Appends a batch of messages. Keys: state, stream, publisher. Arguments: epoch, number of the batch, number of
+        # messages to keep, seconds to keep the batch's number; then topic and data of each message.
+        #
+        # Returns the offset of the first message, nil in another epoch, or '0' if the publisher's last batch has a
+        # higher number. Another program may have written an entry with an id above the count, and Redis rejects lower
+        # ids. In this case the offsets continue after that id, if it has at most 15 digits, for which Lua's numbers are
+        # exact.
         PUBLISH = <<~LUA
           if redis.call('HGET', KEYS[1], 'epoch') ~= ARGV[1] then return false end
           local number, first, epoch = string.match(redis.call('GET', KEYS[3]) or '', '^(%d+):(%d+):(%w+)$')
@@ -60,7 +63,7 @@ module Heddle
             end
             if #last > 15 then
               return redis.error_reply('another program wrote an entry with the id ' .. last .. '-… to the stream ' ..
-                KEYS[2] .. ', and none can follow it: delete the stream')
+                KEYS[2] .. ', after which no message can be added: delete the stream')
             end
             first = tonumber(last) + 1
             added = add(0)
@@ -82,7 +85,7 @@ module Heddle
         # @param stored [Integer]
         # @raise [LostError]
         def initialize(url, name, stored)
-          # Cluster nodes keep keys with the same braces together.
+          # With equal text in braces, Redis Cluster keeps all keys on one node.
           @state = "{#{name}}:state"
           @stream = "{#{name}}:stream"
           @publisher = "{#{name}}:publisher:"
@@ -91,6 +94,7 @@ module Heddle
           translate { @identity = identity }
         end
 
+        # Begins a new epoch if the server's data may have gone back.
         # @return [State]
         def open
           epoch, count, floor, oldest = translate { run(OPEN, [@state, @stream], [@identity, Backend.new_epoch]) }
@@ -99,10 +103,12 @@ module Heddle
         end
 
         # @param epoch [String]
-        # @param publisher [String]
-        # @param number [Integer] of the batch
-        # @param messages [Array<Array(String, String)>] topics and data
-        # @return [Integer] the first message's offset
+        # Publishes a batch of messages.
+        # @param publisher [String] the publisher's id
+        # @param number [Integer] the batch's number
+        # @param messages [Array<Array(String, String)>] topic and data of each message
+        # @return [Integer] the offset of the first message
+        # @raise [EpochChangedError]
         def publish(epoch, publisher, number, messages)
           arguments = [epoch, number, @stored, MEMORY, *messages.flatten]
           first = translate { run(PUBLISH, [@state, @stream, @publisher + publisher], arguments) }
@@ -111,13 +117,14 @@ module Heddle
           Integer(first)
         end
 
-        # @param after [Integer] offset
-        # @param most [Integer] messages
-        # @param wait [Numeric] seconds, at least 0.001: Redis takes 0 as forever
-        # @param counted [Integer] the offset of the last message that the stream is known to have had
-        # @yieldparam foreign [String] an entry that Heddle did not write, and that is skipped
-        # @return [Array<Stored>] in order; empty if no message came within `wait`, and the stream has none after
-        #   `after` and up to `counted`
+        # Reads the next messages. Waits for one if there is none.
+        # @param after [Integer] the offset to read after
+        # @param most [Integer] maximum number of messages
+        # @param wait [Numeric] maximum seconds to wait, at least 0.001, because 0 means forever for Redis
+        # @param counted [Integer] the offset of the last message that the stream has certainly had
+        # @yieldparam foreign [String] describes a skipped entry, which Heddle did not write
+        # @return [Array<Stored>] in the order of offsets; empty: no message came within `wait`, and the stream has none
+        #   after `after` and up to `counted`
         def read(after, most, wait, counted)
           from = @after == after ? @from : "#{after}-0"
           deadline = now + wait
@@ -126,11 +133,12 @@ module Heddle
               message(id, fields) || (yield "the entry #{id} of #{@stream}"
                                       nil)
             end
-            # Skipped entries have no offset, so the next read starts after the last id.
+            # The next read starts after the last id, which may be that of a skipped entry.
             @after = found.last&.offset || after
             @from = from = entries.last.first
             return found if found.any?
-            # Other programs may add entries without end. Ids ascend, so no message up to `counted` follows this entry.
+            # Ends the loop even if other programs add entries without end. Ids ascend, so no message up to `counted`
+            # can follow an entry with an id of at least `counted`.
             break if now >= deadline && Integer(from[/\d+/]) >= counted
           end
           []
@@ -149,7 +157,7 @@ module Heddle
           (answer.is_a?(Hash) ? answer.values.first : answer&.dig(0, 1)) || []
         end
 
-        # @return [Stored, nil] nil: Heddle does not write such entries
+        # @return [Stored, nil] nil: Heddle did not write the entry
         def message(id, fields)
           fields = fields.each_slice(2).to_h
           return unless fields.keys == %w[e t d] && EPOCH.match?(fields["e"].b) && id.end_with?("-0")
@@ -159,23 +167,23 @@ module Heddle
 
         def run(script, keys, arguments) = @redis.call("EVAL", script, keys.size, *keys, *arguments)
 
-        # Redis' run_id, which changes when it restarts and may have lost its newest messages; a fixed value if it loses
-        # none, see #durable?.
+        # Returns Redis' run_id, which changes when Redis restarts, because a restart may lose messages. Returns a
+        # constant if Redis loses no messages, see #durable?.
         def identity
           return "durable" if durable?
 
           @redis.call("INFO", "server")[/^run_id:(\w+)/, 1]
         end
 
-        # Redis loses no confirmed message if it first writes each one to disk, and has no replica that could take over
-        # without the last ones.
+        # Redis loses no confirmed message if it writes each to disk before the confirmation, and has no replica that
+        # could take over without the last messages.
         def durable?
           settings = @redis.call("CONFIG", "GET", "append*")
           settings = Hash[*settings] unless settings.is_a?(Hash)
           settings["appendonly"] == "yes" && settings["appendfsync"] == "always" &&
             @redis.call("INFO", "replication").include?("connected_slaves:0")
         rescue RedisClient::CommandError
-          false # hosted Redis services forbid CONFIG
+          false # many hosted Redis services forbid CONFIG
         end
 
         def translate
