@@ -2,15 +2,15 @@
 
 module Heddle
   module Cable
-    # Prepended to ActionCable::Channel::Base: a stream that sends broadcasts unchanged needs no Ruby code for each
+    # Prepended to ActionCable::Channel::Base. If a stream sends broadcasts unchanged, no Ruby code runs for each
     # message.
     module ChannelStreams
-      # Methods that a channel may override to see, or change, its outgoing messages.
+      # Methods that a channel may override to read or change its outgoing messages.
       STREAMS = %i[stream_handler default_stream_handler stream_transmitter stream_decoder
                    worker_pool_stream_handler].freeze
       private_constant :STREAMS
 
-      # @param channel [Class] of a channel
+      # @param channel [Class] a channel's class
       # @return [Boolean] whether it overrides none of these methods
       def self.plain?(channel)
         @plain ||= {}.compare_by_identity

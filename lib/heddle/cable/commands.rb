@@ -2,28 +2,28 @@
 
 module Heddle
   module Cable
-    # Checks the commands of one client: their form, and the numbers of commands and replays.
+    # Checks the commands of one client. Limits the rates of commands, and of those that request a history.
     class Commands
-      # Commands per second, and in a burst: a page with many streams sends many.
+      # Maximum commands per second, and in a burst. A page with many streams sends many commands at once.
       RATE = 50
       BURST = 1_000
-      # The same for commands that ask for a history, because the response may be a thousand times as long.
+      # The same for commands that request a history, whose response may be a thousand times as long.
       REPLAY_RATE = 5
       REPLAY_BURST = 100
       # Maximum number of subscriptions of one connection.
       MAX_SUBSCRIPTIONS = 500
-      # Maximum number of bytes in a subscription's identifier. The limit is lower than that of messages, because the
-      # connection keeps the identifier, as text and parsed.
+      # Maximum bytes of a subscription's identifier. Lower than the limit of messages, because the connection keeps the
+      # identifier, as text and parsed.
       IDENTIFIER_LIMIT = 8_192
-      # Characters of a client's mistake that are logged.
+      # Maximum characters of a client's mistake in the log.
       SHOWN = 200
       ERRORS = [(::ActionCable::Connection::Subscriptions::Error if
         ::ActionCable::Connection::Subscriptions.const_defined?(:Error))].compact.freeze
       private_constant :RATE, :BURST, :REPLAY_RATE, :REPLAY_BURST, :SHOWN, :ERRORS
 
       class << self
-        # @param message [String] from a client
-        # @return [Hash, nil] nil: it is not a command
+        # @param message [String] a client's message
+        # @return [Hash, nil] the command; nil: the message is not a JSON object
         def read(message)
           command = ActiveSupport::JSON.decode(message)
           command if command.is_a?(Hash)
@@ -31,14 +31,15 @@ module Heddle
           nil
         end
 
-        # Called only when something has failed, so that commands are not decoded twice.
+        # Finds the client's mistake in a command that has failed. Not called earlier, because it decodes parts of the
+        # command again.
         # @param command [Hash]
-        # @param error [StandardError] raised by the command
-        # @return [String, nil] the client's mistake, for the log; nil: it is the application's
+        # @param error [StandardError] the error that the command has raised
+        # @return [String, nil] the client's mistake, for the log; nil: the application has failed
         def mistake(command, error)
           found = error.message if ERRORS.any? { |known| error.is_a?(known) }
           unless object(command["identifier"])&.fetch("channel", nil).is_a?(String)
-            found ||= "the identifier must be an object in JSON that names a channel"
+            found ||= "the identifier must be a JSON object with a \"channel\""
           end
           found ||= mistake_in(object(command["data"])) if command["command"] == "message"
           found && PrintableText.line(found[0, SHOWN])
@@ -49,16 +50,17 @@ module Heddle
         def object(text) = text.is_a?(String) ? read(text) : nil
 
         def mistake_in(data)
-          return "the data must be an object in JSON" unless data
+          return "the data must be a JSON object" unless data
 
-          "the action must be a name" unless ["", nil, false].include?(data["action"]) || data["action"].is_a?(String)
+          action = data["action"]
+          "the \"action\" must be a string" unless ["", nil, false].include?(action) || action.is_a?(String)
         end
       end
 
-      # @return [Boolean] whether another command may come; then it is counted
+      # @return [Boolean] whether the limits allow another command; counts it
       def take? = (@bucket ||= WebSocket::TokenBucket.new(RATE, BURST)).take?
 
-      # @return [Boolean] whether another history may be sent; then it is counted
+      # @return [Boolean] whether the limits allow another history; counts it
       def take_replay? = (@replays ||= WebSocket::TokenBucket.new(REPLAY_RATE, REPLAY_BURST)).take?
     end
   end

@@ -2,10 +2,10 @@
 
 module Heddle
   module Cable
-    # Runs what adapters and periodic timers of Action Cable post. It has no thread: a posted block never waits, because
-    # connections put their work into a queue of their own.
+    # Runs the blocks that adapters and periodic timers of Action Cable post. It needs no thread: a posted block never
+    # waits, because connections put the work into their own queues.
     class Executor
-      # Calls the block at an interval until it is shut down.
+      # Calls a block at an interval until it is shut down.
       class Timer
         # @param timers [Concurrency::Timers]
         # @param interval [Numeric] seconds

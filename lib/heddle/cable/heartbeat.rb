@@ -2,14 +2,14 @@
 
 module Heddle
   module Cable
-    # The pings of one loop's sockets, in one task. Each socket gets a ping one interval after it was opened, and then
-    # every interval. So pings are spread as the connections were, and new connections delay no ping. A ping is encoded
-    # once for the sockets that get it at the same time.
+    # Sends pings to the sockets of one loop, in one task. Each socket gets its first ping one interval after it was
+    # opened, so pings are spread over time like the openings. A ping is encoded once for all sockets that get it at the
+    # same time.
     class Heartbeat
       include MonotonicClock
 
       INTERVAL = ::ActionCable::Server::Connections::BEAT_INTERVAL
-      # How many sockets get a ping in one step; and the seconds between two steps.
+      # Maximum number of sockets that get a ping in one step, and the minimum seconds between two steps.
       BATCH_SIZE = 100
       PAUSE = 0.005
       TEXT = 1
@@ -18,11 +18,11 @@ module Heddle
       # Must be called in the loop.
       def initialize
         @scheduler = Fiber.current_scheduler
-        @due = {}.compare_by_identity # by socket, the earliest first
+        @due = {}.compare_by_identity # socket => time of its next ping, the earliest first
         @task = nil
       end
 
-      # @return [Array<Socket>] the sockets that are open now
+      # @return [Array<Socket>] the open sockets
       def sockets = @due.keys
 
       # @param socket [Socket] a socket that gets pings from now on

@@ -2,15 +2,15 @@
 
 module Heddle
   module Cable
-    # A client's request in AnyCable's protocol for the messages that it has missed: in each stream, messages after a
-    # position, or since a time. The answer says whether the client has got all of them.
+    # A client's request, in AnyCable's protocol, for the messages that it has missed: in each stream, those after a
+    # position or since a time. The reply tells whether the client has got all of them.
     class History
       NUMBERS = 0..((2**63) - 1)
       private_constant :NUMBERS
 
-      # @param request [Hash] `streams`: positions by stream; `since`: Unix time in seconds, for the other streams
-      # @param refused [Boolean] whether the client gets no messages, because it has asked too often
-      # @yieldparam type [String] of the answer
+      # @param request [Hash] `streams`: positions by stream; `since`: Unix time in seconds, for all other streams
+      # @param refused [Boolean] whether the client gets no messages, because it has sent too many requests
+      # @yieldparam type [String] type of the reply to send
       def initialize(request, refused: false, &answer)
         @refused = refused
         @positions = request["streams"].is_a?(Hash) ? request["streams"] : {}
@@ -18,7 +18,7 @@ module Heddle
         @answer = answer
       end
 
-      # Begins the streams.
+      # Begins the streams with the missed messages, and replies.
       # @param topics [Topics]
       # @param held [Array<Topics::Held>]
       # @return [void]
@@ -29,7 +29,7 @@ module Heddle
 
       private
 
-      # @return [Boolean] whether the client has got what it has missed
+      # @return [Boolean] whether the client has got all missed messages
       def begin_stream(topics, held)
         since = position_of(held)
         return topics.begin_stream(held.stream, since) != false if since

@@ -4,8 +4,8 @@ require "action_cable"
 
 module Heddle
   module Cable
-    # Action Cable's server, whose connections are WebSockets of Heddle. Without a loop, such as in mode thread or under
-    # another server, it behaves as Action Cable's own server.
+    # An Action Cable server whose connections are Heddle's WebSockets. Without a loop, for example in thread mode or
+    # under another server, it behaves like Action Cable's own server.
     class Server < ::ActionCable::Server::Base
       NOT_FOUND = [404, { "content-type" => "text/plain; charset=utf-8" }, ["Page not found"]].freeze
       private_constant :NOT_FOUND
@@ -18,7 +18,7 @@ module Heddle
       end
 
       # @param env [Hash]
-      # @return [Array]
+      # @return [Array] the Rack response
       def call(env)
         return super if env["PATH_INFO"] == config.health_check_path || !Fiber.current_scheduler.is_a?(Scheduler)
         return not_found unless env["rack.upgrade?"] == :websocket && allow_request_origin?(env)
@@ -33,10 +33,10 @@ module Heddle
       # @return [Executor]
       def executor = @executor || @mutex.synchronize { @executor ||= Executor.new }
 
-      # @return [Worker] runs the application's code for a connection
+      # @return [Worker] the object that runs the application's code for connections
       def worker = @worker ||= Worker.new
 
-      # Do streams go directly from the fan-out to the sockets?
+      # Does Heddle's adapter deliver broadcasts, so that they go to the sockets without Ruby code for each message?
       def native_streams?
         return @native_streams unless @native_streams.nil?
 
@@ -45,9 +45,9 @@ module Heddle
                           adapter.is_a?(::ActionCable::SubscriptionAdapter::Heddle)
       end
 
-      # Called in the socket's loop.
+      # Registers a socket. Called in the socket's loop.
       # @param socket [Socket] an open socket
-      # @return [ThreadCalls] of the loop
+      # @return [ThreadCalls] the loop's object for calls of other threads
       def add_socket(socket)
         forget_parent unless @pid == Process.pid
         loop = Fiber.current_scheduler
@@ -55,12 +55,12 @@ module Heddle
         @thread_calls[loop] ||= ThreadCalls.new
       end
 
-      # Called in the socket's loop.
+      # Unregisters a socket. Called in the socket's loop.
       # @param socket [Socket] a socket that has ended
       # @return [void]
       def remove_socket(socket) = @heartbeats[Fiber.current_scheduler]&.delete(socket)
 
-      # The heartbeat of sockets starts with the first one.
+      # In a loop the first socket starts the {Heartbeat}, so this does nothing.
       def setup_heartbeat_timer
         super unless Fiber.current_scheduler.is_a?(Scheduler)
       end
@@ -75,10 +75,11 @@ module Heddle
 
       private
 
-      # The sockets that are open now.
+      # The open sockets of all loops.
       def open_sockets = @heartbeats.values.flat_map(&:sockets)
 
-      # Called in a forked process: a worker that has served may fork others, which must not use its loop and sockets.
+      # Called in a forked process, which must not use the sockets and loops of its parent. The parent may be a worker
+      # that has already served.
       def forget_parent
         @pid = Process.pid
         [@heartbeats, @thread_calls, connections_map].each(&:clear)
@@ -86,7 +87,7 @@ module Heddle
 
       def not_found = NOT_FOUND.map(&:dup)
 
-      # The first known protocol that the client offers.
+      # The first of the client's protocols that the server supports.
       def choose_protocol(env)
         offered = env["HTTP_SEC_WEBSOCKET_PROTOCOL"].to_s.split(",").map(&:strip)
         known = ::ActionCable::INTERNAL[:protocols]

@@ -4,17 +4,17 @@ require "securerandom"
 
 module Heddle
   module Cable
-    # The handler of a WebSocket, with a connection of Action Cable above it. Its callbacks, and so all code of the
-    # connection, run one at a time.
+    # The handler of a WebSocket that carries an Action Cable connection. Its callbacks run one at a time, and so does
+    # all code of the connection.
     class Socket
-      # How many calls may wait in a connection's queue.
+      # Maximum number of calls that wait in a connection's queue.
       MAX_INBOX = 1_000
       WELCOME = ::ActionCable::INTERNAL[:message_types][:welcome]
       RESTART = ::ActionCable::INTERNAL[:disconnect_reasons][:server_restart]
       FAREWELL = HTTP::WebSocket::Codec.frame(
         1, JSON.generate(type: "disconnect", reason: RESTART, reconnect: true), nil
       ).freeze
-      # The version of {dump}'s result, which rises with every change of it.
+      # The version of {dump}'s format. Increase it with every change of the format.
       STATE_VERSION = 1
       private_constant :MAX_INBOX, :WELCOME, :RESTART, :FAREWELL, :STATE_VERSION
 
@@ -26,16 +26,16 @@ module Heddle
       attr_reader :logger
       # @return [ActionCable::Connection::Base]
       attr_reader :connection
-      # @return [Topics, nil] nil: cable.yml names another adapter
+      # @return [Topics, nil] nil: cable.yml configures another adapter
       attr_reader :topics
 
-      # Continues a connection of another process.
+      # Makes a socket that continues a connection of another process.
       # @param state [String] see {dump}
       # @return [Socket]
       def self.load(state)
         version, protocol, env, (identifiers, subscriptions) =
           Marshal.load(state) # rubocop:disable Security/MarshalLoad -- ours
-        raise ArgumentError, "the state is of another version of Heddle" unless version == STATE_VERSION
+        raise ArgumentError, "the connection's state is from another version of Heddle" unless version == STATE_VERSION
 
         new(::ActionCable.server, env, protocol).tap { |socket| socket.restore(identifiers, subscriptions) }
       end
@@ -53,7 +53,7 @@ module Heddle
         @connection = server.config.connection_class.call.new(server, self)
       end
 
-      # @return [Hash] the Rack env of the request; only its Strings once the connection is open
+      # @return [Hash] the Rack env of the request; after the opening, only its entries with String values
       def env = @env ||= Marshal.load(@strings) # rubocop:disable Security/MarshalLoad -- ours
 
       # -- calls of a connection ------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ module Heddle
       # @return [void]
       def close(...) = @client&.close
 
-      # Calls the method soon. The calls of a connection run in order. From any thread.
+      # Calls the method soon, in the loop. The calls of a connection run in order. Any thread may call this method.
       # @return [void]
       def perform_work(receiver, method, *arguments)
         return @thread_calls.push(self, receiver, method, *arguments) if @thread_calls&.needed?
@@ -85,7 +85,7 @@ module Heddle
 
         inbox = @inbox ||= []
         return if timer_call?(receiver, arguments) && inbox.any? { |waiting, *| waiting.equal?(receiver) }
-        return @client.close(1008, "the connection is too slow") if inbox.size >= MAX_INBOX
+        return @client.close(1008, "too many calls wait for the connection") if inbox.size >= MAX_INBOX
 
         inbox << [receiver, method, arguments]
         @client.wake
@@ -104,24 +104,24 @@ module Heddle
 
       # @api private
       def on_message(client, message)
-        return reject(client, 1008, "there were too many commands") unless commands.take?
+        return reject(client, 1008, "too many commands") unless commands.take?
 
-        command = Commands.read(message) or return reject(client, 1007, "a message must be an object in JSON")
+        command = Commands.read(message) or return reject(client, 1007, "a message must be a JSON object")
         run { run_command(command) }
       end
 
       # @api private
       def on_publication(_client, publication)
         topics.each_callback(*publication) { |callback, message| run { callback.call(message) } }
-        perform_waiting # more publications may come before on_wake
+        perform_waiting # otherwise more publications could come before on_wake
       end
 
       # @api private
       def on_wake(_client) = perform_waiting
 
-      # Messages of a stream without positions are lost, because the protocol can't report a reset.
+      # Called when messages are lost. The client does not get to know, because Action Cable's protocol can't report it.
       # @api private
-      def on_reset(_client, topic) = logger.warn("broadcasts of #{topic} are lost: there were too many at once")
+      def on_reset(_client, topic) = logger.warn("broadcasts of #{topic} were lost, because too many came at once")
 
       # @api private
       def on_close(_client)
@@ -142,10 +142,11 @@ module Heddle
       # @return [void]
       def ping(frame) = @client.write_frame(frame)
 
+      # Disconnects the client, which then reconnects.
       # @return [void]
       def end_for_restart = @connection.close(reason: RESTART)
 
-      # @return [String, nil] the state from which {load} makes a socket; nil: the socket can't move
+      # @return [String, nil] the state from which {load} makes a socket in another process; nil: the socket can't move
       def dump
         return unless topics && @strings && (@inbox.nil? || @inbox.empty?)
 
@@ -178,7 +179,7 @@ module Heddle
         server.add_connection(@connection)
       end
 
-      # Timers call blocks without arguments.
+      # Action Cable's timers call a block without arguments.
       def timer_call?(receiver, arguments) = arguments.empty? && receiver.is_a?(Proc)
 
       def perform_waiting
@@ -187,7 +188,7 @@ module Heddle
         end
       end
 
-      # A channel that fails does not keep the others from ending, and has no stream or timer afterwards.
+      # Ends a channel. If its callback fails, stops its streams and timers, and the other channels still end.
       def leave(channel)
         run { channel.unsubscribe_from_channel } || run do
           channel.stop_all_streams
@@ -198,21 +199,21 @@ module Heddle
       def commands = @commands ||= Commands.new
 
       def reject(client, code, reason)
-        logger.warn("The connection of a client is closed: #{reason}")
+        logger.warn("Closing a client's connection: #{reason}")
         client.close(code, reason)
       end
 
-      # A client's mistake is logged in one line, not as an error.
+      # Runs a command. Logs a client's mistake in one line, not as an error of the application.
       def run_command(command)
         handle(command) unless extended? && handle_extension(command)
       rescue StandardError => e
         mistake = Commands.mistake(command, e) or raise
-        logger.warn("A client's command is ignored: #{mistake}")
+        logger.warn("Ignoring a client's command: #{mistake}")
       end
 
       def handle(command)
         return @connection.handle_incoming(command) unless command["command"] == "subscribe"
-        return reject_subscription(command, "the connection has #{Commands::MAX_SUBSCRIPTIONS} already") if
+        return reject_subscription(command, "the connection already has #{Commands::MAX_SUBSCRIPTIONS}") if
           subscriptions.size >= Commands::MAX_SUBSCRIPTIONS
         return reject_subscription(command, "its identifier has more than #{Commands::IDENTIFIER_LIMIT} bytes") if
           command["identifier"].to_s.bytesize > Commands::IDENTIFIER_LIMIT
@@ -225,11 +226,11 @@ module Heddle
       def subscriptions = @connection.subscriptions.__send__(:subscriptions)
 
       def reject_subscription(command, reason)
-        logger.warn("A client's subscription is rejected: #{reason}")
+        logger.warn("Rejecting a client's subscription: #{reason}")
         transmit({ type: ::ActionCable::INTERNAL[:message_types][:rejection], identifier: command["identifier"] })
       end
 
-      # @return [Boolean] whether it was one of AnyCable's
+      # @return [Boolean] whether it was a command of AnyCable's extended protocol
       def handle_extension(command)
         case command["command"]
         when "pong" then true
@@ -252,7 +253,7 @@ module Heddle
         end
       end
 
-      # The request can be made again from its Strings, and most connections never need it.
+      # Frees the env and the request. `env` restores it from its Strings; most connections never need it again.
       def forget_request = @env = @request = nil
 
       def extended? = @protocol == EXTENDED_PROTOCOL

@@ -2,8 +2,8 @@
 
 module Heddle
   module Cable
-    # The state with which another process continues a connection: its identifiers and subscriptions. A connection or
-    # channel with further state, in an instance variable, a callback or a timer, can't move.
+    # The state of a connection that moves to another process: its identifiers and subscriptions. A connection or
+    # channel with other state (instance variables, callbacks, timers) can't move.
     class SocketState
       CONNECTION = %i[@server @socket @logger @subscriptions @_internal_subscriptions @started_at
                       @connection_identifier].freeze
@@ -14,7 +14,7 @@ module Heddle
       private_constant :CONNECTION, :CHANNEL, :PLAIN
 
       # @param connection [ActionCable::Connection::Base]
-      # @return [Array, nil] identifiers by name, and the streams of each subscription; nil: it can't move
+      # @return [Array, nil] identifiers by name, and the streams of each subscription; nil: the connection can't move
       def self.of(connection)
         names = connection.identifiers.to_a
         return unless (connection.instance_variables - CONNECTION - names.map { |name| :"@#{name}" }).empty?
@@ -26,18 +26,20 @@ module Heddle
         [identifiers, channels.transform_values { |channel| channel.__send__(:streams).keys }]
       end
 
-      # @param connection [ActionCable::Connection::Base] a new one
+      # Sets the identifiers of a new connection.
+      # @param connection [ActionCable::Connection::Base]
       # @param identifiers [Hash{Symbol => Array}] see {of}
       # @return [void]
-      # @raise [StandardError] when a record is gone
+      # @raise [StandardError] when a record does not exist any more
       def self.identify(connection, identifiers)
         identifiers.each do |name, (kind, value)|
           connection.public_send(:"#{name}=", kind == :record ? GlobalID::Locator.locate(value) || gone(value) : value)
         end
       end
 
+      # Restores the subscriptions of a new connection.
       # @param connection [ActionCable::Connection::Base]
-      # @param topics [Topics] in {Topics#resume}: its streams are assigned, and not started again
+      # @param topics [Topics] must be in {Topics#resume}, so that streams that already run are assigned, not started
       # @param subscriptions [Hash{String => Array<String>}] see {of}
       # @return [void]
       def self.subscribe(connection, topics, subscriptions)

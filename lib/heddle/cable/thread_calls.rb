@@ -2,9 +2,10 @@
 
 module Heddle
   module Cable
-    # Calls of other threads, such as an adapter's, for the sockets of one loop. They run in the loop, in their order.
+    # Passes calls of other threads, such as an adapter's thread, to the sockets of one loop. The loop runs them in
+    # their order.
     class ThreadCalls
-      # How many calls may wait; beyond that, other threads wait before they add one.
+      # Maximum number of waiting calls. At the limit, other threads wait before they add a call.
       LIMIT = 1_000
       private_constant :LIMIT
 

@@ -2,17 +2,18 @@
 
 module Heddle
   module Cable
-    # The subscriptions of a socket. A stream's messages go from the fan-out straight to the socket, each wrapped with
-    # the identifier of its channel. Other messages wait in one queue with the messages of the client, and reach
-    # callbacks one at a time.
+    # The subscriptions of a socket. C code sends the messages of a stream directly to the socket, each wrapped with the
+    # identifier of its channel. Messages for callbacks wait in one queue with the messages of the client, and the
+    # callbacks run one at a time.
     class Topics
-      # A stream. Equal envelopes are the same String, so that a message is encoded once for all sockets.
+      # A stream. The envelope is the JSON text before each message. Equal envelopes are the same String, so that a
+      # message is encoded once for all sockets.
       Stream = Struct.new(:topic, :envelope)
-      # A stream that begins when its subscription is confirmed.
+      # A stream that begins, at this position, when its subscription is confirmed.
       Held = Struct.new(:stream, :position)
       # The argument of callbacks.
       Message = Struct.new(:data) do
-        # Called by Action Cable's fast path.
+        # Action Cable's fast path calls this method.
         def encoded_for(identifier)
           %({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":#{data}})
         end
@@ -20,8 +21,8 @@ module Heddle
       private_constant :Message
 
       # @param client [WebSocket::ServerSocket]
-      # @param prefix [String, nil] of all topics
-      # @param extended [Boolean] whether the client gets positions
+      # @param prefix [String, nil] prefix of all topics
+      # @param extended [Boolean] whether the client gets the positions of messages (AnyCable's extended protocol)
       def initialize(client, prefix, extended)
         @client = client
         @prefix = prefix
@@ -31,8 +32,8 @@ module Heddle
         @resumes = false
       end
 
-      # While the block runs, the socket's existing subscriptions are assigned to their channels, instead of new ones
-      # being made.
+      # Runs the block. Meanwhile, {#stream} and {#subscribe} assign the socket's existing subscriptions to channels,
+      # rather than making new ones.
       # @return [void]
       def resume
         @resumes = true
@@ -41,7 +42,7 @@ module Heddle
         @resumes = false
       end
 
-      # Called by Action Cable.
+      # Calls a callback for each message. Action Cable calls this method.
       # @param channel [String]
       # @param callback [#call] called with each message
       # @param success_callback [#call, nil]
@@ -70,7 +71,7 @@ module Heddle
       end
 
       # @param channel [String]
-      # @param identifier [String] of the subscription that the messages are for
+      # @param identifier [String] identifier of the subscription that gets the messages
       # @return [Stream]
       def stream(channel, identifier)
         stream = Stream.new(topic_of(channel), -%({"identifier":#{ActiveSupport::JSON.encode(identifier)},"message":))
@@ -80,9 +81,9 @@ module Heddle
         stream
       end
 
-      # Streams that the block asks for begin when it has ended, so that the client gets the confirmation first. Their
-      # first message is the first one that was published after the block had asked for them.
-      # @param history [History, nil] what the client asks for
+      # Runs the block. Streams that it starts begin only after it, so that the client gets the confirmation first. They
+      # begin with the first message that is published after the block has started them.
+      # @param history [History, nil] the client's request for missed messages
       # @return [void]
       def hold(history = nil)
         @held = []
@@ -95,7 +96,7 @@ module Heddle
         end
       end
 
-      # Continues the streams at the client's positions.
+      # Restarts streams at the positions in the client's request.
       # @param streams [Array<Stream>]
       # @param history [History]
       # @return [void]
@@ -104,11 +105,13 @@ module Heddle
       end
 
       # @param stream [Stream]
-      # @param since [String, nil] a position
-      # @return [String, false, nil] see ServerSocket#subscribe; false: messages are lost, and the client got a reset
+      # @param since [String, nil] the position after which the stream begins; nil: now
+      # @return [String, false, nil] see ServerSocket#subscribe; false: messages are lost, and the client gets a reset
       def begin_stream(stream, since) = @client.subscribe(stream.topic, as: @form, since:, envelope: stream.envelope)
 
+      # Yields the callbacks for a message.
       # @param topic [String]
+      # @param data [String]
       # @yieldparam callback [#call]
       # @yieldparam message [Message]
       # @return [void]

@@ -2,19 +2,19 @@
 
 module Heddle
   module Cable
-    # Runs the application's code for a connection in the calling fiber: inside the Rails executor, with the tags of the
-    # connection's log. It has Action Cable's callbacks and none of its threads.
+    # Runs the application's code for a connection in the calling fiber, inside the Rails executor and with the log tags
+    # of the connection. It has the callbacks of Action Cable's worker, but not its threads.
     class Worker < ::ActionCable::Server::Worker
       SOURCE = "application.action_cable"
       private_constant :SOURCE
 
-      def initialize; end # rubocop:disable Lint/MissingSuper -- it would make threads
+      def initialize; end # rubocop:disable Lint/MissingSuper -- it would start threads
 
       def stopping? = false
 
-      # A failure is logged and reported; the connection continues.
+      # Runs the block. Logs and reports an exception; the connection continues.
       # @param connection [ActionCable::Connection::Base]
-      # @return [Boolean] whether it succeeded
+      # @return [Boolean] whether the block succeeded
       def run(connection)
         succeeded = false
         work(connection) do

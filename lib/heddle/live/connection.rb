@@ -2,20 +2,20 @@
 
 module Heddle
   class Live
-    # Checks the client's messages. The first one has the token; the next ones are events, and a 1 for each patch that
-    # the client has applied. Any other message closes its socket.
+    # The handler of a page's WebSocket. Checks the client's messages. The first message contains the page's token.
+    # Later messages are events, or a 1 for each patch that the client has applied. Any other message closes the socket.
     #
     # @api private
     class Connection
-      # Bytes that a message may have.
+      # Maximum bytes of a message.
       MAX_SIZE = 16_384
-      # Codes with which a browser leaves on purpose.
+      # Close codes that a browser sends when the user leaves the page.
       LEAVING = [1000, 1001].freeze
       private_constant :LEAVING
 
       # @param live [Live]
-      # @param user [String, nil] the user of the request for the socket
-      # @param owner [String] the user or the client's network
+      # @param user [String, nil] the user of the request that has opened the socket
+      # @param owner [String] the user, or the client's network; limits apply to each owner
       def initialize(live, user, owner)
         @live = live
         @user = user
@@ -26,12 +26,12 @@ module Heddle
 
       # @see WebSocket
       def on_message(client, message)
-        return client.close(1009, "an event must have at most #{MAX_SIZE} bytes") if message.bytesize > MAX_SIZE
+        return client.close(1009, "an event may have at most #{MAX_SIZE} bytes") if message.bytesize > MAX_SIZE
 
         value = JSON.parse(message.force_encoding(Encoding::UTF_8).scrub { raise EncodingError }, max_nesting: 3)
         return acknowledge(client) if value == 1
         return client.close(1008, "too many events") unless @bucket.take?
-        return client.close(1008, "an event must be an object") unless value.is_a?(Hash)
+        return client.close(1008, "an event must be a JSON object") unless value.is_a?(Hash)
 
         @session ? call(client, value) : begin_session(client, value)
       rescue JSON::ParserError, EncodingError
@@ -45,19 +45,19 @@ module Heddle
 
       private
 
-      def acknowledge(client) = (client.close(1008, "no patch awaits a confirmation") unless @session&.acknowledge)
+      def acknowledge(client) = (client.close(1008, "no patch to confirm") unless @session&.acknowledge)
 
       def begin_session(client, value)
         @session = @live.session(value["token"], value["id"], @user)
         return @session.attach(client) if @session
 
         client.write('{"reload":true}')
-        client.close(1008, "the token is not valid any more")
+        client.close(1008, "the token is not valid")
       end
 
       def call(client, value)
         name, values = @live.page.read_event(value["event"], value["values"])
-        name ? @session.call(name, values) : client.close(1008, "no such event")
+        name ? @session.call(name, values) : client.close(1008, "unknown event or parameters")
       end
     end
   end

@@ -4,25 +4,26 @@ require "heddle/live/template"
 
 module Heddle
   class Live
-    # The view of one client. Its state is in instance variables; a template reads them and makes the HTML. After each
-    # event, message and tick the template is rendered, and the changed parts go to the client. A page runs one callback
-    # at a time.
+    # The page of one client. Its state is in instance variables, from which a template makes the HTML. After each event
+    # of the client, message and timer call, the template is rendered again, and the changed parts are sent to the
+    # client. A page runs one callback at a time.
     class Page
-      # The allowed types of an event's parameter, and how it is read.
+      # The allowed types of an event's parameters, and how to parse each.
       TYPES = { String => ->(text) { text }, Integer => ->(text) { Integer(text, 10) },
                 Float => ->(text) { Float(text).tap { |n| raise ArgumentError unless n.finite? } } }.freeze
       private_constant :TYPES
 
       class << self
+        # Sets the page's template.
         # @param path [String] an ERB file, see {Template}
-        # @param text [String] the ERB itself, if it is not in a file
+        # @param text [String] the ERB text, if it is not in a file
         # @return [void]
         def template(path = nil, text: File.read(path, encoding: "UTF-8"))
           @template = Template.new(text, path || caller_locations(1, 1).first.path)
           @template.define_in(self)
         end
 
-        # Allows clients to call a method. It gets keyword arguments.
+        # Allows clients to call a method of the page. The method gets the parameters as keyword arguments.
         #
         #     event :reveal, x: Integer, y: Integer
         #
@@ -31,7 +32,7 @@ module Heddle
         # @return [void]
         def event(name, **types)
           unknown = types.values - TYPES.keys
-          raise ArgumentError, "a parameter must be a String, Integer or Float, not #{unknown.first}" if unknown.any?
+          raise ArgumentError, "a parameter must be a String, Integer or Float, but is #{unknown.first}" if unknown.any?
 
           (@events ||= {})[name.to_s] = types.transform_keys(&:to_s)
         end
@@ -39,13 +40,14 @@ module Heddle
         # @return [Template]
         def own_template
           @template || (superclass.own_template if superclass <= Page) or
-            raise ArgumentError, "#{self} has no template; declare one, such as: template \"page.erb\""
+            raise ArgumentError, "#{self} has no template: declare one, such as template \"page.erb\""
         end
 
-        # @param name [Object] of an event, from a client
+        # Checks and parses an event of a client.
+        # @param name [Object] the event's name
         # @param values [Object] its parameters
-        # @return [Array(Symbol, Hash{Symbol => Object}), nil] nil: the page has no event with this name and such
-        #   parameters
+        # @return [Array(Symbol, Hash{Symbol => Object}), nil] method and arguments; nil: the page has no event with
+        #   this name and these parameters
         def read_event(name, values)
           types = @events&.[](name)
           return (superclass.read_event(name, values) if superclass <= Page) unless types
@@ -57,32 +59,32 @@ module Heddle
         end
       end
 
-      # @return [String, nil] the owner that the block of {Live#initialize} has returned for the request
+      # @return [String, nil] the user that the block of {Live#initialize} has returned for the request
       attr_reader :user
 
       # @api private
-      # @param session [Session, nil] nil: the page is rendered once, for the response to a GET
+      # @param session [Session, nil] nil: the page is rendered only once, for the response to a GET request
       def initialize(session, user)
         @live_session = session
         @user = user
       end
 
-      # Overridden: sets up the state. Called for the first GET request, and again when the page has connected,
-      # with the signed parameters of the GET request.
+      # Override to set up the state. Called for the GET request, and again when the page's socket is connected, with
+      # the signed parameters of the GET request.
       #
-      # @param params [Hash{String => String}] of the query
+      # @param params [Hash{String => String}] the query's parameters
       # @return [void]
-      # @raise [NotFoundError] there is no such page
+      # @raise [NotFoundError] if there is no page for these parameters
       def mount(params) = params
 
-      # Overridden: called when the page has ended.
+      # Override to clean up. Called when the page has ended.
       # @return [void]
       def unmount = nil
 
-      # Overridden: the HTML document around the page's own.
-      # @param content [String] HTML
-      # @param script [String] the address of the script, escaped for HTML
-      # @return [String] HTML
+      # Override to change the HTML document around the page.
+      # @param content [String] the page's HTML
+      # @param script [String] URL of the client's script, escaped for HTML
+      # @return [String] the document's HTML
       def document(content, script)
         <<~HTML
           <!DOCTYPE html>
@@ -98,18 +100,18 @@ module Heddle
         HTML
       end
 
-      # Overridden: the document's title.
+      # Override to set the document's title.
       # @return [String]
       def title = self.class.name
 
-      # Overridden: more of the document's head, such as a style sheet.
+      # Override to add to the document's head, for example a style sheet.
       # @return [String] HTML
       def head = ""
 
       # @return [Boolean] whether a client is connected
       def connected? = !@live_session.nil?
 
-      # Calls the block for each message of a topic, from now on, while the page is connected.
+      # Calls the block for each later message of a topic while the page is connected.
       # @param topic [String, Symbol]
       # @yieldparam message [PubSub::Message]
       # @return [void]
@@ -120,17 +122,18 @@ module Heddle
       # @return [void]
       def every(seconds, &block) = @live_session&.every(seconds, block)
 
-      # Calls the block soon, when nothing else runs in the page. Tasks that the page has started change it only in such
-      # a block.
+      # Calls the block soon, when no other callback of the page runs. Tasks that the page has started must change the
+      # page only in such a block.
       # @return [void]
       def update(&block) = @live_session&.post(block)
 
-      # @param html [String] that is not to be escaped
+      # Marks HTML that the template must not escape.
+      # @param html [String]
       # @return [Raw]
       def raw(html) = Raw.new(html.to_s)
     end
 
-    # HTML that is not escaped.
+    # HTML that templates do not escape.
     class Raw < String
       # @return [true]
       def html_safe? = true

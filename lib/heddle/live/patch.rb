@@ -2,13 +2,13 @@
 
 module Heddle
   class Live
-    # Instructions with which a client makes the new list of pieces from the old one. The client reads the old list with
-    # a cursor, and obeys one instruction after another:
+    # Makes the instructions by which a client turns the old list of a template's pieces into the new list. The client
+    # has a cursor in the old list, and executes one instruction after another:
     #
-    #     3                 copies three pieces
-    #     {"0": "on"}       copies one piece, and replaces the values at these places
-    #     [2, "7", "off"]   adds a piece
-    #     "12"              moves the cursor to the old piece 12
+    #     3                 copy three pieces from the cursor
+    #     {"0": "on"}       copy one piece, and replace the values with these indexes
+    #     [2, "7", "off"]   add this piece
+    #     "12"              move the cursor to the old piece with index 12
     #
     # @api private
     module Patch
@@ -46,7 +46,7 @@ module Heddle
           script.last.is_a?(Integer) ? script[-1] += 1 : script << 1
         end
 
-        # The places of the old pieces that the new list has, too.
+        # Returns the indexes of the old pieces that are also in the new list.
         def places_of(old, new)
           wanted = new.to_h { |piece| [piece, true] }
           old.each_with_index.with_object({}) { |(piece, i), places| places[piece] ||= i if wanted[piece] }

@@ -2,16 +2,17 @@
 
 module Heddle
   class Live
-    # Runs a page that is connected, or was until a moment ago, one call at a time, and sends the changes.
-    # The next patch is made when the client has applied the one before: a slow client skips states.
+    # Runs the callbacks of one page, one at a time, and sends the changes to the client. It outlives a short loss of
+    # the connection. The next patch is made only when the client has applied the previous one, so a slow client skips
+    # states.
     #
     # @api private
     class Session
-      # Maximum number of messages and timer calls that wait for the page.
+      # Maximum number of messages and timer calls that wait in the page's queue.
       MAX_INBOX = 1_000
       private_constant :MAX_INBOX
 
-      # @return [String] with which its client finds it again
+      # @return [String] the id by which the client continues the session after a reconnect
       attr_reader :id
 
       # @param page_class [Class]
@@ -43,14 +44,14 @@ module Heddle
       # @return [Boolean] whether a client with this user and token may continue the session in this loop
       def fits?(params, user) = @params == params && @user == user && @scheduler.equal?(Fiber.current_scheduler)
 
-      # Called when the client has connected, for the first time or again: sends the whole page.
+      # Called when the client has connected or reconnected. Sends the whole page.
       # @param client [WebSocket::ServerSocket]
       # @return [void]
       def attach(client)
         take_turn do
           next client.close(1001, "the page has ended") unless @page
 
-          @client&.close(1000, "the page is connected elsewhere")
+          @client&.close(1000, "the page was connected again by another socket")
           @departure&.stop
           @client = client
           pieces = @page.render_pieces
@@ -58,9 +59,10 @@ module Heddle
         end
       end
 
+      # Called when the client has disconnected. Ends the page later, unless the client reconnects.
       # @param client [WebSocket::ServerSocket] the disconnected client
-      # @param patience [Numeric] seconds in which it may come back
-      # @return [Boolean] whether it was this session's client
+      # @param patience [Numeric] seconds within which the client may reconnect
+      # @return [Boolean] whether this was the session's current client
       def detach(client, patience)
         return false unless @page && @client.equal?(client)
 
@@ -69,7 +71,7 @@ module Heddle
         true
       end
 
-      # Calls a method of the page. Waits until nothing else runs in it.
+      # Calls a method of the page. Waits until no other callback of the page runs.
       # @param name [Symbol]
       # @param values [Hash{Symbol => Object}]
       # @return [void]
@@ -80,8 +82,8 @@ module Heddle
         end
       end
 
-      # Called when the client has applied the last patch.
-      # @return [Boolean] whether that was awaited
+      # Called when the client confirms that it has applied the last patch.
+      # @return [Boolean] false: no confirmation was expected
       def acknowledge
         return false unless @awaited
 
@@ -92,12 +94,12 @@ module Heddle
         true
       end
 
-      # Calls the block in the page, soon.
+      # Queues a call of the block, for when no other callback of the page runs.
       # @return [void]
       def post(block, *arguments)
         return unless @page
 
-        if @inbox.size >= MAX_INBOX # the page is too slow: it must read its state again
+        if @inbox.size >= MAX_INBOX # the page is too slow, and must read its state again
           @inbox.clear
           @lost = true
         end
@@ -132,7 +134,7 @@ module Heddle
 
       def drain
         take_turn do
-          @task = nil # a block that is posted from here on gets a new task
+          @task = nil # a block that is posted from now on starts a new task
           while (block, *arguments = @inbox.shift)
             block.call(*arguments)
           end
@@ -140,7 +142,7 @@ module Heddle
           flush
         end
       rescue ApplicationFailure => e
-        @client&.close(1011, "the server failed; its log says why")
+        @client&.close(1011, "the page has failed; see the server's log")
         Events.report(:live_page_failed, error: ErrorText.full(e))
       end
 
@@ -170,7 +172,8 @@ module Heddle
         write(patch, pieces) if patch
       end
 
-      # @param message [Hash, Array] from which the client makes the pieces
+      # @param message [Hash, Array] the message to send
+      # @param pieces [Array<Array>] the pieces that the client has after this message
       def write(message, pieces)
         @pieces = pieces
         @awaited = true

@@ -4,22 +4,22 @@ require "erb"
 
 module Heddle
   class Live
-    # An ERB template, compiled to a method that returns the changing parts, without the constant text.
+    # An ERB template, compiled to a method that returns only the variable parts, without the constant text.
     #
-    # The text between two code tags is a *piece*. Its static parts are known to the client; a rendered piece is its
-    # number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of pieces, in the order
-    # in which the code has rendered them. `<%= %>` escapes HTML, except for {Page#raw} and strings that are
-    # `html_safe?`.
+    # The text between two code tags is a *piece*. The client has the constant text of each piece. So a rendered piece
+    # is only its number and the values of its expressions: `[3, "7", "on"]`. A rendered template is a list of pieces,
+    # in the order in which the code has rendered them. `<%= %>` escapes HTML, except for {Page#raw} and strings that
+    # are `html_safe?`.
     #
     # @api private
     class Template
       TAG = /<%(?:(?<kind>%)|(?<kind>[=#]?)(?<code>.*?)-?%>)/m
-      # A code tag alone on its line leaves no line behind.
+      # A code tag alone on its line. The HTML gets no line for it.
       ALONE = /^[ \t]*(<%(?![%=])(?:(?!%>).)*%>)[ \t]*\n/m
       private_constant :TAG, :ALONE
 
-      # @param value [Object] of an expression
-      # @return [Integer, String] as it is sent
+      # @param value [Object] an expression's value
+      # @return [Integer, String] the value to send
       def self.escape(value)
         return value if value.is_a?(Integer)
 
@@ -27,13 +27,13 @@ module Heddle
         value.respond_to?(:html_safe?) && value.html_safe? ? text : ERB::Escape.html_escape(text)
       end
 
-      # @return [Array<Array<String>>] for each piece the text before, between and after its values
+      # @return [Array<Array<String>>] for each piece the constant text before, between and after its values
       attr_reader :statics
 
       # @param source [String] ERB, in UTF-8
-      # @param file [String] for backtraces
+      # @param file [String] the file's path, for backtraces
       def initialize(source, file)
-        @source = source.gsub(ALONE, "\\1<%#\n%>") # in the code the line stays, for backtraces
+        @source = source.gsub(ALONE, "\\1<%#\n%>") # the code keeps the line, so that backtraces have the right number
         @file = file
         @statics = []
         @code = +""
@@ -43,12 +43,13 @@ module Heddle
       # Defines the method `render_pieces` in a class.
       # @param page [Class]
       # @return [void]
-      # @raise [SyntaxError] in the code of the template
+      # @raise [SyntaxError] if the template's code is invalid
       def define_in(page)
         code = "def render_pieces; _live = []; #{@code}; _live; end"
         page.class_eval(code, @file, 1)
       end
 
+      # Joins pieces with the constant text.
       # @param pieces [Array<Array>]
       # @return [String] HTML
       def join(pieces)

@@ -2,8 +2,8 @@
 
 module Heddle
   class Live
-    # Signs the parameters of a page (HMAC with SHA-256, RFC 2104). The page sends the token to the server when its
-    # socket is open. So no client can make up other parameters.
+    # Signs the parameters of a page (HMAC with SHA-256, RFC 2104). The page sends the token back when its socket is
+    # open. So a client can't choose other parameters.
     #
     # @api private
     class Token
@@ -18,16 +18,17 @@ module Heddle
       end
 
       # @param params [Hash{String => Object}]
-      # @param user [String, nil] the user who gets it
-      # @return [String]
+      # @param user [String, nil] the user who gets the token
+      # @return [String] the token
       def make(params, user)
         text = [JSON.generate([params, user, Time.now.to_i])].pack("m0")
         "#{text}.#{signature(text)}"
       end
 
-      # @param token [Object] from a client
+      # @param token [Object] a client's token
       # @param user [String, nil] the user of the request
-      # @return [Hash, nil] the parameters; nil: it was not made here for this user, or is too old
+      # @return [Hash, nil] the parameters; nil: the token has a wrong signature, is for another user, or
+      #   has expired
       def read(token, user)
         text, signature = token.split(".", 2) if token.is_a?(String)
         return unless signature&.bytesize == 64 && OpenSSL.fixed_length_secure_compare(signature, signature(text))

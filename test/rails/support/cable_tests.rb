@@ -181,10 +181,10 @@ module CableTests
 
     assert_nil one.read
     assert_equal 1007, one.socket.close_code
-    wait_for_output("closed: a message must be an object in JSON")
+    wait_for_output("closed: a message must be a JSON object")
     lines = served.output[before..]
 
-    assert_equal 11, lines.scan("A client's command is ignored").size
+    assert_equal 11, lines.scan("Ignoring a client's command").size
     refute_includes lines, "There was an exception"
   end
 

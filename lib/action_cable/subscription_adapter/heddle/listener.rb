@@ -67,7 +67,7 @@ module ActionCable
 
         def listen(channel)
           ::Heddle::PubSub.subscribe(channel) do |message|
-            next @logger.warn("broadcasts of #{channel} are lost: there were too many at once") if message.reset?
+            next @logger.warn("broadcasts of #{channel} were lost, because too many came at once") if message.reset?
 
             broadcast(channel, message.data.dup.force_encoding(Encoding::UTF_8))
           end
