@@ -2,15 +2,15 @@
 
 module Heddle
   module Async
-    # Stands in async's tree for a fiber that async has not started (a request, a Heddle.async task, a Fiber.schedule)
-    # and that asks for `Async::Task.current`. It runs nothing itself.
+    # Represents, in async's tree, a fiber that async has not started (a request, a task of Heddle.async, a fiber of
+    # Fiber.schedule). Made when the fiber calls `Async::Task.current`. It runs nothing itself.
     class ImplicitTask < ::Async::Task
       # @param root [Root]
       # @param fiber [Fiber] a scheduled fiber of this loop
       # @return [ImplicitTask]
       def self.of(root, fiber) = fiber.async_task || root.keep(new(root, fiber))
 
-      # Must be called when a fiber ends: ends the fiber's implicit task, if it has one.
+      # Ends the fiber's implicit task, if it has one. Must be called when the fiber ends.
       #
       # @param fiber [Fiber, nil]
       # @return [void]
@@ -28,14 +28,14 @@ module Heddle
         fiber.async_task = self
       end
 
-      # Has its fiber ended, or begun to serve another request?
+      # Has the task's fiber ended, or begun to serve another request?
       def over? = @fiber.nil? || !@fiber.alive? || !@fiber.async_task.equal?(self)
 
-      # Leaves the tree; its children stay in it. Idempotent.
+      # Removes the task from the tree; its children remain. Idempotent.
       def depart
         return if @fiber.nil?
 
-        @fiber = nil # which may have another task by now
+        @fiber = nil # the fiber may already have another task
         completed!(nil)
         finish!
       end

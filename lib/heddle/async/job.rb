@@ -2,16 +2,16 @@
 
 module Heddle
   module Async
-    # The Heddle task in which an async task runs. It belongs to the Heddle scope that was open where the async task, or
-    # the outermost async task around it, was started: a request, a Heddle.run, a Heddle.scope. So that scope waits for
-    # it, and cancels it. The jobs of one scope are siblings; the tree of async's tasks stays async's own.
+    # The Heddle task in which a task of the gem async runs. It belongs to the Heddle scope (of a request, Heddle.run or
+    # Heddle.scope) in which the async task, or the outermost async task around it, was started. So that scope waits for
+    # it and cancels it. The jobs of one scope are siblings, even if one async task has started another.
     class Job < Concurrency::TaskFrame
       class << self
-        # Runs the work in a new fiber, at once, until it first waits.
+        # Runs the work in a new fiber at once, until its first wait.
         #
         # @param task [Async::Task]
-        # @param block [Proc, nil] the task's block, which names the task
-        # @param work [Proc] what the fiber does; rescues every StandardError
+        # @param block [Proc, nil] the task's block, for the name in the task tree
+        # @param work [Proc] the fiber's code; rescues every StandardError
         # @return [Job]
         def start(task, scheduler, block, work)
           context = Concurrency::Context.of(scheduler)
@@ -22,7 +22,7 @@ module Heddle
 
         private
 
-        # The task of Heddle.run's block cancels background tasks when everything else has ended.
+        # Transient tasks belong to the root task, which cancels them when all other tasks have ended.
         def loop_scope(context)
           root = context.root
           root && !root.ended? ? root : context.detached_tasks
@@ -55,7 +55,7 @@ module Heddle
         @fiber = @scheduler.start(self)
         @fiber = nil if ended?
         self
-      rescue Exception # its fiber got no stack
+      rescue Exception # no memory for the fiber's stack
         scope.disown(self)
         raise
       end
@@ -69,8 +69,8 @@ module Heddle
       # @return [String] the annotation of the async task, or file and line of its block
       def name = @async_task.annotation || Concurrency.place(@named_by)
 
-      # Called when its scope is cancelled, and again when the grace is over: raises Async::Cancel in its fiber, unless
-      # the task defers that.
+      # Raises Async::Cancel in the fiber, unless the async task defers it. Called when the scope is cancelled, and
+      # again when the time for the clean-up is over.
       #
       # @api private
       def interrupt
@@ -80,7 +80,7 @@ module Heddle
         @scheduler.without_switch { @async_task.cancel(true) }
       end
 
-      # The job of the async task around its own.
+      # The job of the parent in async's tree.
       #
       # @api private
       def shown_below

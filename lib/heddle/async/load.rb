@@ -2,17 +2,17 @@
 
 module Heddle
   module Async
-    # How busy the loop was lately, for `Async::Idler`: the share of about a second in which it did not sleep. Time in
-    # which the loop waits for a processor counts as busy. Each call measures the time since the last call. The second
-    # before the first call counts as idle.
+    # Measures the load of a loop for `Async::Idler`: the share of the last second in which the loop did not sleep. Time
+    # in which the loop waits for a processor counts as busy. Each call measures the time since the previous call. The
+    # time before the first call counts as idle.
     class Load
-      # Seconds that the load covers, about.
+      # Approximate seconds that the load covers.
       WINDOW = 1.0
 
       # @param scheduler [Scheduler]
       def initialize(scheduler)
         @scheduler = scheduler
-        @busy = 0.0 # seconds of the window
+        @busy = 0.0 # busy seconds in the window
         @clock = @asleep = nil
       end
 

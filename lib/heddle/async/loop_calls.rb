@@ -5,19 +5,18 @@ require "heddle/async/timeouts"
 
 module Heddle
   module Async
-    # The methods that async's classes call on `Fiber.scheduler`, for Heddle's scheduler.
+    # The methods of a scheduler that the gem async calls. They are added to Heddle's scheduler.
     module LoopCalls
       include Timeouts
 
-      # @return [Root] of async's tree in this loop
+      # @return [Root] the root of async's tree in this loop
       def async_root = @async_root ||= Root.new(self)
 
       # @api private
       attr_writer :async_root
 
       # @api private
-      # A task that was made before this module was loaded has the scheduler as its parent, so the scheduler acts as a
-      # parent, too.
+      # A task that was made before this module was loaded has the scheduler as its parent.
       def add_child(node) = async_root.send(:add_child, node)
 
       # (see Root#async)
@@ -31,7 +30,8 @@ module Heddle
       # (see Root#load)
       def load = async_root.load
 
-      # `Fiber.schedule`: inside an async task it starts a child of that task, as async's servers expect.
+      # Implements `Fiber.schedule`. Inside an async task it starts a child of that task, as the servers of async
+      # expect.
       # @return [Fiber]
       def fiber(*arguments, **options, &block)
         return super(&block) unless ::Async::Task.current?
@@ -44,13 +44,13 @@ module Heddle
         job
       end
 
-      # @param seconds [Numeric, nil] nil: until it is cancelled
+      # @param seconds [Numeric, nil] nil: until the fiber is cancelled
       def sleep(...) = Kernel.sleep(...)
 
-      # Waits until {#resume}. The wait may end for another reason, so the caller must check its condition.
+      # Waits until {#resume}. The wait may also end for another reason, so the caller must check its condition.
       def transfer = park
 
-      # Makes a fiber ready, or calls `transfer` of another object in a later tick.
+      # Makes a fiber ready to run. For any other object, calls its method `transfer` in a later tick.
       #
       # @param object [Fiber, #transfer, #alive?]
       def push(object)
@@ -60,9 +60,9 @@ module Heddle
         nil
       end
 
-      # Lets a fiber that waits continue now; the caller continues after it.
+      # Resumes a waiting fiber now; the caller continues later.
       #
-      # @param fiber [Fiber] one of this loop, or one that has not begun
+      # @param fiber [Fiber] a fiber of this loop, or one that has not begun
       def resume(fiber, *)
         return start(-> { fiber.resume }) if fiber.alive? && fiber.backtrace == []
 
@@ -70,9 +70,10 @@ module Heddle
         give_turn
       end
 
-      # Raises in a fiber of this loop, at its wait; then the caller continues. Without a fiber it is Kernel#raise.
+      # Raises an exception in a waiting fiber of this loop; the caller continues later. Without a fiber, the same as
+      # Kernel#raise.
       #
-      # @raise [FiberError] when that fiber has ended or belongs to another loop
+      # @raise [FiberError] if the fiber has ended or belongs to another loop
       def raise(fiber = nil, *arguments, **options)
         return Kernel.raise(*[fiber, *arguments].compact, **options) unless fiber.is_a?(Fiber)
 
@@ -82,12 +83,12 @@ module Heddle
         give_turn
       end
 
-      # Two methods have this name. The one of async, without arguments, asks the loop to check for events, which the
-      # loop does anyway.
+      # With arguments, this is Heddle's own method. async calls it without arguments to make the loop check for events;
+      # Heddle's loop does that anyway.
       def interrupt(*arguments) = arguments.empty? ? nil : super
 
       # @api private
-      # Tasks that the block cancels continue later, and the caller continues at once, because it may not be able to
+      # Runs the block. Tasks that it cancels continue later rather than at once, because the caller may not be able to
       # wait.
       def without_switch
         before = @stays
@@ -98,7 +99,7 @@ module Heddle
       end
 
       # @api private
-      # In a forked child the parent's tasks do not exist.
+      # A forked child begins without the parent's tasks.
       def process_fork = @async_root = nil
 
       private
@@ -112,7 +113,8 @@ module Heddle
         cause ? with_cause(error, cause) : error
       end
 
-      # Only `raise` sets an exception's cause. The backtrace is from the fiber in which it is raised.
+      # Only `raise` can set an exception's cause. Removes the backtrace of this `raise`, so that the exception gets the
+      # backtrace of the fiber in which it is raised.
       def with_cause(error, cause)
         traced = error.backtrace
         Kernel.raise error, cause:

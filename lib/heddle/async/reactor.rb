@@ -4,18 +4,18 @@ require "heddle/async"
 
 module Heddle
   module Async
-    # Heddle's loop with the interface of async's reactor, for programs that have no Heddle.run. `Async { }`, `Sync { }`
-    # and `Async::Reactor.new` use it, in any thread, once this file has been required.
+    # Heddle's loop with the interface of async's reactor, for programs without Heddle.run. After this file is required,
+    # `Async { }`, `Sync { }` and `Async::Reactor.new` use it in every thread.
     class Reactor < Root
       # Makes `Async::Reactor.new`, and so `Async { }` in a thread without a loop, use this class.
       module Replacement
-        # @raise [ThreadError] where Heddle's loop runs
+        # @raise [ThreadError] if the thread already has a loop of Heddle
         def new(...) = equal?(::Async::Reactor) ? Reactor.new(...) : super
       end
 
       # @param parent [nil] as in async
       # @param selector [Symbol, nil] see {Scheduler#initialize}; a selector of the gem io-event is ignored
-      # @raise [ThreadError] where a loop runs
+      # @raise [ThreadError] if the thread already has a loop of Heddle
       def initialize(_parent = nil, selector: nil, **)
         Async.refuse_reactor
         scheduler = Scheduler.new(selector: (selector if selector.is_a?(Symbol)))
@@ -27,7 +27,7 @@ module Heddle
         Fiber.set_scheduler(scheduler)
       end
 
-      # Runs the loop until every task but the transient ones has ended, and then ends those.
+      # Runs the loop until all tasks except transient ones have ended. Then cancels the transient tasks.
       #
       # @return [Async::Task, nil] the block's task
       # @raise [Async::Scheduler::ClosedError]
@@ -42,10 +42,10 @@ module Heddle
         task
       end
 
-      # Runs the loop for one tick, at most until the time is up.
+      # Runs the loop for one tick.
       #
-      # @param timeout [Numeric, nil] seconds
-      # @return [Boolean] is any task left?
+      # @param timeout [Numeric, nil] maximum seconds to wait for an event
+      # @return [Boolean] whether any task is left
       def run_once(timeout = nil)
         cancel if finished?
         return false unless children?
@@ -54,7 +54,7 @@ module Heddle
         true
       end
 
-      # Makes {run} return. From any thread.
+      # Makes {run} return. Any thread may call it.
       def interrupt
         @interrupted = true
         wake
@@ -64,7 +64,7 @@ module Heddle
       def close = @scheduler.scheduler_close
       alias scheduler_close close
 
-      # Was this signal raised before? The task raises it, and then the task's scope.
+      # Was this signal already raised? The task raises it first, and then the task's scope raises it again.
       #
       # @api private
       def raised?(signal) = @signal.equal?(signal)
@@ -92,7 +92,8 @@ module Heddle
         run_until { !children? }
       end
 
-      # Ctrl-C cancels all tasks, and is raised again when they have ended. It is not raised while tasks are started.
+      # Runs the loop until the block returns true. Ctrl-C cancels all tasks, and is raised again when they have ended.
+      # It is deferred while `start` runs.
       def run_until(start = nil)
         interrupt = nil
         @waiting = Fiber.current
@@ -114,8 +115,8 @@ module Heddle
         @waiting = nil
       end
 
-      # Prepended to Heddle's tasks, so that each ends its implicit task in async's tree: a reactor runs until all tasks
-      # of that tree have ended.
+      # Prepended to the class of Heddle's tasks. Ends the implicit task that represents the task in async's tree,
+      # because a reactor runs until all tasks of that tree have ended.
       module TaskEnd
         private
 
@@ -126,9 +127,9 @@ module Heddle
         end
       end
 
-      # For the scheduler of a reactor: closing it cancels its tasks instead of waiting for them.
+      # Extends the scheduler of a reactor, so that closing it cancels the tasks instead of waiting for them.
       module Closing
-        # Does the same as {TaskEnd} for the fibers of `Fiber.schedule`.
+        # Does for the fibers of `Fiber.schedule` what {TaskEnd} does for tasks.
         def fiber(*, **, &block)
           super do
             block.call

@@ -4,13 +4,13 @@ module Heddle
   # See heddle/async.rb.
   module Async
     # @api private
-    # In a thread where Heddle's loop runs, a reactor of async's own would replace the loop, and never run.
+    # Called before a reactor is made. In a thread with Heddle's loop, the reactor would replace the loop and never run.
     #
-    # @raise [ThreadError] where Heddle's loop runs
+    # @raise [ThreadError] if the thread already has a loop of Heddle
     def self.refuse_reactor
       return unless Fiber.scheduler.is_a?(Scheduler)
 
-      raise ThreadError, "this thread already has a loop of Heddle: start tasks in the loop with Async { ... }, or " \
+      raise ThreadError, "this thread already has a Heddle loop: start tasks in the loop with Async { ... }, or " \
                          "create the reactor in another thread"
     end
 

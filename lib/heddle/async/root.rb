@@ -4,14 +4,14 @@ require "heddle/async/load"
 
 module Heddle
   module Async
-    # The root of async's tree of tasks in one of Heddle's loops; `Async::Task#reactor` returns it there. To programs it
-    # is a reactor. It uses only the part of a reactor's code that is about the tree.
+    # The root of async's tree of tasks in a loop of Heddle. `Async::Task#reactor` returns it, so it is a subclass of
+    # async's reactor. It inherits only the handling of the tree; the loop is Heddle's.
     class Root < ::Async::Reactor
       # @return [Scheduler]
       attr_reader :scheduler
 
       # @param scheduler [Scheduler]
-      def initialize(scheduler) # rubocop:disable Lint/MissingSuper -- which would open a selector
+      def initialize(scheduler) # rubocop:disable Lint/MissingSuper -- it would open a selector
         ::Async::Node.instance_method(:initialize).bind_call(self)
         @scheduler = scheduler
         @load = Load.new(scheduler)
@@ -19,17 +19,17 @@ module Heddle
         @sweep_at = 32
       end
 
-      # Starts a task: a child of the task that runs, or else of this root.
+      # Starts a task as a child of the running task, or of this root if no task runs.
       # @return [Async::Task]
       def async(*arguments, **options, &block)
         ::Async::Task.new(::Async::Task.current? || self, **options, &block).tap { |task| task.run(*arguments) }
       end
 
-      # Starts a task. Does not wait for the task, because the loop runs already.
+      # Starts a task. Unlike a reactor's `run`, it does not wait for the task, because the loop already runs.
       # @return [Async::Task, nil]
       def run(...) = block_given? ? async(...) : nil
 
-      # Cancels every task of this loop that async knows, transient ones too.
+      # Cancels all async tasks of this loop, including transient ones.
       def cancel(later = false, cause: $!) # rubocop:disable Style/OptionalBooleanParameter, Style/SpecialGlobalVars
         return unless children?
 
@@ -50,13 +50,13 @@ module Heddle
         true
       end
 
-      # @raise [ThreadError] always: the loop ends with the code that has started it
+      # @raise [ThreadError] always, because only the code that has started the loop may end it
       def close
-        Kernel.raise ThreadError, "Heddle's loop can't be closed here: it ends when its Heddle.run or its server ends"
+        Kernel.raise ThreadError, "Heddle's loop can't be closed here: it ends with its Heddle.run or its server"
       end
       alias scheduler_close close
 
-      # Has no effect here: the loop checks for events by itself.
+      # Has no effect, because Heddle's loop checks for events by itself.
       def interrupt = nil
 
       def to_s
@@ -72,7 +72,7 @@ module Heddle
         end
       end
 
-      # Keeps an implicit task until its fiber has ended, or serves something else.
+      # Registers an implicit task. It is removed after its fiber has ended or serves another request.
       #
       # @param implicit_task [ImplicitTask]
       # @return [ImplicitTask]

@@ -4,10 +4,10 @@ require "heddle/async/job"
 
 module Heddle
   module Async
-    # Changes `Async::Task` where Heddle's loop runs: the fiber of the task belongs to the loop.
+    # Prepended to `Async::Task`. In a thread with Heddle's loop, the task's fiber belongs to the loop.
     module TaskCalls
       # @api private
-      # @return [Job, nil] nil: the task does not run in one of Heddle's loops
+      # @return [Job, nil] nil: the task does not run in a loop of Heddle
       attr_reader :job
 
       def initialize(parent = ::Async::Task.current?, **options, &block)
@@ -29,7 +29,7 @@ module Heddle
         Job.start(self, scheduler, block, work)
       end
 
-      # The states that async defines for the end of a task's block.
+      # Runs the task's block, and then sets the task's state as async does.
       def perform(label)
         @fiber = Fiber.current
         @fiber.annotate(label) if label
@@ -52,7 +52,7 @@ module Heddle
       def scheduler_job = Fiber.scheduler.current
     end
 
-    # A fiber of Heddle's loop that async has not started becomes a task when it calls `Async::Task.current`.
+    # Overrides `Async::Task.current`. If async has not started the calling fiber, it gets an implicit task.
     module CurrentTask
       def current
         task = Fiber.current.async_task

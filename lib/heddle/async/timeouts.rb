@@ -2,9 +2,9 @@
 
 module Heddle
   module Async
-    # `Async::Task#with_timeout` on Heddle's loop.
+    # Implements `Async::Task#with_timeout` in Heddle's loop.
     module Timeouts
-      # Raises in the block, at its next wait, when the time is over.
+      # Runs the block with a time limit. When it has passed, raises the exception at the block's next wait.
       #
       # @param seconds [Numeric]
       # @param exception [Class, Exception]
@@ -29,14 +29,14 @@ module Heddle
         take_back(fiber, error) if error
       end
 
-      # Takes back an error that was not raised, because the block has ended without another wait: it must not be raised
+      # Withdraws an error that is still pending because the block has ended without another wait. It must not be raised
       # outside of the block.
       def take_back(fiber, error)
         pending = uninterrupt(fiber) or return
         interrupt(fiber, pending) unless pending.equal?(error)
       end
 
-      # The timer that `Async::Timeout` asks for.
+      # The timers object that `Async::Timeout` requires.
       class Timers
         def initialize(alarms)
           @alarms = alarms
@@ -44,12 +44,12 @@ module Heddle
 
         def now = Concurrency.now
 
-        # @param time [Float] by {#now}
+        # @param time [Float] in seconds of {#now}
         # @return [Handle]
         def schedule(time, block) = Handle.new(@alarms, time, time - now, block)
       end
 
-      # An alarm that is set.
+      # The handle of a set alarm.
       class Handle
         attr_reader :time, :block
 

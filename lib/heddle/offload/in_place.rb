@@ -2,27 +2,28 @@
 
 module Heddle
   module Offload
-    # A native function that blocked a loop, because nothing shows that another thread may call it.
+    # A native function that has blocked a loop. It was not offloaded, because nothing shows that another thread may
+    # call it.
     #
     # @!attribute function [Hash] its entry in {Offload.functions}
-    # @!attribute seconds [Float] the longest time for which it blocked the loop
+    # @!attribute seconds [Float] the longest time for which a call has blocked the loop
     #
     # @api private
     InPlace = Data.define(:function, :seconds) do
-      # @return [Symbol] the name of its event (docs/events.md)
+      # @return [Symbol] the name of the event that reports it (docs/events.md)
       def event = :blocking_call
 
       # @return [Hash{Symbol => Object}] the fields of the event
       def fields = { function: name, duration: seconds, reason: function[:reason] || "its library is denied" }
 
-      # @return [String] a line for a log
+      # @return [String] the log line
       def to_s = Events::TABLE.fetch(event).text(fields)
 
-      # @return [String] what to do about it
+      # @return [String] what the user can do
       def advice
-        return "Heddle.offload { } runs Ruby code around it on another thread" unless allowable?
+        return "to run it on another thread, call it inside Heddle.offload { }" unless allowable?
 
-        "if its calls may run on any thread (docs/offload.md says how to find out), allow it: " \
+        "if its calls may run on any thread (see docs/offload.md), allow it: " \
           "offload_allow #{beginning.dump} in config/heddle.rb, HEDDLE_OFFLOAD_ALLOW=#{beginning}, or " \
           "Heddle.enable :offload, allow: [#{beginning.dump}]"
       end
@@ -34,7 +35,7 @@ module Heddle
         "#{function[:library]} #{function[:function]}#{" (called by the method #{method})" if method}"
       end
 
-      # Denied libraries, and libc as a whole, can't be allowed by an option.
+      # An option can't allow denied libraries or libc as a whole.
       def allowable? = function[:trust] == :in_place && !function[:library].match?(/\A(lib(c|m|pthread)[.-]|ld-)|\A\z/)
 
       def beginning = "#{function[:library][/\A[^.]+/]}."

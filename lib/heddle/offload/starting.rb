@@ -2,14 +2,14 @@
 
 module Heddle
   module Offload
-    # The part of the protection that Ruby's own blocking operations need even while it is off.
+    # The part of offloading that Ruby's own blocking operations need, even while offloading is switched off.
     module Switch
       class << self
         private
 
-        # Called from C on the loop's thread when more work is queued than threads are idle. The thread inherits neither
-        # the storage nor the masks of the fiber. It leaves the fiber's thread group if it may: a program may join all
-        # threads of a group.
+        # Starts an offload thread. C code calls this method on the loop's thread when more work is queued than threads
+        # are idle. The thread inherits neither the fiber's storage nor its interrupt masks. If possible, it leaves the
+        # fiber's thread group, because a program may join all threads of a group.
         def start_thread
           fiber = Fiber.new(blocking: true, storage: nil) do
             thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }

@@ -4,22 +4,23 @@ require "heddle/cgroup"
 
 module Heddle
   module Offload
-    # How many offload threads a process may have, unless the application has set {Offload.thread_limit=}.
+    # The default of {Offload.thread_limit}, the maximum number of offload threads of a process.
     #
     # @api private
     module ThreadLimit
-      # Threads of one process.
+      # Maximum threads of one process.
       DEFAULT = 512
 
-      # @param workers [Integer] processes that share the container's limit
-      # @param root [String] where the system's files are
-      # @return [Integer] {DEFAULT}, or each worker's share of the container's tasks if that is less; at least 1
+      # @param workers [Integer] number of processes that share the container's limit
+      # @param root [String] root of the file system
+      # @return [Integer] {DEFAULT}, or each worker's share of the container's limit of tasks if that is less; at least
+      #   1
       def self.default(workers: 1, root: "/")
         share = pids_max(root)&.div(workers)
         [DEFAULT, share].compact.min.clamp(1, DEFAULT)
       end
 
-      # @return [Integer, nil] the smallest limit of tasks of the control groups of this process; nil without one
+      # @return [Integer, nil] the lowest limit of tasks in the control groups of this process; nil: no limit
       def self.pids_max(root = "/")
         Cgroup.read(root, "pids", "pids.max", "pids.max").filter_map { |text| text[/\A\d+/]&.to_i }.min
       end

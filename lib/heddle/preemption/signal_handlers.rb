@@ -5,23 +5,23 @@ require "heddle/scheduler"
 module Heddle
   module Preemption
     # @api private
-    # A signal's handler must not be preempted: its author expects that nothing else in its thread runs before it has
-    # ended. Ruby does not report whether a handler runs. So handlers that are set from now on are called by an object
-    # that prevents preemption. `trap` returns the block that was set.
+    # Prevents the preemption of signal handlers: their authors expect that nothing else in the thread runs before the
+    # handler has ended. Ruby does not report whether a handler runs. So each handler that is set from now on is wrapped
+    # in an object that prevents preemption while it calls the handler. `trap` still returns the original handler.
     module SignalHandlers
       # The object that Ruby calls instead of the handler.
       class Handler
-        # @return [#call] what was set
+        # @return [#call] the original handler
         attr_reader :given
 
         def initialize(given)
           @given = given
         end
 
-        # Calls the scheduler's method, which is in C. With a frame of Heddle.without_preemption, the interrupted code
-        # would count as Heddle's own ({OwnCode}), in which Ctrl-C is not raised.
+        # Calls the handler without preemption. Uses the scheduler's method, which is in C. Heddle.without_preemption
+        # would add a frame of Heddle's own Ruby code ({OwnCode}), in which Ctrl-C is not raised.
         #
-        # @param number [Integer] of the signal
+        # @param number [Integer] the signal's number
         def call(number)
           scheduler = Fiber.scheduler
           return @given.call(number) unless scheduler.is_a?(Scheduler)
@@ -41,14 +41,15 @@ module Heddle
       end
       private_constant :Setting
 
-      # The same for Kernel, where the method is private. It has a name, because every object has it as an ancestor.
+      # The same for Kernel, where the method is private. A named module, because it appears in the ancestors of every
+      # object.
       PrivateSetting = Setting.clone
       PrivateSetting.send(:private, :trap)
       private_constant :PrivateSetting
 
       class << self
-        # Has an effect once for each process, and is never undone: while preemption is off, a {Handler} only calls what
-        # was set.
+        # Installs the module, once for each process. It is never removed: while preemption is off, a {Handler} only
+        # calls the original handler.
         # @return [void]
         def install
           return if @installed
@@ -58,7 +59,7 @@ module Heddle
           [::Kernel, ::Signal].each { |set| set.singleton_class.prepend(Setting) }
         end
 
-        # Commands such as "IGNORE", and code in a String, are not changed.
+        # Wraps a handler. Commands such as "IGNORE" and code in a String are not changed.
         def wrapped(handler) = handler.respond_to?(:call) && !handler.is_a?(Handler) ? Handler.new(handler) : handler
 
         def given(handler) = handler.is_a?(Handler) ? handler.given : handler

@@ -2,15 +2,17 @@
 
 module Heddle
   class Scheduler
-    # Calls without the GVL that Ruby >= 3.4 passes to the scheduler, because they might block. Ruby 3.4 passes a Proc,
-    # Ruby >= 4.0 an opaque object. If the hook returns without having called that object, Ruby runs it in place.
+    # Implements the scheduler hook `blocking_operation_wait`. Ruby >= 3.4 passes to it calls that release the GVL and
+    # may block. Ruby 3.4 passes a Proc, Ruby >= 4.0 an opaque object. If the hook returns without having called that
+    # object, Ruby runs the call in place.
     #
-    # To run a call on another thread costs some 20 µs, more than most of these calls take. Quick calls that never wait
-    # for another fiber run inline, all others on a thread. The name of the calling method decides.
+    # Running a call on another thread costs about 20 µs, more than most of these calls take. So quick calls that never
+    # wait for another fiber run inline, and all others on a thread. The name of the calling method decides.
     #
     # @api private
     module BlockingOperations
-      # One system call on a path's name or on a descriptor. Not open: a FIFO waits there for its other end.
+      # Methods that do one system call on a path or descriptor. `open` is not included, because it waits for the other
+      # end of a FIFO.
       INLINE = %w[
         access? atime basename birthtime blockdev? chardev? chmod chown ctime delete directory? empty? executable?
         executable_real? exist? expand_path file? flush ftype grpowned? identical? lchmod lchown link lstat mtime
@@ -20,28 +22,29 @@ module Heddle
         close_read close_write
       ].to_h { |name| [name, true] }.freeze
 
-      # The classes of those methods.
+      # The classes of the methods in INLINE.
       OWNERS = /\A(?:File|File::Stat|Dir|IO|FileTest|#<Class:(?:File|Dir|IO)>)[#.]/
 
-      # Opening a folder never waits for another program, unlike opening a file (a FIFO).
+      # Methods that open a folder. Unlike opening a file, which may be a FIFO, this never waits for another program.
       OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
 
-      # It waits in the scheduler of the thread that runs it, so it can't run on a native thread.
+      # This method waits in the scheduler of the thread that runs it, so it needs a Ruby thread.
       COPY_STREAM = "IO.copy_stream"
 
       private_constant :COPY_STREAM
 
-      # See {in_signal_handler?}. Not a constant: other Ractors could not read it.
+      # Used by {in_signal_handler?}. Not a constant, because other Ractors could not read it.
       @probe = Thread::Mutex.new
 
       class << self
+        # Runs the call inline or on a thread, or leaves it to Ruby.
         # @param scheduler [Scheduler]
-        # @param work [#call]
+        # @param work [#call] the Proc or object that Ruby has passed
         def run(scheduler, work)
           # Outside of the main Ractor, Ruby 3.4 crashes when the calling fiber is switched away.
           return run_in_place(work) unless Ractor.current.equal?(Ractor.main)
 
-          # 0: this method; 1: the hook; 2: the method that asked.
+          # Frame 0 is this method, 1 the hook, 2 the method that does the call.
           label = caller_locations(2, 1)&.first&.label.to_s
           if inline?(label) || Offload::Switch.refused? || scheduler.wait_in_place? || in_signal_handler?
             run_in_place(work)
@@ -59,19 +62,19 @@ module Heddle
 
         private
 
-        # Ruby has no method for that, but in a signal's handler no mutex can be locked.
+        # Ruby has no method to find out, but in a signal handler no mutex can be locked.
         def in_signal_handler?
           @probe.synchronize { false }
         rescue ThreadError
           true
         end
 
-        # Calls only a Proc: Ruby runs its own operation in place if this does not call it.
+        # Calls only a Proc. Ruby itself runs its opaque object in place if the hook does not call it.
         def run_in_place(work)
           Fiber.blocking { work.call } unless Offload::Switch.operation?(work)
         end
 
-        # On an offload thread, which starts without Ruby's lock.
+        # Runs the operation on an offload thread, which does not have the GVL.
         def run_operation(scheduler, operation, label)
           return unless Offload::Switch.run_operation(operation, OWNERS.match?(label)).nil?
 

@@ -2,9 +2,9 @@
 
 module Heddle
   class Scheduler
-    # A child that a fiber forks keeps its loop. Ruby 4.0 takes the scheduler from a forked child, and makes the fiber
-    # that forked a blocking one, in which no hook is called. {Patches} prepends this module to Process's singleton
-    # class.
+    # Keeps the loop in a child that a fiber has forked. Ruby 4.0 removes the scheduler in a forked child, and makes the
+    # fiber that has forked a blocking fiber, in which Ruby calls no scheduler hook. {Patches} prepends this module to
+    # Process's singleton class.
     #
     # @api private
     module Forks
@@ -16,8 +16,8 @@ module Heddle
       # @see Process.daemon
       def daemon(...) = Forks.keep_loop { super }
 
-      # Makes the fiber blocking before the fork, as Ruby does in the child. So the end of the block makes it
-      # non-blocking in both processes.
+      # Makes the fiber blocking already before the fork, as Ruby does in the child. So the end of Fiber.blocking makes
+      # it non-blocking in both processes.
       def self.keep_loop(&)
         scheduler = Fiber.scheduler
         return yield unless scheduler.is_a?(Scheduler)
@@ -27,7 +27,7 @@ module Heddle
 
       def self.restore(scheduler)
         Fiber.set_scheduler(scheduler)
-        scheduler.process_fork if scheduler.respond_to?(:process_fork) # async calls it on Rubies before 4.0
+        scheduler.process_fork if scheduler.respond_to?(:process_fork) # the gem async calls it only on Ruby before 4.0
       end
       private_class_method :restore
     end

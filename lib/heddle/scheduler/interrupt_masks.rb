@@ -2,9 +2,9 @@
 
 module Heddle
   class Scheduler
-    # Makes Thread.handle_interrupt also delay time limits, which the loop raises, not another thread. Ruby has no hook
-    # for this, and keeps the timings by thread, where they would apply to all fibers. {Patches} prepends this module to
-    # Thread's singleton class.
+    # Makes Thread.handle_interrupt apply to time limits, too. Ruby applies it only to exceptions from other threads,
+    # but the loop itself raises time limits. Ruby also keeps the mask per thread, so it would apply to all fibers.
+    # {Patches} prepends this module to Thread's singleton class.
     #
     # @api private
     module InterruptMasks

@@ -7,20 +7,20 @@ require "heddle/scheduler/reopening"
 
 module Heddle
   class Scheduler
-    # The changes that the first scheduler of a process makes in Ruby: methods for which it has no hook, and the guard
-    # pages of fibers' stacks. `HEDDLE_PROTECT=off` leaves Ruby as it is, as does a server with `protect off`.
+    # The changes that the first scheduler of a process makes in Ruby: methods for which Ruby has no scheduler hook, and
+    # guard pages for the stacks of fibers. `HEDDLE_PROTECT=off` and a server's `protect off` prevent them.
     #
     # @api private
     module Patches
       class << self
-        # @return [String, nil] why nothing is changed; nil: it may be
+        # @return [String, nil] why changes are forbidden; nil: they are allowed
         attr_reader :forbidden
 
-        # Leaves Ruby as it is from now on. Changes that were made before stay.
+        # Forbids changes from now on. Earlier changes remain.
         # @param reason [String]
         # @return [void]
         def forbid(reason)
-          @forbidden = reason.dup.freeze # schedulers of other Ractors read it
+          @forbidden = reason.dup.freeze # frozen, because schedulers of other Ractors read it
           guard_pages_off(reason)
         end
 
@@ -44,7 +44,7 @@ module Heddle
           guard_pages_off(untested && "#{untested}: HEDDLE_GUARD_PAGES=1 or heddle protect on switches them on")
         end
 
-        # Called by each scheduler.
+        # Makes the changes unless they are forbidden or already made. Each scheduler calls this method.
         # @return [void]
         def apply
           return if @forbidden || ::Process.singleton_class.include?(Forks)

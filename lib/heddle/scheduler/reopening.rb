@@ -2,8 +2,8 @@
 
 module Heddle
   class Scheduler
-    # IO#reopen replaces the file of a descriptor that fibers of any loop may wait for. Ruby interrupts the threads that
-    # wait for that descriptor, but has no hook for schedulers. {Patches} prepends this module to IO.
+    # Makes IO#reopen wake the fibers that wait for the descriptor, in any loop, because it now refers to another file.
+    # Ruby interrupts only waiting threads, and has no scheduler hook for this. {Patches} prepends this module to IO.
     #
     # @api private
     module Reopening

@@ -4,20 +4,20 @@ require "heddle/own_code"
 
 module Heddle
   class Scheduler
-    # Keeps Ctrl-C, and other signals that Ruby raises as exceptions, from interrupting Heddle's own code. If it
+    # Keeps Ctrl-C and other signals that Ruby raises as exceptions from interrupting Heddle's own code. If a signal
     # interrupted the end of a task, for example, the task's scope would wait forever.
     #
-    # While a loop runs on the main thread, such a signal is raised where it arrives, as in plain Ruby, unless that is
-    # Heddle's code: then the loop raises it between two switches. A second signal before that is raised at once. A
-    # signal that the program handles itself is left alone.
+    # The guard works while a loop runs on the main thread. If a signal arrives in the program's code, it is raised
+    # there, as without Heddle. If it arrives in Heddle's code, the loop raises it between two fibers. A second signal
+    # before that is raised at once. Signals with a handler of the program are not changed.
     #
     # @api private
     class SignalGuard
-      # Signals that by default raise an exception in the main thread, see Ruby's doc/signals.rdoc.
+      # Signals that by default raise an exception in the main thread (Ruby's doc/signals.rdoc).
       NAMES = %w[INT TERM HUP].freeze
       private_constant :NAMES
 
-      # @param scheduler [Scheduler] whose loop runs meanwhile
+      # @param scheduler [Scheduler] the scheduler whose loop the block runs
       # @return what the block returns
       def self.during(scheduler, &)
         return yield unless Thread.current.equal?(Thread.main) && Ractor.current.equal?(Ractor.main)
@@ -25,8 +25,8 @@ module Heddle
         new(scheduler).during(&)
       end
 
-      # @param handler [Object] what `trap` has returned
-      # @return [Boolean] whether it is the handler of a guard, which stands in for the default one
+      # @param handler [Object] the result of `trap`
+      # @return [Boolean] whether it is the handler of a guard, which replaces the default handler
       def self.stands_in?(handler) = handler.is_a?(Proc) && handler.source_location&.first == __FILE__
 
       def initialize(scheduler)
@@ -41,7 +41,7 @@ module Heddle
         handlers&.each { |name, handler| restore(name, handler) }
       end
 
-      # Runs in a new fiber, which the loop resumes next: raises the signal, which ends the loop.
+      # Raises the signal in a new fiber, which the loop resumes next. This ends the loop.
       #
       # @api private
       def call
@@ -49,7 +49,7 @@ module Heddle
         raise signal
       end
 
-      # Does nothing: when the loop cancels all fibers, the fiber that raises the signal continues.
+      # Does nothing, so that the fiber still raises the signal when the loop cancels all fibers.
       #
       # @api private
       def cancel; end
@@ -67,7 +67,7 @@ module Heddle
         end
       end
 
-      # Restores the handler, unless the program has set its own meanwhile.
+      # Restores the default handler, unless the program has set its own meanwhile.
       def restore(name, handler)
         now = trap(name, "DEFAULT")
         trap(name, now) unless now.equal?(handler)

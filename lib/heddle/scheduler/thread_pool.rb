@@ -2,17 +2,17 @@
 
 module Heddle
   class Scheduler
-    # Threads that run blocking work while only the asking fiber waits.
+    # Ruby threads that run blocking work, so that only the calling fiber waits.
     #
-    # A thread is started whenever more work is queued than threads are idle: queued work may be what unblocks the
-    # work under way, so a fixed number could deadlock. Idle ones end after a while.
+    # The pool has no maximum size, because it could deadlock: running work may wait for queued work. So a thread is
+    # started whenever more work is queued than threads are idle. Idle threads end after {IDLE} seconds.
     #
     # @api private
     class ThreadPool
-      # Seconds that an idle thread stays.
+      # Seconds after which an idle thread ends.
       IDLE = 5.0
 
-      # @param idle [Numeric] seconds that an idle thread stays
+      # @param idle [Numeric] seconds after which an idle thread ends
       def initialize(idle: IDLE)
         @idle_limit = idle
         @lock = Thread::Mutex.new
@@ -22,19 +22,18 @@ module Heddle
         @process = Process.pid
       end
 
-      # A forked child has none of its parent's threads.
-      # @return [Boolean]
+      # @return [Boolean] false: a parent process has made the pool, whose threads don't exist here
       def of_this_process? = @process == Process.pid
 
-      # Runs the block on another thread; the calling fiber waits. If Ruby can't start a thread, as
-      # while the process ends, the block runs on the calling thread.
+      # Runs the block on another thread while the calling fiber waits. If Ruby can't start a thread, for example while
+      # the process ends, the block runs on the calling thread.
       #
-      # When an exception (a timeout, a cancellation) is raised in the fiber meanwhile, the block is interrupted where
-      # it waits in a system call. This method raises the exception only when the block has ended, because the block may
-      # use the fiber's stack.
+      # If an exception (a timeout, a cancellation) is raised in the fiber meanwhile, the block's wait in a system call
+      # is interrupted. This method raises the exception only when the block has ended, because the block may use the
+      # fiber's stack.
       #
       # @return [Object] the block's value
-      # @raise what the block raises, or what was raised in the fiber
+      # @raise the exception of the block, or the one raised in the fiber
       def run(&work)
         job = Job.new(work)
         queued = @lock.synchronize do
@@ -45,17 +44,17 @@ module Heddle
         queued ? Account.wait_for(Account::OFFLOADED) { job.value } : Fiber.blocking { work.call }
       end
 
-      # @return [Integer] threads alive now
+      # @return [Integer] number of threads
       def size
         @lock.synchronize { @threads.size }
       end
 
-      # @return [Integer] threads that wait for work now
+      # @return [Integer] number of threads that wait for work
       def idle
         @lock.synchronize { @idle }
       end
 
-      # Accepts no more work, and waits until running and queued work, and then all threads, have ended.
+      # Accepts no more work. Waits until all work is done and all threads have ended.
       def close
         threads = @lock.synchronize do
           @queue.close
@@ -66,7 +65,7 @@ module Heddle
 
       private
 
-      # @return [Boolean] false: Ruby starts no thread
+      # @return [Boolean] false: Ruby can't start a thread
       def start
         thread = Thread.new { serve }
         thread.name = "heddle offload"
@@ -77,7 +76,7 @@ module Heddle
       end
 
       def serve
-        Thread.current[:heddle_pool_thread] = true # read by the hook io_wait
+        Thread.current[:heddle_pool_thread] = true # the scheduler's hook io_wait reads it
         while (job = take)
           job.run
         end
@@ -86,8 +85,8 @@ module Heddle
         run_rest
       end
 
-      # Runs work that was queued just as this thread stopped waiting: {#run} still counted it as idle, and started no
-      # thread for the work.
+      # Runs work that was queued just when this thread stopped waiting. {#run} still counted this thread as idle, so it
+      # started no other.
       def run_rest
         @queue.pop(true).run until @queue.empty?
       rescue ThreadError # another thread has taken it

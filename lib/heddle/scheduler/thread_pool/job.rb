@@ -5,14 +5,14 @@ module Heddle
     class ThreadPool
       # A piece of work that a thread runs for a fiber.
       class Job
-        # Raised in the thread when the fiber wants the work to end. Internal.
+        # Raised in the thread to end the work, because an exception was raised in the fiber.
         class Stop < Exception; end
 
-        # Seconds between the first attempt to end the work and the second. Each further pause is twice as long.
+        # Seconds between the first attempt to end the work and the second. The pause doubles with each further attempt.
         FIRST_PAUSE = 0.02
         LONGEST_PAUSE = 1
-        # The part of the pause after it for which an attempt blocks the thread of the fiber: on a busy machine short
-        # attempts fail.
+        # Each attempt blocks the fiber's thread for this fraction of the following pause. Longer attempts succeed on
+        # busy machines, too.
         LINGER = 0.015
         private_constant :FIRST_PAUSE, :LONGEST_PAUSE, :LINGER
 
@@ -28,13 +28,14 @@ module Heddle
         def run
           Thread.handle_interrupt(Stop => :never) do
             answer = outcome
-            @lock.synchronize { @thread = nil } # from here on no thread raises Stop
+            @lock.synchronize { @thread = nil } # from now on no thread raises Stop
             drop_late_stops
             @answer << answer
           end
         end
 
-        # Waits for the work. Then raises the exception that was raised in the fiber meanwhile, if any.
+        # Waits for the work, and returns its value. Raises the exception that was raised in the fiber meanwhile, if
+        # any.
         def value
           raised = nil
           begin
@@ -79,11 +80,11 @@ module Heddle
           outcome
         end
 
-        # Keeps this thread in the fiber for a moment, so that IO.copy_stream can leave its wait (Ruby 3.4). It waits
-        # without Ruby's lock, and asks *this* thread's scheduler again after each signal. Ruby finds that scheduler,
-        # and the wait ends, only while the thread runs a fiber, not while it runs the loop.
+        # Keeps this thread in the fiber for a moment, so that IO.copy_stream can end its wait (Ruby 3.4). It waits
+        # without the GVL, and after each signal asks *this* thread's scheduler again. Ruby finds that scheduler only
+        # while this thread runs a fiber, not while it runs the loop.
         def linger(pause)
-          return unless @thread # it has not begun
+          return unless @thread # the work has not begun
 
           ending = MonotonicClock.now + (pause * LINGER)
           nil while MonotonicClock.now < ending
@@ -96,11 +97,12 @@ module Heddle
           end
         end
 
-        # The thread has the lock for moments only, and a killed fiber can't wait for it by a switch.
+        # Blocks this thread, because a killed fiber can't switch to wait. The other thread has the lock only for
+        # moments.
         def locked(&) = Fiber.blocking { @lock.synchronize(&) }
 
-        # Those that came after the end of the work must not be raised in the next work. Each further exception in the
-        # fiber has led to one.
+        # Discards the Stop exceptions that came after the end of the work, so that they don't interrupt the next work.
+        # Each exception in the fiber may have caused one.
         def drop_late_stops
           Thread.handle_interrupt(Stop => :immediate) { Thread.pass }
         rescue Stop
