@@ -2,17 +2,17 @@
 
 module Heddle
   module Adaptations
-    # Rails keeps state by `Fiber.current`, and an Enumerator's `next` runs its block in another fiber. There a request
-    # would have no state and no transaction, and another database connection, which the fiber would keep. So in a loop
-    # {RequestFiber} gives Rails the fiber of the request or the task.
+    # Rails keeps state per fiber (`Fiber.current`). But `Enumerator#next` runs the enumerator's block in another fiber,
+    # in which the request would have no state, no transaction and another database connection. So in a loop, Rails gets
+    # the fiber of the request or task from {RequestFiber}.
     module ActiveSupport
-      # A fiber local of the request in an action of ActionController::Live: the fiber that has the request's state.
-      # Rails copies fiber locals to the thread of the action.
+      # The fiber-local variable for the fiber with the request's state, in actions of ActionController::Live. Rails
+      # copies fiber-local variables to the thread of the action.
       LIVE = :heddle_live_state
       private_constant :LIVE
 
-      # Prepended to ActionController::Live. Rails copies the state of the thread that has called the action, and there
-      # the state is the fiber's.
+      # Prepended to ActionController::Live. Rails would copy the state of the calling thread, but the state belongs to
+      # the calling fiber.
       module Live
         # @see ActionController::Live#process
         def process(...)
@@ -30,14 +30,14 @@ module Heddle
       end
       private_constant :Live, :Sharing
 
-      # Does nothing where the state is isolated by thread.
+      # Does nothing if Rails isolates state by thread.
       # @return [void]
       def self.install
         state = ::ActiveSupport::IsolatedExecutionState
         state.instance_variable_set(:@scope, RequestFiber) if state.scope.equal?(Fiber)
       end
 
-      # The same for actions of ActionController::Live, also where requests are threads. Idempotent.
+      # The same for actions of ActionController::Live, also in thread mode. Idempotent.
       # @return [void]
       def self.share_with_live
         state = ::ActiveSupport::IsolatedExecutionState

@@ -2,12 +2,13 @@
 
 module Heddle
   module Adaptations
-    # concurrent-ruby keeps the values of ThreadLocalVar in a thread variable, and the values of FiberLocalVar in a
-    # fiber local: each in an Array, which it lists until the thread or the fiber is collected. In a loop each request
-    # has an Array of its own for ThreadLocalVar, as with the option `isolate`. The loop's fibers serve many requests,
-    # so both kinds of Arrays are listed by weak references and end with their request.
+    # concurrent-ruby keeps the values of ThreadLocalVar in an Array for each thread, and those of FiberLocalVar in an
+    # Array for each fiber. It keeps a list of these Arrays until the thread or fiber is garbage collected. In a loop,
+    # each request gets its own Array for ThreadLocalVar, as with the option `isolate`. A fiber serves many requests, so
+    # the list has weak references, and the Arrays end with their request.
     module ConcurrentRuby
-      # The Arrays of requests. When a variable is collected, another one gets its index in them.
+      # Lists the Arrays of requests. When a variable is garbage collected, its index is cleared in all of them for
+      # reuse.
       module Listed
         # @see Concurrent::AbstractLocals#free_index
         def free_index(index)
@@ -53,7 +54,7 @@ module Heddle
       private_constant :Listed
 
       # @api private
-      # @return [Hash, nil] the thread variables of the current request; nil where the thread's own apply
+      # @return [Hash, nil] the thread variables of the current request; nil: use the thread's own
       def self.values = Isolation.values(Thread.current)
 
       # @return [void]

@@ -3,18 +3,19 @@
 module Heddle
   module Adaptations
     # Gives each request its own values of chosen thread variables, which are nil at first. Gems that keep a request's
-    # state by `Thread#thread_variable_set` rely on one request for each thread; here many requests run in fibers of one
-    # thread. The values are kept in the storage of the request's fiber, from the first access to one of them to the end
-    # of the request. Fibers that the request starts after that access share them; fibers that it has started before,
-    # and other threads, don't.
+    # state with `Thread#thread_variable_set` rely on one request per thread, but here many requests run in fibers of
+    # one thread. The values are in the storage of the request's fiber, from the first access to one of them until the
+    # end of the request. Fibers that the request starts after that access share them. Fibers that it has started
+    # earlier, and other threads, don't.
     #
-    # Other variables, variables of other threads, and all variables outside of a loop stay as they are.
+    # Nothing changes for other variables, for variables of other threads, and outside of a loop.
     module Isolation
-      # Where a request's values are kept, in the storage of its fiber.
+      # The key of a request's values in the storage of its fiber.
       STORE = :heddle_thread_variables
       private_constant :STORE
 
-      # The values of one request, and the thread that they belong to, because threads inherit storage, too.
+      # The values of one request, and its thread: a thread that the request starts inherits the storage, but not the
+      # values.
       Copies = Struct.new(:thread, :values)
       private_constant :Copies
 
@@ -30,13 +31,13 @@ module Heddle
         # @return [void]
         def start(names)
           added = names.map(&:to_sym).flat_map { |name| [[name, name], [name.name, name]] }.to_h
-          @names = Ractor.make_shareable(@names.merge(added)) # Ractors read it too
+          @names = Ractor.make_shareable(@names.merge(added)) # because other Ractors read it
           Thread.prepend(Variables) unless @names.empty?
         end
 
         # @param thread [Thread]
-        # @return [Hash{Symbol => Object}, nil] the variables that the current request has set; nil where the thread's
-        #   own variables apply
+        # @return [Hash{Symbol => Object}, nil] the variables that the current request has set; nil: use the thread's
+        #   own variables
         def values(thread)
           return unless thread.equal?(Thread.current)
 

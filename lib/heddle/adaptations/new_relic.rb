@@ -2,8 +2,9 @@
 
 module Heddle
   module Adaptations
-    # New Relic's agent looks for a known server when it is loaded. If it finds none, it also connects in the process
-    # that forks the workers.
+    # New Relic's agent detects the server when it is loaded. If it detects none, it also connects in the process that
+    # forks the workers. So while the application is loaded, this module presents the server as Falcon, which the agent
+    # supports.
     module NewRelic
       VARIABLE = "NEW_RELIC_DISPATCHER"
       private_constant :VARIABLE
@@ -18,11 +19,11 @@ module Heddle
           ENV[VARIABLE] = "falcon"
           yield
         ensure
-          ENV.delete(VARIABLE) # programs that the application starts are not servers
+          ENV.delete(VARIABLE) # not for programs that the application starts
         end
       end
 
-      # The gem need not be activated yet: without Bundler, `require` activates it.
+      # Is the agent installed, in a tested version? Without Bundler, the gem may not be activated yet.
       def self.wanted?(configuration)
         row = BY_NAME.fetch(:newrelic_rpm)
         return false unless configuration.adapt.include?(row.name)

@@ -2,9 +2,9 @@
 
 module Heddle
   module Adaptations
-    # Prepended to the class of the SDK's spans: a request's span has the parts of its time account as attributes, in
-    # seconds (`heddle.account.query`). A span processor can't add them, because the SDK calls it while it holds the
-    # span's lock.
+    # Prepended to the SDK's class of spans. Adds to a request's span where the request has spent its time, in seconds,
+    # as attributes such as `heddle.account.query`. A span processor can't add them, because the SDK calls it while the
+    # span is locked.
     module OpenTelemetry
       ATTRIBUTES = [*Account::PARTS, :other, :total].to_h { |part| [part, "heddle.account.#{part}".freeze] }.freeze
       private_constant :ATTRIBUTES
@@ -12,7 +12,7 @@ module Heddle
       # @return [void]
       def self.install = (::OpenTelemetry::SDK::Trace::Span.prepend(self) if Adaptations.adapt?(:opentelemetry_sdk))
 
-      # Only the span of the request itself has the kind server.
+      # Only the span of the request itself has the kind :server.
       def finish(...)
         account = Account.current if kind == :server && recording?
         add_attributes(account.slice(*ATTRIBUTES.keys).transform_keys(ATTRIBUTES)) if account

@@ -2,13 +2,14 @@
 
 module Heddle
   module Adaptations
-    # Rack::Timeout raises in the thread of a request, from a thread of its own. In a loop its limits are timers of the
-    # loop, and its exceptions are raised in the request's fiber: at a wait, and with preemption also while it computes.
-    # States, observers and `term_on_timeout` are the gem's own code.
+    # Rack::Timeout has a thread that raises exceptions in the thread of a request. In a loop, this module replaces its
+    # time limits by timers of the loop. They raise the exceptions in the request's fiber: at a wait, and with
+    # preemption also while it computes. States, observers and `term_on_timeout` are still the gem's own code.
     module RackTimeout
-      # Makes the exception when a limit has passed. The gem treats this object as the thread in which it raises.
+      # Makes the exception when a limit has passed. The gem calls `raise` of this object, as if it were the request's
+      # thread.
       module Expiry
-        # @param action [#call] of the gem: gets the thread to raise in
+        # @param action [#call] the gem's block, which gets the thread to raise in
         def initialize(action)
           super(nil)
           @heddle_action = action
@@ -49,7 +50,7 @@ module Heddle
         end
       end
 
-      # Calls a block at an interval of `seconds`, each time in a task of its own, which may wait.
+      # Calls a block at an interval of `seconds`, each time in a new task, which may wait.
       class Repetition
         def initialize(scheduler, seconds, block)
           @context = Concurrency::Context.of(scheduler)
@@ -67,7 +68,7 @@ module Heddle
       private_constant :Expiry, :Limit, :Repeated, :Repetition
 
       class << self
-        # @return [Class] a subclass of the gem's exception, so that Thread.handle_interrupt delays both alike
+        # @return [Class] a subclass of the gem's exception, so that Thread.handle_interrupt applies to both
         attr_reader :expiry
       end
 

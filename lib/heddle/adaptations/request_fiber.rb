@@ -2,8 +2,8 @@
 
 module Heddle
   module Adaptations
-    # Replaces the class Fiber where a library keeps state by `Fiber.current`. `Enumerator#next` runs its block in
-    # another fiber; there this module returns the fiber of the request or the task.
+    # Replaces the class Fiber in libraries that keep state per fiber (`Fiber.current`). `Enumerator#next` runs its
+    # block in another fiber; {current} returns the fiber of the request or task there, too.
     module RequestFiber
       # @return [Fiber]
       def self.current

@@ -4,11 +4,11 @@ require "monitor"
 
 module Heddle
   module Adaptations
-    # Tilt compiles a template into a method of Object, which it names by the thread, takes out of Object and removes.
-    # The requests of a loop have one thread. One that is preempted between these steps, or waits, would get the method
-    # of another template, or none.
+    # Tilt compiles a template into a method of Object with the thread's id in its name, then reads the method and
+    # removes it. All requests of a loop have the same thread. A request that waits or is preempted between these steps
+    # could get the method of another template, or none. So a lock protects them.
     module Tilt
-      LOCK = Monitor.new # a template may compile another one: a filter of Haml
+      LOCK = Monitor.new # a Monitor, because a template may compile another one (Haml's filters)
       private_constant :LOCK
 
       # Prepended to Tilt::Template.

@@ -2,7 +2,7 @@
 
 module Heddle
   module Adaptations
-    # Attributes the waits of gems to parts of the request's time account.
+    # Records the waits of gems in the request's time account, which shows where a request has spent its time.
     module Waits
       # Prepended to Net::HTTP.
       module Http

@@ -2,9 +2,9 @@
 
 module Heddle
   module Rails
-    # Adds the largest parts of a request's time account to Rails' line "Completed 200 OK in 53ms (…)".
+    # Adds to Rails' line "Completed 200 OK in 53ms (…)" where the request has spent most of its time.
     module CompletedLine
-      # The maximum number of parts in the line, and the shortest part that is shown, in seconds.
+      # The maximum number of parts in the line, and the minimum seconds of a part to show.
       PARTS = 3
       LEAST = 0.001
       private_constant :PARTS, :LEAST
@@ -15,7 +15,7 @@ module Heddle
         def log_process_action(payload) = [*super, *CompletedLine.message(payload[:heddle_account])]
       end
 
-      # Prepended to the controllers. A subscriber writes the line, and gets the account from the payload.
+      # Prepended to the controllers. Adds the time account to the payload, for the subscriber that writes the line.
       module Payload
         private
 
@@ -27,7 +27,7 @@ module Heddle
       end
 
       # @param account [Hash{Symbol => Object}, nil] see {Request}
-      # @return [String, nil]
+      # @return [String, nil] the text to add; nil: no part is long enough
       def self.message(account)
         parts = Account::PARTS.filter_map { |part| [part, account[part]] if account&.fetch(part, 0).to_f >= LEAST }
         return if parts.empty?

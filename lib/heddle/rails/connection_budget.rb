@@ -2,27 +2,27 @@
 
 module Heddle
   module Rails
-    # By the adapter's name: the query for the maximum number of a database's connections. SQLite has no server.
+    # name of the adapter => the query for the database server's maximum number of connections. SQLite has no server.
     QUESTIONS = { "postgresql" => "SHOW max_connections", "postgis" => "SHOW max_connections",
                   "trilogy" => "SELECT @@max_connections", "mysql2" => "SELECT @@max_connections" }.freeze
     private_constant :QUESTIONS
 
     # Compares the number of database connections that the application may open with the limit of the database server.
     #
-    # @!attribute name [String, nil] of the database; nil: there is only one
-    # @!attribute pool [Integer] connections a worker
-    # @!attribute workers [Integer]
-    # @!attribute reserves [Integer] reserve workers
+    # @!attribute name [String, nil] the database's name; nil: there is only one database
+    # @!attribute pool [Integer] maximum connections of a worker
+    # @!attribute workers [Integer] number of workers
+    # @!attribute reserves [Integer] number of reserve workers, which serve only while all others are blocked
     # @!attribute reloads [Boolean] whether a reload replaces the workers, so that old and new ones run for a while
-    # @!attribute most [Integer, nil] connections of the database server; nil: not known
-    # @!attribute max_total [Integer, nil] connections of all workers; nil: only each worker has a limit
+    # @!attribute most [Integer, nil] maximum connections of the database server; nil: unknown
+    # @!attribute max_total [Integer, nil] maximum connections of all workers together; nil: no such limit
     ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :reloads, :most, :max_total) do
-      # Asks the databases. Outside of a loop this blocks the thread.
+      # Makes the budgets; queries the databases. Outside of a loop this blocks the thread.
       #
       # @param workers [Integer]
       # @param reserves [Integer]
       # @param reloads [Boolean]
-      # @return [Array<ConnectionBudget>] one for each database server that counts connections
+      # @return [Array<ConnectionBudget>] one for each database with a server
       def self.all(workers, reserves = 0, reloads: false)
         return [] unless defined?(::ActiveRecord::Base)
 
@@ -39,16 +39,17 @@ module Heddle
 
       def initialize(reserves: 0, reloads: false, max_total: nil, **rest) = super
 
-      # @return [Integer] how many connections the workers may open
+      # @return [Integer] maximum number of connections that the workers may open
       def all = [pool * (workers + reserves), max_total].compact.min
 
-      # @return [Integer] how many connections the workers may open while a reload replaces them, which is the maximum
+      # @return [Integer] the same while a reload replaces the workers
       def peak = reloads ? [all * 2, max_total].compact.min : all
 
-      # @return [Boolean] whether the application may need more than four fifths of the server's connections: consoles,
-      #   jobs and migrations need some, and the server keeps a few for itself
+      # @return [Boolean] whether the application may open more than four fifths of the server's connections. The rest
+      #   is for consoles, jobs and migrations, and the server reserves a few
       def short? = !most.nil? && peak * 5 > most * 4
 
+      # Logs the budget, as a warning if it is short.
       # @param log [#event]
       # @return [Object] what the log returns
       def report(log)
@@ -60,7 +61,7 @@ module Heddle
                   budget:, database: name, pool_size: pool, workers:, reserves:, limit: most)
       end
 
-      # Ignores errors: the application itself will report a server that can't be reached.
+      # Ignores errors, because the application itself will report a server that it can't reach.
       def self.ask(pool, question)
         pool.with_connection { |connection| Integer(connection.select_value(question)) }
       rescue StandardError

@@ -2,15 +2,16 @@
 
 module Heddle
   module Rails
-    # Keeps code from being reloaded while requests run: requests share the lock, a reload holds it alone. Replaces
-    # ActiveSupport::Concurrency::ShareLock in Rails before 8.2, whose owners are threads. Here the owners are fibers,
-    # as Rails isolates by fibers.
+    # A shared lock that keeps code from being reloaded while requests run. Requests lock it shared; a reload locks it
+    # exclusively. It replaces ActiveSupport::Concurrency::ShareLock of Rails before 8.2, whose owners are threads. The
+    # owners of this lock are fibers if Rails isolates by fiber.
     #
-    # A request already holds its share when it finds that it has to reload. While it waits for the others to finish,
-    # its share doesn't count, or two such requests would wait for each other. When it has reloaded, it takes its share
-    # back only after the other requests that wait to reload had their turn. A share is granted unless a reload runs. A
-    # reload that waits doesn't count: a thread of ActionController::Live has to get its share while its request holds
-    # one.
+    # A request already has a share when it finds that it must reload. While it waits for the other requests to finish,
+    # its share is released; otherwise two such requests would wait for each other. After the reload, it gets its share
+    # back only when the other requests that wait to reload have done so.
+    #
+    # A share is granted unless a reload runs, even if a reload waits: a thread of ActionController::Live must get a
+    # share while its request has one.
     class ReloadLock
       def initialize
         @mutex = Thread::Mutex.new
@@ -51,7 +52,7 @@ module Heddle
       end
 
       # @param no_wait [Boolean] whether to return false instead of waiting
-      # @return [Boolean] whether the caller holds the lock alone now
+      # @return [Boolean] whether the caller now has the lock exclusively
       def start_exclusive(no_wait: false, **)
         me = owner
         @mutex.synchronize do
@@ -66,7 +67,7 @@ module Heddle
       end
 
       # @return [void]
-      # @raise [RuntimeError] when the caller does not hold the lock alone
+      # @raise [RuntimeError] if the caller does not have the lock exclusively
       def stop_exclusive(**)
         me = owner
         @mutex.synchronize do
@@ -79,7 +80,7 @@ module Heddle
         end
       end
 
-      # @return what the block returns; nil with `no_wait` when others hold the lock or shares of it
+      # @return what the block returns; nil with `no_wait` if others have the lock or a share
       def exclusive(no_wait: false, **)
         return unless start_exclusive(no_wait:)
 
@@ -90,11 +91,11 @@ module Heddle
         end
       end
 
-      # Keeps the shares. Rails 7.2 gives them up here so that other threads can load code; Zeitwerk loads it without
+      # Keeps the shares. Rails 7.2 releases them here so that other threads can load code, but Zeitwerk does not need
       # this lock.
       def yield_shares(**) = yield
 
-      # For /rails/locks, which knows only threads.
+      # Shows no owners in /rails/locks, which supports only threads.
       def raw_state = yield({})
 
       private

@@ -2,8 +2,8 @@
 
 module Heddle
   module Rails
-    # Makes `rails server` start workers if they are wanted. Before the application is loaded, this process becomes
-    # `heddle serve`, whose master loads nothing of the application and so can replace it. Prepended to Rails::Server.
+    # Makes `rails server` start workers if they are configured. Before the application is loaded, this process becomes
+    # `heddle serve`. Its master never loads the application, so that it can reload it. Prepended to Rails::Server.
     module WorkerStart
       COMMAND = File.expand_path("../../../exe/heddle", __dir__)
       private_constant :COMMAND
@@ -16,9 +16,9 @@ module Heddle
       end
 
       class << self
-        # @param handler [Module] what Rackup has found
+        # @param handler [Module] the handler that Rackup has found
         # @param options [Hash{Symbol => Object}] the options of `rails server`
-        # @return [Array<String>, nil] of the command heddle; nil when one process is to serve
+        # @return [Array<String>, nil] arguments of the command heddle; nil: serve in this process
         def arguments(handler, options)
           return unless handler.name == "Rackup::Handler::Heddle" && !options[:daemonize]
 
@@ -28,12 +28,13 @@ module Heddle
 
           ["serve", options[:config] || "config.ru", *flags(configuration, options)]
         rescue Server::ConfigurationError
-          nil # the handler reports it
+          nil # the handler reports the error
         end
 
         private
 
-        # Options that `rails server` sets itself. `heddle serve` finds the others where this process would find them.
+        # The options that `rails server` itself sets. `heddle serve` reads all others from the same places as this
+        # process.
         def flags(configuration, options)
           found = configuration.access_log ? [] : ["--no-access-log"]
           said = ->(name) { %i[file variable].include?(configuration.source(name).kind) }

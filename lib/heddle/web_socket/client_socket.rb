@@ -6,12 +6,12 @@ require "heddle/web_socket/messages"
 
 module Heddle
   module WebSocket
-    # The error of a WebSocket that this process opens. A failure to connect is an HTTP::Client::Error instead.
+    # The base of the errors of client WebSockets. A failed connection attempt raises an HTTP::Client::Error instead.
     class Error < OwnError; end
 
-    # Raised when the server has not accepted the WebSocket.
+    # Raised when the server does not accept the WebSocket.
     class HandshakeError < Error
-      # @return [Integer, nil] the status of its response; nil: it has sent none, or no valid one
+      # @return [Integer, nil] the status of the response; nil: there was no valid response
       attr_reader :status
 
       def initialize(message, status = nil)
@@ -20,29 +20,29 @@ module Heddle
       end
     end
 
-    # A WebSocket that this process has opened with {WebSocket.connect}. Calls wait, as calls of an IO do. One
-    # fiber or thread reads at a time, while any of them may write.
+    # A client's WebSocket, opened with {WebSocket.connect}. Its methods wait, like those of an IO. Only one fiber or
+    # thread may read at a time; any number may write.
     class ClientSocket
       include MonotonicClock
       include Messages
 
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
       FRAGMENTS = 1_000
-      # Bytes of the message limit that allow one more fragment.
+      # The message limit, in bytes, divided by this number is the maximum number of fragments, but at least FRAGMENTS.
       BYTES_PER_FRAGMENT = 1_024
       PIECE = 65_536
       TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-      # The handshake's own fields.
+      # Fields that only the handshake may set.
       RESERVED = /\A(?:host|connection|upgrade|content-length|transfer-encoding|sec-websocket-.*)\z/i
       REASON_LIMIT = 123
       private_constant :GUID, :FRAGMENTS, :BYTES_PER_FRAGMENT, :PIECE, :TEXT, :BINARY, :CLOSE, :PING, :PONG, :RESERVED,
                        :REASON_LIMIT
 
-      # @return [String, nil] the subprotocol that the server has chosen
+      # @return [String, nil] the subprotocol that the server has selected
       attr_reader :protocol
-      # @return [Integer, nil] how it has ended; 1006: without a close frame
+      # @return [Integer, nil] the close code; 1006: it ended without a close frame; nil: it is open
       attr_reader :close_code
-      # @return [String, nil]
+      # @return [String, nil] the server's reason in the close frame
       attr_reader :close_reason
 
       # @api private
@@ -64,8 +64,9 @@ module Heddle
         raise
       end
 
-      # @param timeout [Numeric, nil] seconds
-      # @return [String, nil] the next message, in UTF-8 or BINARY; nil: the socket has ended
+      # Waits for a message.
+      # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+      # @return [String, nil] the message, in UTF-8 or BINARY; nil: the socket is closed
       # @raise [IO::TimeoutError]
       def read(timeout: nil)
         deadline = timeout && (now + timeout)
@@ -77,9 +78,9 @@ module Heddle
 
       # Sends a message, binary if its encoding is BINARY.
       # @param data [String]
-      # @return [Boolean] whether the socket is open
-      # @raise [ArgumentError] for text that is not UTF-8
-      # @raise [IO::TimeoutError] when the server takes nothing for `write_timeout`
+      # @return [Boolean] false: the socket is closed, and nothing was sent
+      # @raise [ArgumentError] for text that is not valid UTF-8
+      # @raise [IO::TimeoutError] when the server reads nothing for `write_timeout` seconds
       def write(data)
         return send_frame(BINARY, data) if data.encoding == Encoding::BINARY
 
@@ -90,19 +91,19 @@ module Heddle
         send_frame(TEXT, data)
       end
 
-      # Begins the close handshake. Waits at most `timeout` seconds for the server's side, unless another fiber
+      # Sends a close frame. Then waits for the server's close frame, at most `timeout` seconds, unless another fiber
       # reads. Idempotent.
       # @return [void]
-      # @raise [ArgumentError] for a code that RFC 6455 (section 7.4) does not allow, and a reason above 123 bytes
+      # @raise [ArgumentError] for a code that RFC 6455 (section 7.4) does not allow, or a reason above 123 bytes
       def close(code = 1000, reason = "", timeout: 5)
         unless HTTP::WebSocket::Codec.code?(code) && reason.bytesize <= REASON_LIMIT
-          raise ArgumentError, "close takes a code from 1000 to 1003, 1007 to 1014 or 3000 to 4999, and a reason of " \
-                               "at most #{REASON_LIMIT} bytes"
+          raise ArgumentError, "the close code must be from 1000 to 1003, 1007 to 1014 or 3000 to 4999, and the " \
+                               "reason may have at most #{REASON_LIMIT} bytes"
         end
         return if @close_code
 
         begin_close(code, reason)
-        return if @reading # that fiber sees the server's side
+        return if @reading # that fiber receives the server's close frame
 
         deadline = now + timeout
         receive(deadline) until @close_code
@@ -119,7 +120,8 @@ module Heddle
         uri = URI(url)
         return uri if %w[ws wss].include?(uri.scheme) && uri.host
 
-        raise ArgumentError, "the URL of a WebSocket begins with ws:// or wss://, and has a host, but is #{url.inspect}"
+        raise ArgumentError, "#{url.inspect} is not the URL of a WebSocket, which has a host and begins with ws:// " \
+                             "or wss://"
       end
 
       def dial(limits, deny_private, tls)
@@ -137,7 +139,7 @@ module Heddle
         key = [Random.urandom(16)].pack("m0")
         @socket.write(request(key, protocols, headers), timeout: limits.write)
         head = HTTP::Client::Connection.new(@socket).reader.read_head("GET", limits.first_byte, limits.read)
-        raise HandshakeError, "#{@uri.host}: the server ended the connection" unless head
+        raise HandshakeError, "#{@uri.host}: the server closed the connection without a response" unless head
         raise HandshakeError, "#{@uri.host}: #{head.reason}" if head.is_a?(HTTP::Rejection)
 
         check(head, key, protocols)
@@ -153,7 +155,7 @@ module Heddle
       end
 
       def own_field(name, value)
-        raise ArgumentError, "headers: the handshake sets #{name}" if RESERVED.match?(name)
+        raise ArgumentError, "headers: leave out #{name}, because the handshake sets it" if RESERVED.match?(name)
 
         [name.downcase, value]
       end
@@ -163,7 +165,7 @@ module Heddle
       # RFC 6455, section 4.1.
       def check(head, key, protocols)
         unless head.status == 101
-          raise HandshakeError.new("#{@uri.host} answered #{head.status} #{head.reason}", head.status)
+          raise HandshakeError.new("#{@uri.host} responded with #{head.status} #{head.reason}", head.status)
         end
 
         fields = head.fields.each_slice(2).group_by(&:first).transform_values { |all| all.map(&:last).join(", ") }
@@ -171,15 +173,16 @@ module Heddle
         @protocol = fields["sec-websocket-protocol"]
         violation = if !fields["upgrade"].to_s.casecmp?("websocket") then "it upgrades to another protocol"
                     elsif fields["connection"].to_s.split(",").none? { |name| name.strip.casecmp?("upgrade") }
-                      "its field Connection does not name the upgrade"
-                    elsif fields["sec-websocket-accept"] != accept then "Sec-WebSocket-Accept is wrong"
-                    elsif fields["sec-websocket-extensions"] then "it uses an extension that was not offered"
-                    elsif @protocol && !protocols.include?(@protocol) then "#{@protocol} was not offered"
+                      "its field Connection lacks \"upgrade\""
+                    elsif fields["sec-websocket-accept"] != accept then "its field Sec-WebSocket-Accept is wrong"
+                    elsif fields["sec-websocket-extensions"] then "it selects an extension that was not offered"
+                    elsif @protocol && !protocols.include?(@protocol)
+                      "it selects the protocol #{@protocol}, which was not offered"
                     end
-        raise HandshakeError.new("#{@uri.host}: #{violation}", 101) if violation
+        raise HandshakeError.new("#{@uri.host}: the response is not valid: #{violation}", 101) if violation
       end
 
-      # Reads once, and responds to pings and close frames. After a silence, also over several reads, sends a ping.
+      # Reads once, and responds to pings and close frames. Sends a ping after `ping` seconds of silence.
       def receive(deadline)
         time = [deadline, @ping && (@heard + @ping)].compact.min
         bytes = read_bytes(time && (time - now).clamp(0.001..))
@@ -195,7 +198,7 @@ module Heddle
         finish(1006)
       end
 
-      # Sends a ping after the first silence. A second silence ends the socket.
+      # Sends a ping after the first interval of silence. Closes the socket after the second.
       def ping_or_finish
         return finish(1006) if @pinged
 

@@ -5,25 +5,27 @@ require "securerandom"
 
 module Heddle
   module WebSocket
-    # Replaces WebSockets for browsers or networks without them. The handler's messages are sent as server-sent events.
-    # Each message of the client is a POST with the key of its stream, signed for its user. The POST may come to another
-    # worker than the stream, so its message is published.
+    # Replaces WebSockets for browsers and networks that don't support them. The handler's messages are sent as
+    # server-sent events. Each message of the client is a POST request with the key of its stream, which is signed for
+    # its user. Another worker may receive the POST request, so the message is passed on by pub/sub.
     #
     # @api private
     class Fallback
-      # Messages of a stream per second, and in a burst, in each process. Confirmations of patches are messages, too.
+      # Maximum messages of a client per second, and in a burst, in each process. Confirmations of patches count, too.
       RATE = 100
       BURST = 200
-      # KiB per second, and in a burst, of all messages of an owner; each counts 1 KiB more than it has. A stream costs
-      # little, and its key stays valid after its end, so the rates of streams alone would not limit a client.
+      # Maximum KiB of all messages of an owner, per second and in a burst. Each message counts 1 KiB more than its
+      # size. Needed in addition to RATE, because a client can open many streams, whose keys remain valid after their
+      # end.
       OWNER_RATE = 1_000
       OWNER_BURST = 2_000
-      # The streams and owners whose messages are counted. One that is dropped gets a new bucket, which is full.
+      # Maximum number of streams and owners with a bucket. If a bucket is dropped, the next message gets a new, full
+      # one.
       COUNTED = 2_000
       private_constant :RATE, :BURST, :OWNER_RATE, :OWNER_BURST, :COUNTED
 
-      # @param tokens [#make, #read] sign the key of a stream for its user
-      # @param size [Integer] bytes that a message may have
+      # @param tokens [#make, #read] signs the key of a stream for its user, and checks it
+      # @param size [Integer] maximum bytes of a message
       def initialize(tokens, size)
         @tokens = tokens
         @size = size
@@ -32,9 +34,9 @@ module Heddle
 
       # @param env [Hash]
       # @param user [String, nil] the user of the request
-      # @param owner [String] the user, or the network of the client
+      # @param owner [String] the user, or the network of the client; limits apply to each owner
       # @yieldreturn [#on_message, #on_close] the handler of a new client, whose socket is a {FallbackSocket}
-      # @return [Array, nil] a Rack response; nil: the request asks for something else
+      # @return [Array, nil] a Rack response; nil: the request is for neither a stream nor a message
       def call(env, user, owner)
         posts = env["REQUEST_METHOD"] == "POST"
         return unless posts || env["HTTP_ACCEPT"]&.include?("text/event-stream")
@@ -47,7 +49,7 @@ module Heddle
 
       private
 
-      # Browsers send Origin with each POST, and don't let pages forge it. Other programs send none.
+      # Browsers send Origin with each POST request, and pages can't forge it. Other programs send none.
       def own_origin?(env)
         origin = env["HTTP_ORIGIN"]
         origin.nil? || origin.casecmp?("#{env["rack.url_scheme"]}://#{env["HTTP_HOST"]}")
@@ -67,7 +69,7 @@ module Heddle
         [204, {}, []]
       end
 
-      # When there are too many buckets, drops the one that was not used for longest.
+      # Returns the key's bucket. When there are too many, drops the least recently used one.
       def bucket_of(key, rate, burst)
         bucket = @buckets.delete(key) || TokenBucket.new(rate, burst)
         @buckets.shift if @buckets.size >= COUNTED
@@ -77,16 +79,16 @@ module Heddle
       def topic_of(key) = "heddle.stream.#{key}"
     end
 
-    # A handler's socket, in place of {ServerSocket}, and the body of the response with its messages. It occupies a
-    # fiber while it is open.
+    # The socket of a handler, in place of {ServerSocket}. It is also the body of the response that sends the handler's
+    # messages. It needs a fiber while it is open.
     #
     # @api private
     class FallbackSocket < EventStream
-      # @return [nil] the browser does not say how it leaves
+      # @return [nil] unknown, because the browser does not send it
       attr_reader :close_code
 
-      # @param topic [String] the topic with the messages of the client
-      # @param key [String] the key with which the client sends them
+      # @param topic [String] the topic to which the client's messages are published
+      # @param key [String] the key that the client must send with its messages
       # @param handler [#on_message, #on_close]
       def initialize(topic, key, handler)
         super(topic)
@@ -95,7 +97,7 @@ module Heddle
         @messages = Thread::Queue.new
       end
 
-      # @return [nil] the connection can't write the events by itself
+      # @return [nil] nil, because C code alone can't send these events
       def connection_settings = nil
 
       # @param text [String] one line
@@ -110,11 +112,11 @@ module Heddle
       # @return [Boolean] whether it can be written to
       def open? = !@messages.closed?
 
-      # Messages that were written before are sent first.
+      # Closes the socket after the pending messages are sent.
       # @return [void]
       def close(_code = 1000, _reason = "") = @messages.close
 
-      # The client has left.
+      # Called when the client has left.
       # @return [void]
       def cancel = close
 
@@ -131,11 +133,11 @@ module Heddle
 
       private
 
-      # After lost messages the client needs a new stream.
+      # Passes a message to the handler. After lost messages, closes the stream, so that the client opens a new one.
       def receive(message)
         return close if message.reset?
 
-        # A callback runs to its end even if its client leaves, as on a WebSocket.
+        # As with a WebSocket, a callback runs to its end even if its client leaves.
         Heddle.shield { @handler.on_message(self, String.new(message.data, encoding: Encoding::UTF_8)) }
       rescue ApplicationFailure => e
         close

@@ -2,10 +2,11 @@
 
 module Heddle
   module WebSocket
-    # Iterates over messages with the method `read`, which both sides of a socket have.
+    # Iterates over received messages. For classes with a method `read`.
     #
     # @api private
     module Messages
+      # Yields each message until the socket is closed.
       # @yieldparam message [String]
       # @return [void]
       def each

@@ -5,33 +5,35 @@ require "heddle/web_socket/messages"
 
 module Heddle
   module WebSocket
-    # The server's side of a WebSocket: the first argument of a handler's callbacks, and of the block of
-    # {WebSocket.serve}. HTTP::WebSocket::Session has its methods in C.
+    # A server's WebSocket: the first argument of a handler's callbacks and of the block of {WebSocket.serve}. Its other
+    # methods are in C, in HTTP::WebSocket::Session.
     class ServerSocket < HTTP::WebSocket::Session
       include Messages
 
-      NO_PATTERNS = "match: is not supported, because topics have no patterns: subscribe to each topic by its name"
-      NO_BLOCK = "subscribe takes no block: it sends the messages to the client without calling Ruby. " \
-                 "Heddle::PubSub.subscribe calls a block"
+      NO_PATTERNS = "match: is not supported, because topics have no patterns: subscribe to each topic by name"
+      NO_BLOCK = "subscribe takes no block, because it sends the messages to the client without calling Ruby. " \
+                 "To call a block, use Heddle::PubSub.subscribe"
       private_constant :NO_PATTERNS, :NO_BLOCK
 
-      # @param timeout [Numeric, nil] seconds
-      # @return [String, nil] the next message, in UTF-8 or BINARY; nil: the socket is closed
+      # Waits for a message.
+      # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
+      # @return [String, nil] the message, in UTF-8 or BINARY; nil: the socket is closed
       # @raise [IO::TimeoutError]
       def read(timeout: nil) = receive(timeout)
 
-      # Sends the messages of a topic to the client, without Ruby code for each. Replaces an earlier subscription to it.
+      # Sends the messages of a topic to the client, without running Ruby code for each. Replaces an earlier
+      # subscription to the same topic.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param since [String, nil] a position, after which it continues; nil: from now on. An event stream has it in
+      # @param since [String, nil] the position after which to continue; nil: now. An event stream's request has it in
       #   HTTP_LAST_EVENT_ID.
-      # @param as [Symbol] :text (binary where a payload is not UTF-8), :binary, or :json: an object with `topic`,
-      #   `position` and `data`, or with `reset: true` where messages are lost. With :text and :binary,
-      #   `on_reset(client, topic)` is called there.
-      # @param slow [Symbol] the policy for a client for which more than 1 MiB waits: :close (with 1008), :coalesce (it
-      #   gets the newest message when it has caught up), or :drop (it misses messages)
-      # @return [String, nil] the position that it begins with; nil: the socket is closed
-      # @param match [nil] for handlers that were written for Iodine before 0.8: topics have no patterns
+      # @param as [Symbol] :text (a message that is not UTF-8 is sent as binary), :binary, or :json: an object with
+      #   `topic`, `position` and `data`, or with `reset: true` if messages are lost. With :text and :binary,
+      #   `on_reset(client, topic)` is called if messages are lost.
+      # @param slow [Symbol] what to do when more than 1 MiB waits for the client: :close (with code 1008), :coalesce
+      #   (send the newest message when the client has caught up), or :drop (omit messages)
+      # @param match [nil] not supported, because topics have no patterns; Iodine before 0.8 had it
+      # @return [String, nil] the position after which the subscription begins; nil: the socket is closed
       # @raise [ArgumentError]
       def subscribe(topic, since: nil, as: :text, slow: :close, match: nil, envelope: nil)
         raise ArgumentError, NO_PATTERNS if match
@@ -41,28 +43,28 @@ module Heddle
       end
 
       # @param topic [String, Symbol]
-      # @return [Boolean] whether it was subscribed
+      # @return [Boolean] whether the socket was subscribed
       def unsubscribe(topic, envelope: nil) = unsubscribe_from(topic.to_s, envelope)
 
       # @see PubSub.publish
       def publish(topic, data) = PubSub.publish(topic, data)
     end
 
-    # The socket of a block of {WebSocket.serve}: a writer waits while the client reads too slowly.
+    # The socket for the block of {WebSocket.serve}. Its `write` waits while the client reads too slowly.
     #
     # @api private
     class ServedSocket < ServerSocket
-      # Bytes of unsent output above which a writer waits, unless the server's limit is lower. The writer continues when
-      # a quarter of them is left.
+      # Bytes of unsent output above which `write` waits, unless the server's limit is lower. It continues when a
+      # quarter of that number is left.
       FULL = 262_144
       private_constant :FULL
 
-      # Waits before the write, too, because another fiber may have filled the output.
+      # Also waits before writing, because another fiber may have filled the output.
       def write(data) = wait_for_room && super && wait_for_room
 
       private
 
-      # One fiber waits for the connection, and the other ones for that fiber.
+      # One fiber waits for the connection; other fibers wait for that fiber.
       # @return [Boolean] false: the socket was closed meanwhile
       def wait_for_room
         full = [FULL, output_limit].min
@@ -73,7 +75,8 @@ module Heddle
       end
     end
 
-    # A handler whose one callback lasts as long as the socket: messages wait for it.
+    # The handler for {WebSocket.serve}. Its callback `on_open` runs the block, which reads messages until the socket
+    # ends.
     #
     # @api private
     class BlockHandler
@@ -82,7 +85,7 @@ module Heddle
         @block = block
       end
 
-      # Called from C: the class of its socket.
+      # C code calls this method to get the class of the socket.
       def heddle_socket_class = ServedSocket
 
       # @param socket [ServerSocket]
@@ -91,7 +94,7 @@ module Heddle
         socket.close
       end
 
-      # Messages that came after the block has ended.
+      # Ignores messages that come after the block has ended.
       def on_message(_socket, _message) = nil
     end
   end

@@ -2,14 +2,14 @@
 
 module Heddle
   module WebSocket
-    # Limits how many messages a client may send: `rate` a second, and `burst` at once.
+    # Limits the number of messages that a client may send: `rate` per second, and `burst` at once.
     #
     # @api private
     class TokenBucket
       include MonotonicClock
 
-      # @param rate [Numeric] messages a second
-      # @param burst [Numeric] that may come at once
+      # @param rate [Numeric] messages per second
+      # @param burst [Numeric] messages that may come at once
       def initialize(rate, burst)
         @rate = rate
         @burst = burst
@@ -17,8 +17,8 @@ module Heddle
         @counted = now
       end
 
-      # @param cost [Numeric] how much the message counts
-      # @return [Boolean] whether a message may come now; then it is counted
+      # @param cost [Numeric] number of messages that this message counts as
+      # @return [Boolean] whether the limit allows the message; if so, it is counted
       def take?(cost = 1)
         time = now
         @left = [@left + ((time - @counted) * @rate), @burst].min
