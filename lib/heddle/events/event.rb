@@ -2,19 +2,19 @@
 
 module Heddle
   module Events
-    # One kind of event. A template has fields in braces, which may have a unit (`{delay:delay}`) or a noun to count
-    # (`{workers:worker}`). Parts in angle brackets are left out where a field in them is nil.
+    # One kind of event. Its template contains fields in braces. A field may have a unit (`{delay:delay}`) or a noun to
+    # count (`{workers:worker}`). A part in angle brackets is omitted if a field in it is nil.
     #
     # @!attribute name [Symbol]
     # @!attribute level [Symbol] one of {LEVELS}
     # @!attribute template [String]
     # @!attribute extra [Array<Symbol>] fields that are not in the text
     Event = Data.define(:name, :level, :template, :extra) do
-      # @return [Array<Symbol>]
+      # @return [Array<Symbol>] the names of all fields
       def fields = Event.fields_in(template) + extra
 
-      # @param values [Hash{Symbol => Object}]
-      # @return [String] UTF-8; may have several lines
+      # @param values [Hash{Symbol => Object}] values of the fields
+      # @return [String] the log text in UTF-8; may have several lines
       def text(values)
         chosen = template.gsub(Event::OPTIONAL) do |part|
           part[1..-2] if values.values_at(*Event.fields_in(part)).none?(&:nil?)
@@ -23,17 +23,17 @@ module Heddle
       end
     end
 
-    # Templates and units.
+    # Parses templates and formats values.
     class Event
       OPTIONAL = /<[^>]*>/
       FIELD = /\{(\w+)(?::([^}]+))?\}/
 
       class << self
-        # @return [Array<Symbol>]
+        # @return [Array<Symbol>] the fields of a template
         def fields_in(template) = template.scan(FIELD).map { |name, _| name.to_sym }.uniq
 
-        # @param unit [String, nil]
-        # @return [String]
+        # @param unit [String, nil] unit or noun, see {Event}
+        # @return [String] the formatted value
         def show(value, unit)
           case unit
           when nil then value.is_a?(Array) ? value.map { |one| show(one, nil) }.join(", ") : PrintableText.utf8(value)
@@ -51,10 +51,10 @@ module Heddle
 
         private
 
-        # Seconds of a flag or a variable are Floats: 5.0.
+        # Removes ".0": seconds from a flag or variable are Floats.
         def seconds(value) = "#{value.to_s.delete_suffix(".0")} s"
 
-        # The units of the access log.
+        # Uses the units of the access log.
         def size(bytes)
           return "#{bytes} bytes" if bytes < 10_000
 

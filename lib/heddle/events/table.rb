@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The texts of all events, and their fields.
+  # The events that Heddle reports to operators: their levels, texts and fields.
   module Events
-    # The texts by level and name.
+    # level => name => text
     TEXTS = {
       error: {
         certificate_expired: "the certificate {certificate} expired at {expires}",
@@ -14,7 +14,7 @@ module Heddle
         handoff_version_unknown: "closing {connection}: it was handed off by a worker with another version of Heddle",
         hook_failed: "the hook {hook} failed: {error}< ({place})>",
         live_page_failed: "a page of Heddle::Live has failed: {error}",
-        load_failed: "the application can't be loaded again: {reason}; trying again {delay:delay}",
+        load_failed: "reloading the application failed: {reason}; trying again {delay:delay}",
         mold_ended: "the mold (the process that forks the workers, pid {pid}) has ended: {reason}; loading the " \
                     "application again {delay:delay}",
         mold_failed: "the mold (the process that forks the workers) failed: {error}",
@@ -46,7 +46,8 @@ module Heddle
         address_limited: "busy: {connections:connection was|connections were} closed, because one client " \
                          "address may have at most a quarter of max_connections; if the client is a proxy, add " \
                          "its address to trusted_proxies",
-        blocking_call: "{function} ran on the loop's own thread for {duration:ms}: {reason}<; {advice}>",
+        blocking_call: "{function} blocked the event loop for {duration:ms}, because it was not offloaded: {reason}" \
+                       "<; {advice}>",
         callback_switch: "{library}, called by {caller}, calls back the code at {place}, which lets another fiber " \
                          "run. If that fiber calls {library}, too, the calls mix up the state that {library} keeps " \
                          "per thread<; {advice}>",
@@ -57,8 +58,8 @@ module Heddle
                            "their queries can mix. Set config.active_support.isolation_level = :fiber in " \
                            "config/application.rb (logged once)",
         connections_exhausted: "busy: {limit:connection is|connections are} open, which is the limit " \
-                               "(max_connections); new ones wait in the system's queue until an open one ends or is " \
-                               "closed for them",
+                               "(max_connections); new ones wait in the kernel's queue until an open one ends, or an " \
+                               "idle one is closed for them",
         control_socket_missing: "no control socket: {reason}",
         database_connections_exceeded: "{budget}. Heddle may thus open more than 80 % of the {limit} connections " \
                                        "that the database server allows, and each further machine opens as many. " \
@@ -70,8 +71,9 @@ module Heddle
         garbage_collection_off: "full garbage collections are off (GC.config): memory grows until the application " \
                                 "runs one",
         forwarding_removed: "the fields Forwarded and X-Forwarded-* of {address} were removed, because it is not in " \
-                            "trusted_proxies. If it is the proxy in front, add its network there: without these " \
-                            "fields the application takes https for http, and every client for the proxy (logged once)",
+                            "trusted_proxies. If it is your proxy, add its network there. Without these fields, the " \
+                            "application gets the proxy's address as that of every client, and http as the scheme " \
+                            "of https requests (logged once)",
         gem_not_adapted: "{reason}",
         handoff_failed: "closing idle connections, because they can't be handed to other workers: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
@@ -80,7 +82,7 @@ module Heddle
                                 "thread for a request that had ended",
         log_lines_lost: "lost {lines:line} of the log: {reason}",
         malformed_message: "ignoring a malformed message from {process}: {reason}",
-        master_lost: "worker {worker} gets no more messages from the master ({reason}): it stops when its running " \
+        master_lost: "worker {worker} has lost its connection to the master ({reason}); it stops when its running " \
                      "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
@@ -118,8 +120,8 @@ module Heddle
         selector_fallback: "using {selector}, because {best} can't run here: {reason}",
         signal_ignored: "ignoring {signal}: a server with one process can't {command}. Stop it and start it again, " \
                         "or start it with --workers 2",
-        slow_readers_cut: "busy: {clients:client was|clients were} cut off, because they read too slowly, or were " \
-                          "the slowest while the clients of one event loop had more than {responses:MiB} of " \
+        slow_readers_cut: "busy: {clients:client was|clients were} disconnected, because they read too slowly, or " \
+                          "were the slowest while the clients of one event loop had more than {responses:MiB} of " \
                           "pending output",
         solid_queue_not_started: "Solid Queue can't be started now: {reason}",
         stall: "stall of {duration:ms}: {description}<, in {request}><, at {place}>" \
@@ -136,9 +138,9 @@ module Heddle
         transaction_not_shared: "the task at {place} takes a database connection of its own while the task around it " \
                                 "is in a transaction. The task does not see the uncommitted changes of that " \
                                 "transaction, and a rollback of the transaction does not undo the task's changes",
-        underscore_removed: "left a field out of the request for {target}, because its name has an underscore, by " \
-                            "which clients could forge other fields. If a client needs it, set underscore_headers " \
-                            "true (logged once)",
+        underscore_removed: "removed a field from the request for {target}, because its name has an underscore: " \
+                            "clients could use it to forge another field. If a client needs it, set " \
+                            "underscore_headers true (logged once)",
         worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
                       "starting another {delay:delay}",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
