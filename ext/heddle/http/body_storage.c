@@ -3,9 +3,8 @@
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns how many bytes of a body may stay in memory: up to four times body_buffer, if that is at most
- * HEDDLE_SPOOL_LARGE_BUFFER. A spool would need such a buffer, too, and writing it to a file would add thread switches.
- * With body_buffer 0, every body goes to a file.
+ * Returns how many bytes of a body may stay in memory. This is more than body_buffer, up to HEDDLE_SPOOL_LARGE_BUFFER:
+ * a spool would need such a buffer, too, and would add thread switches. With body_buffer 0, every body goes to a file.
  */
 static uint64_t find_body_memory(const heddle_engine *engine)
 {

@@ -113,14 +113,14 @@ static heddle_exchange *exchange_of(VALUE self)
     return heddle_exchange_of(heddle_exchange_handle_of(self));
 }
 
-/* Raises when the exchange is complete. */
+/* Returns the operations of the exchange. Raises IOError if the exchange is complete. */
 static const heddle_exchange_operations *operations_of(heddle_exchange_handle *handle)
 {
     heddle_exchange_open_connection(handle);
     return handle->exchange->operations;
 }
 
-/* Raises ClientGoneError when no response can be sent. */
+/* Returns the operations of the exchange. Raises ClientGoneError if no response can be sent. */
 static const heddle_exchange_operations *sending_operations(heddle_exchange_handle *handle)
 {
     heddle_exchange_writable_connection(handle);
@@ -210,7 +210,7 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 
 /* -- the body ---------------------------------------------------------------------------------------------------- */
 
-/* The address of the flag "the client waits for 100 Continue". */
+/* Returns the address of the flag "the client waits for 100 Continue". */
 static bool *expectation_of(heddle_exchange_handle *handle)
 {
     static bool never;

@@ -16,7 +16,7 @@ __attribute__((constructor)) static void fill_slots(void)
         if (known->size == 0)
             continue;
         uint8_t *slot = &heddle_field_slots[heddle_field_slot(known->name, known->size)];
-        HEDDLE_ASSERT(*slot == 0 && "two names have a slot: run bin/support/field_factor.rb");
+        HEDDLE_ASSERT(*slot == 0 && "two names have the same slot: run bin/support/field_factor.rb");
         *slot = (uint8_t)id;
     }
 }

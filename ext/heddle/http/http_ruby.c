@@ -10,6 +10,8 @@
 
 /*
  * call-seq: Heddle::Native.request_label("GET /users/7?page=2") -> "GET /users/:id"
+ *
+ * Returns the label of a request, see request_label.h.
  */
 static VALUE request_label(VALUE self, VALUE request)
 {

@@ -18,7 +18,7 @@ enum {
 
 typedef struct {
     int status;
-    bool by_admission; /* the limit of waiting requests rejected it; such rejections are reported together */
+    bool by_admission; /* the queue is full, or the request waited too long; such rejections are reported together */
     bool unlogged;     /* not reported, because the request is a health check */
     char reason[112];
 } heddle_rejection;

@@ -273,7 +273,7 @@ static bool is_tunnel(const heddle_head_writer *head)
     return head->request == HEDDLE_CONNECT && head->status < 300;
 }
 
-/* RFC 9110, 6.4.1 */
+/* Does a response with this status never have content (RFC 9110, 6.4.1)? */
 static bool is_bodiless(int status)
 {
     return status == 204 || status == 304 || status < 200;
@@ -303,7 +303,7 @@ static void put_length(const heddle_head_writer *head, heddle_buffer *out, int64
     PUT(out, "\r\n");
 }
 
-/* RFC 9112, 6.1 and 6.2; RFC 9110, 8.6 and 15.3.6 */
+/* Writes Content-Length or Transfer-Encoding (RFC 9112, 6.1 and 6.2; RFC 9110, 8.6 and 15.3.6). */
 static void put_framing(heddle_head_writer *head, heddle_buffer *out)
 {
     int64_t length = head->length >= 0 ? head->length : head->declared_length;
@@ -342,7 +342,7 @@ static void put_framing(heddle_head_writer *head, heddle_buffer *out)
     }
 }
 
-/* RFC 9112, 9.3 and 9.6; RFC 9110, 7.8 */
+/* Writes Connection (RFC 9112, 9.3 and 9.6; RFC 9110, 7.8). */
 static void put_connection(const heddle_head_writer *head, heddle_buffer *out)
 {
     if (head->status == 101 || head->declared_upgrade)

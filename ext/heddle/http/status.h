@@ -1,6 +1,6 @@
 #pragma once
 
-/* Status lines, ready to send. Uses no Ruby. */
+/* Status lines of HTTP/1.1, ready to send, and their phrases. Uses no Ruby. */
 
 #include "system.h"
 

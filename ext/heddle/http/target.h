@@ -1,5 +1,7 @@
 #pragma once
 
+/* Request targets. Uses no Ruby. */
+
 #include "http/message.h"
 
 /*

@@ -48,7 +48,7 @@ struct heddle_history_header {
     heddle_history_journal journal;
     _Alignas(64) _Atomic uint64_t head; /* LSN of the next record */
     _Alignas(64) _Atomic uint64_t tail; /* LSN: records before it may be overwritten */
-    _Atomic uint32_t generation;        /* a copy of the state's, for readers without the mutex */
+    _Atomic uint32_t generation;        /* a copy of the state's generation, for readers without the mutex */
 };
 
 /* The head of a record; the topic and the data follow, each padded to a multiple of 8. */

@@ -45,7 +45,7 @@ static void put_json_field(heddle_log_line *line, const heddle_log_entry *entry,
              heddle_log_cut_size(field->value.size, HEDDLE_LOG_VALUE));
 }
 
-/* The current time in the form of RFC 3339, with milliseconds, in UTC. */
+/* Writes the current time as in RFC 3339, with milliseconds, in UTC. */
 static void put_now(heddle_log_line *line)
 {
     struct timespec now;

@@ -286,7 +286,7 @@ static void resume_stream(heddle_connection *connection, VALUE description)
 }
 
 /*
- * Logs a description that can't be read. Then the connection is closed, and the client reconnects with its last
+ * Reports a description that can't be read. Then the connection is closed, and the client reconnects with its last
  * position.
  */
 static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)

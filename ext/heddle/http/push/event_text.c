@@ -2,7 +2,7 @@
 
 #include "http/response_head_writer.h"
 
-/* Adds the payload's lines, each after the field's name. A carriage return also ends a line. */
+/* Adds each line of the payload as a field `data`. A carriage return also ends a line. */
 static void add_lines(VALUE text, const char *bytes, size_t size)
 {
     for (size_t at = 0;;) {

@@ -5,7 +5,7 @@
 enum {
     FRAGMENTS = 1000,            /* the smallest limit of frames for a message; browsers send one frame */
     BYTES_PER_FRAGMENT = 1024,   /* a larger websocket_message_limit allows one frame for this many bytes */
-    UNFINISHED_BYTES = 16777216, /* the smallest limit of bytes for all incomplete messages together … */
+    UNFINISHED_BYTES = 16777216, /* the smallest limit of bytes for all unfinished messages together … */
     UNFINISHED = 4,              /* … it is this many times websocket_message_limit, if that is more */
 };
 

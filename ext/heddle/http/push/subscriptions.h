@@ -72,7 +72,7 @@ typedef struct {
     heddle_slow_policy policy;
 } heddle_push_topic;
 
-/* Returns NULL if the topic is not subscribed with this envelope. */
+/* Returns NULL if there is no subscription to this topic with this envelope. */
 heddle_push_subscription *heddle_push_find_subscription(const heddle_push_session *session, const char *name,
                                                         size_t size, VALUE envelope);
 /* Subscribes to messages after `since`. Replaces an earlier subscription to this topic with this envelope. */

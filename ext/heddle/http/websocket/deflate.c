@@ -9,7 +9,7 @@ enum {
     MEMORY = 8,     /* zlib's own default */
     MAX_SIZE = 1 << 30, /* zlib counts in unsigned int */
     FIRST_ROOM = 512,
-    /* Bits of data_type after inflate, see zlib.h. */
+    /* A bit of data_type after inflate, see zlib.h. */
     BETWEEN_BLOCKS = 128,
 };
 

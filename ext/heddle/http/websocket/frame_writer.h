@@ -45,11 +45,11 @@ bool heddle_websocket_code_is_valid(unsigned code);
 size_t heddle_websocket_write_head(char *bytes, heddle_websocket_opcode opcode, bool compressed, uint64_t size,
                                    const uint8_t *mask);
 
-/* Masks or unmasks in place; `offset`: the position of these bytes in the frame's payload. */
+/* Masks or unmasks bytes in place. `offset`: the position of these bytes in the frame's payload. */
 void heddle_websocket_mask(char *bytes, size_t size, const uint8_t *mask, uint64_t offset);
 
 /*
- * Writes the payload of a close frame, at most HEDDLE_WEBSOCKET_CONTROL bytes; a long reason is cut between two
- * characters.
+ * Writes the payload of a close frame, at most HEDDLE_WEBSOCKET_CONTROL bytes. Cuts a long reason between two
+ * characters. Returns the number of bytes.
  */
 size_t heddle_websocket_write_close(char *bytes, unsigned code, const char *reason, size_t reason_size);
