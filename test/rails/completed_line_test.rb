@@ -11,7 +11,7 @@ class CompletedLineTest < Minitest::Test
   def test_largest_parts_are_in_the_message
     account = { queued: 0.0001, running: 0.0123, query: 0.0409, ready: 0.03, lock: 0.002, other: 1.0, total: 2.0 }
 
-    assert_equal "Heddle: query 40.9ms, ready 30.0ms, running 12.3ms", Heddle::Rails::CompletedLine.message(account)
+    assert_equal "Heddle, whole request: query 40.9ms, ready 30.0ms, running 12.3ms", Heddle::Rails::CompletedLine.message(account)
   end
 
   def test_nothing_is_said_without_an_account
@@ -29,6 +29,6 @@ class CompletedLineTest < Minitest::Test
       p HomeController.log_process_action({ heddle_account: { sleep: 0.05 } }).last
     RUBY
     assert_predicate status, :success?, out
-    assert_equal "\"Heddle: sleep 50.0ms\"", out.lines(chomp: true).last
+    assert_equal "\"Heddle, whole request: sleep 50.0ms\"", out.lines(chomp: true).last
   end
 end

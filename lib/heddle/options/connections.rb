@@ -21,7 +21,7 @@ module Heddle
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
                    reason: "Raise it above the idle timeout of the proxy in front",
-                   details: "Before a client has sent its first byte, head_timeout applies instead."),
+                   details: "Until the first response, head_timeout applies instead if it is shorter."),
       Option.limit(:write_timeout, :seconds, 30, 0.001,
                    text: "close a connection whose client has read nothing of a response for this long",
                    reason: "Raise it when clients pause downloads, as media players do")

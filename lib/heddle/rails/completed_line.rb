@@ -2,7 +2,8 @@
 
 module Heddle
   module Rails
-    # Adds to Rails' line "Completed 200 OK in 53ms (…)" where the request has spent most of its time.
+    # Adds to Rails' line "Completed 200 OK in 53ms (…)" where the request has spent most of its time. Rails counts the
+    # time of the action only; the account begins when the request arrives.
     module CompletedLine
       # The maximum number of parts in the line, and the minimum seconds of a part to show.
       PARTS = 3
@@ -32,7 +33,7 @@ module Heddle
         parts = Account::PARTS.filter_map { |part| [part, account[part]] if account&.fetch(part, 0).to_f >= LEAST }
         return if parts.empty?
 
-        "Heddle: #{parts.max_by(PARTS, &:last).map { |part, time| "#{part} #{(time * 1000).round(1)}ms" }.join(", ")}"
+        "Heddle, whole request: #{parts.max_by(PARTS, &:last).map { |part, time| "#{part} #{(time * 1000).round(1)}ms" }.join(", ")}"
       end
 
       # @return [void]
