@@ -88,24 +88,10 @@ void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
 
 static void reset_slot(heddle_scoreboard_slot *slot)
 {
+    const size_t kept = offsetof(heddle_scoreboard_slot, index);
     /* Clears `accepting` first: a concurrent reader must not take the slot for an idle worker. */
     HEDDLE_SCOREBOARD_SET(slot->accepting, 0);
-    HEDDLE_SCOREBOARD_SET(slot->index, 0);
-    HEDDLE_SCOREBOARD_SET(slot->pid, 0);
-    HEDDLE_SCOREBOARD_SET(slot->in_flight, 0);
-    HEDDLE_SCOREBOARD_SET(slot->connections, 0);
-    HEDDLE_SCOREBOARD_SET(slot->waiting, 0);
-    HEDDLE_SCOREBOARD_SET(slot->limit, 0);
-    HEDDLE_SCOREBOARD_SET(slot->tick_began, 0);
-    HEDDLE_SCOREBOARD_SET(slot->lag, 0);
-    HEDDLE_SCOREBOARD_SET(slot->accepted, 0);
-    HEDDLE_SCOREBOARD_SET(slot->requests, 0);
-    HEDDLE_SCOREBOARD_SET(slot->stuck, 0);
-    HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    HEDDLE_SCOREBOARD_SET(slot->stuck_since, 0);
-    HEDDLE_SCOREBOARD_SET(slot->open, 0);
-    HEDDLE_SCOREBOARD_SET(slot->reserve, 0);
-    HEDDLE_SCOREBOARD_SET(slot->body_disk, 0);
+    memset((char *)slot + kept, 0, sizeof(*slot) - kept);
 }
 
 int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index)
