@@ -27,7 +27,7 @@ class TicketKeysTest < Minitest::Test
     server.add_certificate(certificate, key)
     server.max_version = OpenSSL::SSL::TLS1_2_VERSION
     server.setup
-    Heddle::Net::TLS.send(:load, $LOADED_FEATURES.grep(%r{/openssl\.so\z}).last)
+    Heddle::Native.load_tls($LOADED_FEATURES.grep(%r{/openssl\.so\z}).last)
 
     set_method.call(failing)
     begin

@@ -292,12 +292,12 @@ bool heddle_handshake_is_idle(const heddle_connection *connection)
 }
 
 /*
- * call-seq: Heddle::Net::TLS.load(path) -> nil or String
+ * call-seq: Heddle::Native.load_tls(path) -> nil or String
  *
  * Loads the functions of the TLS library with which the shared object at +path+ is linked, or, if that is nil, of any
  * loaded TLS library. Returns nil, or the name of a missing function or library.
  */
-static VALUE tls_load(VALUE class, VALUE path)
+static VALUE load_tls(VALUE native, VALUE path)
 {
     const char *missing = heddle_tls_load(NIL_P(path) ? NULL : StringValueCStr(path));
     return missing ? rb_str_new_cstr(missing) : Qnil;
@@ -307,8 +307,8 @@ void Init_heddle_handshake(VALUE net)
 {
     wait_readable = ID2SYM(rb_intern("wait_readable"));
     wait_writable = ID2SYM(rb_intern("wait_writable"));
+    rb_define_singleton_method(rb_path2class("Heddle::Native"), "load_tls", load_tls, 1);
     VALUE tls = rb_define_class_under(net, "TLS", rb_cObject);
-    rb_define_private_method(rb_singleton_class(tls), "load", tls_load, 1);
     Init_heddle_server_names(tls);
     Init_heddle_ticket_keys(tls);
 }

@@ -221,20 +221,11 @@ static VALUE outbound_application_protocol(VALUE self)
     return tls ? rb_funcall(tls->socket, rb_intern("alpn_protocol"), 0) : Qnil;
 }
 
-/* call-seq: Heddle::Native.load_client_tls(path) -> String or nil: what is missing */
-static VALUE load_tls(VALUE native, VALUE path)
-{
-    const char *missing = heddle_tls_load(NIL_P(path) ? NULL : StringValueCStr(path));
-    return missing ? rb_usascii_str_new_cstr(missing) : Qnil;
-}
-
 void Init_heddle_outbound(VALUE net)
 {
     VALUE class = heddle_define_class(net, "OutboundConnection", NULL);
     outbound_class = class;
-    VALUE native = rb_path2class("Heddle::Native");
-    rb_define_singleton_method(native, "adopt_outbound", outbound_adopt, -1);
-    rb_define_singleton_method(native, "load_client_tls", load_tls, 1);
+    rb_define_singleton_method(rb_path2class("Heddle::Native"), "adopt_outbound", outbound_adopt, -1);
     rb_define_method(class, "close", outbound_close, 0);
     METHODS(HEDDLE_REGISTER_METHOD)
     rb_define_method(class, "stale?", outbound_stale_p, 0);

@@ -30,7 +30,7 @@ module Heddle
       # @param on_failure [#call, nil] called with an error that was not caused by the client
       # @raise [Error] if the OpenSSL library lacks a function that the C extension needs
       def initialize(certificates, on_failure: nil)
-        missing = self.class.send(:load, OBJECT)
+        missing = Native.load_tls(OBJECT)
         raise Error, "TLS can't be served: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
 
         @certificates = certificates

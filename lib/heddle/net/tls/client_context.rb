@@ -66,7 +66,7 @@ module Heddle
         # @param minimum ["1.2", "1.3"] the minimum TLS version
         # @raise [Error] if the OpenSSL library lacks a function that the C extension needs
         def initialize(ca: nil, cert: nil, key: nil, protocols: ["http/1.1"], verify: true, minimum: "1.2")
-          missing = Native.load_client_tls(OBJECT)
+          missing = Native.load_tls(OBJECT)
           raise Error, "TLS can't be used: the TLS library of Ruby's openssl lacks the function #{missing}" if missing
 
           @options = { ca:, cert:, key:, verify:, minimum: }.compact
