@@ -39,43 +39,22 @@ static int exec_execv(const char *path, char *const *words)
     return exec_execve(path, words, environ);
 }
 
-/* Ruby's command for a shell has four words. */
-enum {
-    WORDS = 16,
-};
-
-/* Returns false if there are more than WORDS words. */
-static bool collect_words(const char **words, const char *first, va_list *more)
+/* Ruby calls execl and execle only to run a command in a shell: execl("/bin/sh", "sh", "-c", command, NULL). */
+static int exec_execl(const char *path, const char *name, const char *option, const char *command, ...)
 {
-    size_t count = 0;
-    for (const char *word = first; count < WORDS; word = va_arg(*more, const char *)) {
-        words[count++] = word;
-        if (!word)
-            return true;
-    }
-    errno = E2BIG;
-    return false;
+    const char *words[] = {name, option, command, NULL};
+    return exec_execve(path, (char *const *)words, environ);
 }
 
-static int exec_execl(const char *path, const char *first, ...)
+static int exec_execle(const char *path, const char *name, const char *option, const char *command, ...)
 {
-    const char *words[WORDS];
+    const char *words[] = {name, option, command, NULL};
     va_list more;
-    va_start(more, first);
-    bool complete = collect_words(words, first, &more);
+    va_start(more, command);
+    (void)va_arg(more, const char *); /* the end of the words */
+    char *const *environment = va_arg(more, char *const *);
     va_end(more);
-    return complete ? exec_execve(path, (char *const *)words, environ) : -1;
-}
-
-static int exec_execle(const char *path, const char *first, ...)
-{
-    const char *words[WORDS];
-    va_list more;
-    va_start(more, first);
-    bool complete = collect_words(words, first, &more);
-    char *const *environment = complete ? va_arg(more, char *const *) : NULL;
-    va_end(more);
-    return complete ? exec_execve(path, (char *const *)words, environment) : -1;
+    return exec_execve(path, (char *const *)words, environment);
 }
 
 /* -- intercepting Ruby's calls ------------------------------------------------------------------------------------ */
