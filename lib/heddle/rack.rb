@@ -4,8 +4,8 @@ require "heddle/autoloads"
 require "heddle/http"
 
 module Heddle
-  # Makes the env of a request, and the bytes of a response, by the specification of Rack 3.2. The gem `rack` is not
-  # needed here: the specification is about plain Ruby objects.
+  # Builds the env of a request, and sends what the application returns, as the Rack specification 3.2 defines. This
+  # needs no gem `rack`, because the specification uses only Ruby's own classes.
   #
   # @api private
   module Rack
@@ -13,9 +13,9 @@ module Heddle
   end
 end
 
-# Loaded now and not by autoload, because a Ractor of Ruby 3.3 can't load files.
+# Not loaded by autoload, because in Ruby 3.3 only the main Ractor can load files.
 require "heddle/web_socket"
-# Loaded now and not by autoload, because a TLS client may come when there is no descriptor left to load code with.
+# Not loaded by autoload, because the first TLS client may connect when no descriptor is free to open the file.
 require "heddle/rack/client_certificate"
-# Not by autoload: the extension has defined the class.
+# Not loaded by autoload, because the C extension has already defined the class.
 require "heddle/rack/stream"

@@ -2,8 +2,9 @@
 
 module Heddle
   module Rack
-    # Responds to requests, and cancels a request whose client has left: its current wait raises {Cancelled}, and its
-    # tasks end, too. {Heddle.shield} defers that.
+    # Responds to requests, and cancels a request when its client disconnects (option `cancel_on_disconnect`). The
+    # blocking call in which the request waits raises {Cancelled}, and the request's tasks are cancelled, too.
+    # {Heddle.shield} defers that.
     class CancellingHandler < Handler
       # The scope of a request and its tasks; it is cancelled when the client leaves.
       class ClientScope < Concurrency::ScopeFrame
@@ -18,7 +19,7 @@ module Heddle
       end
       private_constant :ClientScope
 
-      # @param methods [Symbol] which requests to cancel: :safe (those with a safe method) or :all
+      # @param methods [Symbol] which requests are cancelled: :all, or :safe for those with a safe method
       # @see Handler#initialize
       def initialize(app, env_builder, log, methods:, **)
         @all = methods == :all
@@ -33,7 +34,7 @@ module Heddle
 
       private
 
-      # RFC 9110, section 9.2.1: nothing is expected to change on the server.
+      # A safe method does not ask for a change on the server (RFC 9110, section 9.2.1).
       def safe?(method)
         case method
         when "GET", "HEAD", "OPTIONS", "TRACE" then true

@@ -4,15 +4,15 @@ require "heddle/side_table"
 
 module Heddle
   module Rack
-    # Env keys for a client that was asked for a TLS certificate. Their names are those of Apache's mod_ssl;
-    # `puma.peercert` is Puma's.
+    # Adds keys to the env of a client that was asked for a TLS certificate. They have the names of Apache's mod_ssl;
+    # `puma.peercert` is as in Puma.
     module ClientCertificate
       ENTRIES = SideTable.new(:heddle_client_certificates)
       private_constant :ENTRIES
 
       class << self
         # @param env [Hash]
-        # @param socket [OpenSSL::SSL::SSLSocket] of the client
+        # @param socket [OpenSSL::SSL::SSLSocket] the client's
         # @return [void]
         def add(env, socket)
           env.merge!(ENTRIES.fetch(socket) { entries_of(socket.peer_cert) })
@@ -20,7 +20,7 @@ module Heddle
 
         private
 
-        # The certificate has been checked: a bad one ends the handshake.
+        # A certificate is valid here: TLS has verified it, and rejects the handshake otherwise.
         def entries_of(certificate)
           return { "SSL_CLIENT_VERIFY" => "NONE" }.freeze unless certificate
 

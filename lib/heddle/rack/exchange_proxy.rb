@@ -4,8 +4,9 @@ require "forwardable"
 
 module Heddle
   module Rack
-    # An exchange as a thread sees it. The exchange itself stays with a fiber of the loop that owns its connection. That
-    # fiber makes the calls for the thread, until the thread releases the exchange.
+    # Stands for an exchange (one request and its response) in the thread that runs the application. The exchange itself
+    # may be used only in the loop that owns its connection. There, a fiber makes the thread's calls, until the thread
+    # releases the exchange.
     class ExchangeProxy
       extend Forwardable
       include MonotonicClock
@@ -19,11 +20,11 @@ module Heddle
         end
       end
 
-      # Bytes of content that a thread may write before the loop sends them.
+      # A thread may write this many bytes of content before it waits until the loop has sent them.
       AHEAD = 65_536
-      # Seconds after which the loop sends a head although the thread has written no content.
+      # After this many seconds the loop sends a head, even if the thread has not written content yet.
       HEAD_DELAY = 0.02
-      # Work for the loop, and the queue on which a thread waits for the result; nil: no thread waits.
+      # Work for the loop, and the queue for its result; nil: the thread does not wait for the result.
       Call = Data.define(:work, :answers)
       private_constant :AHEAD, :HEAD_DELAY, :Call
 
@@ -34,7 +35,8 @@ module Heddle
       attr_reader :fiber
 
       # @param exchange [HTTP::Exchange]
-      # @yieldparam proxy [ExchangeProxy] in the thread: serves the request
+      # @yield in the thread, to serve the request
+      # @yieldparam proxy [ExchangeProxy]
       def initialize(exchange, &service)
         @exchange = exchange
         @account = Account.share
@@ -52,7 +54,7 @@ module Heddle
       # -- in the loop's fiber --
 
       # Makes the thread's calls until it releases the exchange.
-      # @return what {#release}'s block returns
+      # @return what the block of {#release} returns
       # @raise what the block raises
       def follow
         while (call = Account.wait_for(Account::THREAD) { next_call })
@@ -90,10 +92,11 @@ module Heddle
       end
 
       # Runs the block in the loop, and waits for it.
-      # @param aside [Boolean] whether the block may wait, in a fiber of its own, while later calls are served
+      # @param aside [Boolean] whether the block may wait; it then runs in its own fiber, while the loop makes later
+      #   calls
       # @return what the block returns
       # @raise what the block raises
-      # @raise [EndedError]
+      # @raise [EndedError] if the request has ended
       def ask(aside: false, &work)
         answers = Thread::Queue.new
         add(aside ? Call.new(-> { Fiber.schedule { answer(work, answers) } }, nil) : Call.new(work, answers))
@@ -103,8 +106,9 @@ module Heddle
         value
       end
 
-      # Queues the block for the loop, and returns at once. If the block raises an error, the next call raises it.
-      # @param size [Integer] bytes that the work holds until it is done
+      # Queues the block for the loop, and returns at once, unless more than AHEAD bytes are queued. If the block raises
+      # an error, the next call raises it.
+      # @param size [Integer] how many bytes the block is going to send
       # @return [void]
       # @raise [EndedError]
       def enqueue(size = 0, &work)
@@ -118,11 +122,11 @@ module Heddle
         end
       end
 
-      # Makes the loop send the head of the response, unless the thread sends or withdraws it soon.
+      # Makes the loop send the head of the response after HEAD_DELAY, unless the thread sends or withdraws it before.
       # @return [void]
       def flush_head_later = enqueue { @head_due = now + HEAD_DELAY }
 
-      # Also keeps the loop from sending the head later, in place of which another one will be sent.
+      # Withdraws the head, because another one will be sent. Also cancels {#flush_head_later}.
       # @see HTTP::Response#withdraw
       def withdraw_head
         ask do
@@ -131,8 +135,8 @@ module Heddle
         end
       end
 
-      # Called when the thread no longer needs the exchange. Idempotent.
-      # @yield in the loop's fiber, once everything else is done
+      # Called when the thread no longer needs the exchange. A second call does nothing.
+      # @yield in the loop's fiber, after all queued calls
       # @return [void]
       def release(&last)
         return if @calls.closed?
@@ -151,7 +155,7 @@ module Heddle
       def_delegators :@exchange, :interim?, :hijack?, :hijacked?, :head?, :closed?, :remote_address, :request_id,
                      :request_id=, :engine
 
-      # The loop alone decides about an upgrade.
+      # Returns false, because only the loop can upgrade the connection ({ThreadHandler}).
       def upgradable? = false
 
       # @return [ResponseProxy]
@@ -161,7 +165,7 @@ module Heddle
 
       def received? = ask { @exchange.received? }
 
-      # @return [ExchangeProxy] reads the request's body, where it is streamed
+      # @return [ExchangeProxy] reads the request's body if it is streamed
       def body = self
 
       # @see HTTP::RequestBody#read
@@ -176,7 +180,7 @@ module Heddle
 
       def detach = ask { @exchange.detach }
 
-      # It has this name because it is Rack's `rack.hijack`.
+      # Takes the connection over. The env has this object as `rack.hijack`, which must respond to `call`.
       def call = ask { @exchange.call }
 
       def close
@@ -199,7 +203,7 @@ module Heddle
         raise failure
       end
 
-      # For the log, which may be written after the exchange has ended.
+      # The log may need these values after the exchange has ended.
       def value_for_log
         yield
       rescue IOError
@@ -218,7 +222,7 @@ module Heddle
 
       def perform(call)
         if @failure
-          # After a failed write, the following ones are dropped.
+          # After a failed write, queued calls are dropped until one of them returns the failure to the thread.
           return unless call.answers
 
           failure = @failure

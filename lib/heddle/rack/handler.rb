@@ -4,15 +4,15 @@ require "heddle/runtime"
 
 module Heddle
   module Rack
-    # Responds to requests with what an application returns, and handles its errors. Must be made in the loop that it
-    # serves.
+    # Calls the application for each request, sends what it returns, and handles its errors. Must be created in the loop
+    # that it serves.
     class Handler
       # @param app [#call]
       # @param env_builder [EnvBuilder]
       # @param log [#failure, #violation, #client_gone] called for failures
-      # @param early_hints [Symbol] the option of that name
-      # @param allowed_origins [Array<String>, nil] the option of that name
-      # @param websocket_deflate [Boolean] the option of that name
+      # @param early_hints [Symbol] the option with this name
+      # @param allowed_origins [Array<String>, nil] the option with this name
+      # @param websocket_deflate [Boolean] the option with this name
       def initialize(app, env_builder, log, early_hints: :off, allowed_origins: nil, websocket_deflate: false)
         @app = app
         @process = Process.pid
@@ -25,7 +25,7 @@ module Heddle
         @socket_handoff = SocketHandoff.new(callbacks, log)
       end
 
-      # @return [SocketHandoff] of the WebSockets
+      # @return [SocketHandoff] hands off WebSockets to other workers
       attr_reader :socket_handoff
 
       # @param exchange [HTTP::Exchange]
@@ -44,10 +44,10 @@ module Heddle
         rescue Exception => e
           Native::Processes.end_child(e) unless Process.pid == @process
           failure = e
-          exchange.response?&.withdraw # at once: while tasks end or the log waits, the loop would send the head
+          exchange.response?&.withdraw # before anything that waits, because the loop then sends the head
         end
-        # A task that the application has started belongs to its request: it ends before the exchange does. If it fails,
-        # the request fails, not the server.
+        # A task that the application has started belongs to its request, and must end before the exchange ends. If the
+        # task fails, only this request fails.
         failure = @context.end_request_scope(failure) if @context.request_scopes?
         fail_with(exchange, failure) if failure
       ensure
@@ -59,20 +59,20 @@ module Heddle
 
       def socket_callbacks(log) = SocketCallbacks.new(log, @context)
 
-      # Early hints are not sent through proxies by default: a proxy that does not know 103 (nginx before 1.29) takes it
-      # for the response.
-      # @param sender [HTTP::Exchange, ExchangeProxy] by which the hints are sent
+      # By default, early hints are not sent through proxies. Some proxies (nginx before 1.29) treat the response 103 as
+      # the final response.
+      # @param sender [HTTP::Exchange, ExchangeProxy] sends the hints
       def add_hints(env, exchange, sender)
         return unless exchange.interim? && (@early_hints == :always || !exchange.proxied?)
 
         env["rack.early_hints"] = ->(headers) { sender.response.early_hints(headers) }
       end
 
-      # A complete body that came without a length gets CONTENT_LENGTH, because otherwise Rails would read none of it
-      # over HTTP/2. A body that is still being received is marked as chunked, over HTTP/2, too, because the env has no
-      # other sign of it. The bytes after CONNECT are a tunnel's, not a body (RFC 9113, section 8.5): a WebSocket takes
-      # them if the application does not.
-      # @param reader [HTTP::Exchange, ExchangeProxy] by which a streamed body is read
+      # A complete body without Content-Length gets CONTENT_LENGTH in the env; over HTTP/2, Rails would not read it
+      # otherwise. A body that is still being received gets HTTP_TRANSFER_ENCODING, over HTTP/2, too, because nothing
+      # else in the env shows that there is a body. The bytes after CONNECT belong to a tunnel and are not a body (RFC
+      # 9113, section 8.5). If the application does not read them, a WebSocket does.
+      # @param reader [HTTP::Exchange, ExchangeProxy] reads the body if it is streamed
       # @return [Input, StreamedInput]
       def add_input(env, exchange, reader)
         measured = env.key?("CONTENT_LENGTH")
@@ -89,7 +89,8 @@ module Heddle
         env["rack.input"] = StreamedInput.new(reader.body)
       end
 
-      # Not called after a plain response, which C has sent, and which has no body to close.
+      # Closes the body, and logs a violation. Not needed for a response that C has sent, because it has no body to
+      # close.
       def end_response(exchange, answer)
         close_body(exchange, answer) if answer
         report_violation(exchange) if exchange.response?
@@ -101,18 +102,18 @@ module Heddle
       end
 
       def respond(exchange, input, answer, finished, env)
-        # After a hijack the application's response is ignored.
+        # The application has taken the connection over, so what it returns is ignored.
         return if exchange.hijacked?
 
         check_open(exchange)
         unless answer.is_a?(Array) && answer.size == 3
           raise HTTP::InvalidResponseError,
-                "the application returned #{answer.class} in place of [status, headers, body]"
+                "the application returned #{answer.class} instead of [status, headers, body]"
         end
 
         status, headers, body = answer
         unless headers.respond_to?(:each) && headers.respond_to?(:[])
-          raise HTTP::InvalidResponseError, "the application returned #{headers.class} as headers: they must be a Hash"
+          raise HTTP::InvalidResponseError, "the application returned #{headers.class} as headers, which must be a Hash"
         end
 
         return if exchange.upgradable? && upgrade(exchange, env, status, headers)
@@ -120,7 +121,7 @@ module Heddle
         responder(exchange, input, !finished.empty?).respond(status, headers, body)
       end
 
-      # @return [Boolean] whether the application has asked for a WebSocket: then the request is answered
+      # @return [Boolean] whether the application has requested an upgrade; the handshake is then sent
       def upgrade(exchange, env, status, headers)
         handler = env["rack.upgrade"]
         return false if !handler || status.to_i >= 300
@@ -139,17 +140,18 @@ module Heddle
         case error
         when ClientGoneError
           @log.client_gone(exchange, error)
-          # A client that has only closed its own side still reads.
+          # The client may have closed only its own side, and still read the response.
           reject(exchange, 400, error.message)
         when HTTP::BadRequestError then reject(exchange, error.rejection.status, error.rejection.reason)
         when ApplicationFailure
           @log.failure(exchange, error)
-          reject(exchange, 500, "the application failed to answer; the server's log says why")
+          reject(exchange, 500, "the application failed; see the server's log")
         when Cancelled
           reject(exchange, 503, "the request was cancelled")
           raise error
         else
-          # The request itself has not failed, but the client needs an end of the response.
+          # This exception is not about the request. But the client would wait for the rest of the response, so the
+          # exchange ends.
           exchange.close unless exchange.hijacked?
           raise error
         end
@@ -157,7 +159,7 @@ module Heddle
 
       def reject(exchange, status, reason)
         return if exchange.hijacked?
-        # A sent status can't be changed, so the response ends as an incomplete one.
+        # A status that is already sent can't be changed, so the response is aborted.
         return exchange.response.abort if exchange.started? && !exchange.response.withdraw
 
         exchange.reject(status, reason)
@@ -168,8 +170,9 @@ module Heddle
         contain(exchange) { body.close } if body.respond_to?(:close)
       end
 
-      # In reverse order, as the specification says. All are called, even if one fails. The callbacks of
-      # `rack.after_reply` are in the same list, take no arguments, and come last, in their order.
+      # Calls the callbacks of `rack.response_finished` in reverse order, as the specification requires. All are called,
+      # even if one fails. The callbacks of `rack.after_reply` are in the same list, and take no arguments. They come
+      # last, in the order in which they were added.
       def notify(exchange, callbacks, env, answer, failure)
         status, headers = answer.is_a?(Array) ? answer : [500, {}]
         replies, finished = callbacks.partition { |callback| takes_nothing?(callback) }

@@ -4,31 +4,33 @@ require "heddle/rack/read_methods"
 
 module Heddle
   module Rack
-    # `rack.input`: the request's body, which is complete before the application is called. It is read in place, from
-    # memory or a file: no call waits for the client, calls a hook of the fiber scheduler, or lets another fiber run. So
-    # a native library may read it in a callback.
+    # `rack.input` with a body that is complete before the application is called. Reads come from memory or a file. They
+    # never wait for the client, and call no hook of the fiber scheduler, so no other fiber runs meanwhile. So even a
+    # native library may read the body in a callback.
     class Input
       include ReadMethods
 
-      # @return [Integer] bytes that were read
+      # @return [Integer] the position: how many bytes are before it
       attr_reader :pos
       alias tell pos
 
-      # @param content [String, HTTP::SpooledBody] the whole body; a String is binary and belongs to this object
+      # @param content [String, HTTP::SpooledBody] the whole body; a String must be binary, and belongs to this object
+      #   from now on
       def initialize(content)
         @content = content
         @pos = 0
         @closed = false
       end
 
-      # @return [String] available bytes, up to a maximum
+      # @return [String] at most `length` bytes
       # @raise [EOFError] at the end
       def readpartial(length, buffer = nil) = read(length, buffer) || end_of_input
 
-      # @param length [Integer] bytes
-      # @param offset [Integer] where they begin
-      # @return [String] these bytes; the position does not change
-      # @raise [EOFError] beyond the end
+      # Reads at an offset, and does not change the position.
+      # @param length [Integer] number of bytes
+      # @param offset [Integer] where they begin, in bytes
+      # @return [String] the bytes; fewer at the end
+      # @raise [EOFError] if the offset is at the end or beyond it
       def pread(length, offset, buffer = nil)
         check_open
         raise ArgumentError, "negative string size (or size too big)" if length < 0
@@ -39,7 +41,8 @@ module Heddle
         buffer ? buffer.replace(bytes) : bytes
       end
 
-      # @param given [Integer, String, nil] the bytes that were read last; others can't be pushed back
+      # @param given [Integer, String, nil] a byte or a String. It must be equal to what was read last, because the
+      #   content can't be changed.
       # @return [nil]
       def ungetbyte(given)
         check_open
@@ -48,7 +51,7 @@ module Heddle
         bytes = bytes_of(given)
         start = @pos - bytes.bytesize
         if start < 0 || @content.byteslice(start, bytes.bytesize) != bytes
-          raise IOError, "only the bytes read last can be put back"
+          raise IOError, "only the bytes that were read last can be pushed back"
         end
 
         @pos = start
@@ -56,7 +59,7 @@ module Heddle
       end
       alias ungetc ungetbyte
 
-      # Reads from the beginning again.
+      # Sets the position to the beginning.
       # @return [0]
       def rewind
         check_open
@@ -65,7 +68,7 @@ module Heddle
       end
 
       # @param offset [Integer] bytes
-      # @param whence [Integer, Symbol] as IO#seek takes it
+      # @param whence [Integer, Symbol] see IO#seek
       # @return [0]
       def seek(offset, whence = IO::SEEK_SET)
         check_open
@@ -86,7 +89,7 @@ module Heddle
         seek(position)
       end
 
-      # @return [Boolean] whether all of it was read
+      # @return [Boolean] whether the position is at the end
       def eof?
         check_open
         @pos >= @content.bytesize
@@ -100,7 +103,7 @@ module Heddle
       end
       alias length size
 
-      # Called when the body is no longer needed.
+      # Closes the input, and frees the body.
       # @return [nil]
       def close
         @content = nil
@@ -133,11 +136,11 @@ module Heddle
         ending ? ending + separator.bytesize : piece.bytesize
       end
 
-      # The index of the next separator of several bytes.
+      # Finds the next separator, if it has several bytes.
       def index(separator)
         return @content.byteindex(separator, @pos) if @content.is_a?(String)
 
-        # A file can be searched for one byte only.
+        # HTTP::SpooledBody can search only for single bytes.
         at = @pos - 1
         while (at = @content.byteindex(separator.byteslice(0, 1), at + 1))
           return at if @content.byteslice(at, separator.bytesize) == separator

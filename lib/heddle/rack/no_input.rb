@@ -2,8 +2,8 @@
 
 module Heddle
   module Rack
-    # `rack.input` of requests without a body: since Rack 3.1 it may be absent, but older applications expect it. One
-    # object serves all requests, so it has no state: it can't be closed, and stays at its beginning.
+    # `rack.input` of requests without a body. Rack 3.1 makes it optional, but older applications expect it. All
+    # requests share one object, so it has no state: it can't be closed, and its position is always 0.
     class NoInput < Input
       def initialize = super("".b.freeze)
 
@@ -14,10 +14,10 @@ module Heddle
       def seek(*) = 0
       alias rewind seek
 
-      # @return [Integer] what was given
+      # @return [Integer] the argument
       def pos=(_position); end
 
-      # @return [Integer] what was given
+      # @return [Integer] the argument
       def lineno=(_number); end
 
       # @return [self]

@@ -2,12 +2,12 @@
 
 module Heddle
   module Rack
-    # IO's methods for reading, which applications call on `rack.input`: under Puma it is a StringIO or a Tempfile.
-    # {Input} and {StreamedInput} include it. They set +@closed+, and have `readpartial` and, in private,
-    # `read_length(length)`, `read_all` and `take_line(separator, limit)`.
+    # IO's methods for reading. Applications call them on `rack.input`, because in Puma it is a StringIO or a Tempfile.
+    # {Input} and {StreamedInput} include this module. They set +@closed+, and define `readpartial`, `ungetbyte` and the
+    # private methods `read_length(length)`, `read_all` and `take_line(separator, limit)`.
     #
-    # Strings are binary, as the Rack specification wants them, unless {#set_encoding} says otherwise. There is no
-    # `to_io` and no descriptor.
+    # Strings are binary, as the Rack specification requires, unless {#set_encoding} was called. There is no `to_io` and
+    # no file descriptor.
     module ReadMethods
       include Enumerable
 
@@ -15,16 +15,16 @@ module Heddle
       PARAGRAPH = "\n\n".b.freeze
       # The byte order mark of UTF-8.
       MARK = "\xEF\xBB\xBF".b.freeze
-      # Bytes of a character after its first one, at most.
+      # Maximum number of bytes of a character after its first byte.
       REST_OF_CHARACTER = 3
       private_constant :NEWLINE, :PARAGRAPH, :MARK, :REST_OF_CHARACTER
 
-      # @param length [Integer, nil] bytes, or nil for everything
-      # @param buffer [String, nil] filled and returned in place of a new string
-      # @return [String, nil] binary; at the end nil when a length was given, else empty
-      # @raise [IOError] when it is closed, or the request is over
-      # @raise [ClientGoneError] when a body that was still being received ended too early
-      # @raise [HTTP::BadRequestError] when such a body is malformed, too large or too slow
+      # @param length [Integer, nil] maximum number of bytes; nil: read everything
+      # @param buffer [String, nil] receives the bytes and is returned
+      # @return [String, nil] the bytes; at the end nil if a length was given, otherwise an empty String
+      # @raise [IOError] if the input is closed, or the request has ended
+      # @raise [ClientGoneError] if the client left before a streamed body was complete
+      # @raise [HTTP::BadRequestError] if a streamed body is malformed, too large or too slow
       def read(length = nil, buffer = nil)
         check_open
         raise ArgumentError, "negative length #{length} given" if length && length < 0
@@ -36,9 +36,10 @@ module Heddle
         result && buffer
       end
 
-      # @param separator [String, Integer, nil] the end of a line; "" for paragraphs, nil for everything; or the limit
-      # @param limit [Integer, nil] bytes, at most; a character is not cut
-      # @param chomp [Boolean] whether to leave the line end out
+      # @param separator [String, Integer, nil] what ends a line; "": read a paragraph; nil: read everything; an Integer
+      #   is the limit
+      # @param limit [Integer, nil] maximum number of bytes; if it is within a character, the whole character is read
+      # @param chomp [Boolean] whether to remove the separator
       # @return [String, nil] the next line; nil at the end
       def gets(separator = NEWLINE, limit = nil, chomp: false)
         check_open
@@ -50,11 +51,11 @@ module Heddle
         chomp ? line.tap(&:chomp!) : line
       end
 
-      # @return [String]
+      # @return [String] the next line
       # @raise [EOFError] at the end
       def readline(...) = gets(...) || end_of_input
 
-      # Takes what {#gets} takes.
+      # Yields the remaining lines. The parameters are those of {#gets}.
       # @yieldparam line [String]
       # @return [self, Enumerator]
       def each(*arguments, **options)
@@ -68,19 +69,19 @@ module Heddle
       end
       alias each_line each
 
-      # @return [Array<String>]
+      # @return [Array<String>] the remaining lines
       def readlines(*, **) = each(*, **).to_a
 
-      # @return [Integer] lines that were read
+      # @param number [Integer] the new number of lines
       attr_writer :lineno
 
-      # @return [Integer] lines that were read
+      # @return [Integer] how many lines were read
       def lineno = @lineno || 0
 
-      # @return [Integer, nil]
+      # @return [Integer, nil] the next byte; nil at the end
       def getbyte = read(1)&.getbyte(0)
 
-      # @return [Integer]
+      # @return [Integer] the next byte
       # @raise [EOFError] at the end
       def readbyte = getbyte || end_of_input
 
@@ -88,13 +89,14 @@ module Heddle
       # @return [self, Enumerator]
       def each_byte(&) = each_piece(:each_byte, :getbyte, &)
 
-      # @return [String, nil] the next character; a byte, unless {#set_encoding} was called
+      # @return [String, nil] the next character, which is a single byte unless {#set_encoding} was called; nil at the
+      #   end
       def getc
         character = read(1) or return
         complete(encoded(character))
       end
 
-      # @return [String]
+      # @return [String] the next character
       # @raise [EOFError] at the end
       def readchar = getc || end_of_input
 
@@ -102,7 +104,7 @@ module Heddle
       # @return [self, Enumerator]
       def each_char(&) = each_piece(:each_char, :getc, &)
 
-      # @yieldparam number [Integer] of a character
+      # @yieldparam number [Integer] the codepoint of a character
       # @return [self, Enumerator]
       # @raise [ArgumentError] if the bytes are not a character
       def each_codepoint
@@ -111,18 +113,19 @@ module Heddle
         each_char { |character| yield character.ord }
       end
 
-      # As {#readpartial}: the body is there, or another fiber runs until it comes.
+      # The same as {#readpartial}. There is no unbuffered read.
       def sysread(...) = readpartial(...)
 
-      # @param exception [Boolean] whether to raise at the end
-      # @return [String, nil] see {#readpartial}
+      # @param exception [Boolean] whether to raise EOFError at the end
+      # @return [String, nil] see {#readpartial}; nil at the end without `exception`
       def read_nonblock(length, buffer = nil, exception: true)
         readpartial(length, buffer)
       rescue EOFError
         raise if exception
       end
 
-      # @param external [Encoding, String, nil] of strings that are read without a number of bytes
+      # @param external [Encoding, String, nil] the encoding of lines, characters and of {#read} without a length; with
+      #   the prefix "BOM|" a byte order mark replaces it
       # @return [self]
       def set_encoding(external, *, **)
         name = external.is_a?(String) ? external.sub(/\ABOM\|/i, "")[/[^:]+/] : external
@@ -131,7 +134,7 @@ module Heddle
         self
       end
 
-      # @return [Encoding, nil] the encoding of the byte order mark, which is skipped
+      # @return [Encoding, nil] UTF-8 if the content begins with its byte order mark, which is skipped; nil otherwise
       def set_encoding_by_bom
         mark = read(MARK.bytesize)
         return @encoding = Encoding::UTF_8 if mark == MARK
@@ -139,10 +142,10 @@ module Heddle
         ungetbyte(mark)
       end
 
-      # @return [Encoding]
+      # @return [Encoding] the encoding of lines and characters
       def external_encoding = @encoding || Encoding::BINARY
 
-      # @return [nil] nothing is converted
+      # @return [nil] encodings are never converted
       def internal_encoding = nil
 
       # @return [self]
@@ -154,7 +157,7 @@ module Heddle
       # @return [Boolean]
       def closed? = @closed
 
-      # @return [nil] it has no descriptor
+      # @return [nil] there is no file descriptor
       def fileno = nil
 
       # @return [false]
@@ -164,7 +167,7 @@ module Heddle
       # @return [true]
       def sync = true
 
-      # @return [Boolean] what was given; it means nothing
+      # @return [Boolean] the argument, which has no effect
       def sync=(_sync); end
 
       private
@@ -204,7 +207,8 @@ module Heddle
 
       def encoded(string) = @encoding ? string.force_encoding(@encoding) : string
 
-      # Adds the bytes that a cut character lacks. Bytes that are not a character stay unchanged.
+      # If the string ends within a character, reads its remaining bytes and appends them. If they form no valid
+      # character, the string is returned unchanged.
       def complete(string)
         return string if @encoding.nil? || string.empty? || string[-1].valid_encoding?
 

@@ -4,14 +4,15 @@ require "heddle/events"
 
 module Heddle
   module Rack
-    # Reports fields of requests that don't reach the application. The extension calls each method once in a process,
-    # because nothing else says why an application behaves as if its client had not sent them.
+    # Reports that fields of a request were removed before they reached the application. Without this event, users could
+    # not find out why. The C extension calls each method once in a process.
     module RemovedFields
-      # @param address [String] the client's. If that is a balancer, the application takes https for http
+      # @param address [String] the client's address. It may be a load balancer that is not a trusted proxy; the
+      #   application then does not know that the request came over https
       # @return [void]
       def self.forwarding(address) = Events.report(:forwarding_removed, address:)
 
-      # @param target [String] of the request
+      # @param target [String] the request's target
       # @return [void]
       def self.underscore(target) = Events.report(:underscore_removed, target:)
     end

@@ -2,12 +2,13 @@
 
 module Heddle
   module Rack
-    # Sends what an application returned, by the kind of its body (the Rack specification, "The Body").
+    # Sends the response that an application has returned. The kind of the body determines how (the Rack specification,
+    # "The Body").
     class Responder
       class << self
         # @param body [#each, #call]
         # @param headers [Hash{String => Object}]
-        # @return [File, nil] the file of the body, if the body can be sent as a file
+        # @return [File, nil] the opened file of the body; nil: the body can't be sent as a file
         def file_of(body, headers)
           return unless body.respond_to?(:to_path) && (path = body.to_path)
 
@@ -17,12 +18,12 @@ module Heddle
 
           file.close
         rescue Errno::ENOENT, Errno::EACCES
-          nil # the body's own `each` or `call` is used
+          nil # the body is sent by its `each` or `call`
         end
 
         private
 
-        # A body that is only a part of a file can't be sent as a file.
+        # If Content-Length is not the file's size, the body is only a part of the file.
         def fits?(headers, size)
           headers.none? do |name, value|
             name = name.downcase
@@ -32,7 +33,8 @@ module Heddle
       end
 
       # @param exchange [HTTP::Exchange]
-      # @param input [Input, NoInput] the request's body; not from the env, where the application may have replaced it
+      # @param input [Input, NoInput] the request's body. The one in the env can't be used, because the application may
+      #   have replaced it.
       # @param wait [Boolean] whether to return only after the client has received the response
       def initialize(exchange, input, wait: false)
         @exchange = exchange
@@ -80,7 +82,7 @@ module Heddle
         return each(body, status, headers) if body.respond_to?(:each)
         return stream(body, status, headers, nil) if body.respond_to?(:call)
 
-        raise HTTP::InvalidResponseError, "the body, #{body.class}, responds neither to each nor to call"
+        raise HTTP::InvalidResponseError, "the body, #{body.class}, must respond to each or to call"
       end
 
       def array(chunks, status, headers)
@@ -104,14 +106,14 @@ module Heddle
         finish
       end
 
-      # Sends the head before the content, because an EventSource waits for it. But if the body fails at once, the
-      # response is a 500.
+      # An event stream's head is sent at once, because EventSource waits for it. Other heads are held until there is
+      # content, so that a body that fails at once still gets the status 500.
       def begin_content(headers)
         type = headers["content-type"] || headers["Content-Type"]
         type.to_s.start_with?("text/event-stream") ? @response.flush : @response.hold
       end
 
-      # @return [true, nil] nil when it can't be sent as a file
+      # @return [true, nil] nil: the body can't be sent as a file
       def file(body, status, headers)
         file = Responder.file_of(body, headers) or return
         begin
@@ -122,8 +124,8 @@ module Heddle
         true
       end
 
-      # The connection sends the events itself. If it can't, because the request's body was not read to its end, this
-      # fiber sends them.
+      # Sends an event stream. The connection sends the events without a fiber, if it can. If the request's body was not
+      # read completely, it can't, and this fiber sends them.
       def events(body, status, headers)
         @response.start(status, { **EventStream::FIELDS, **headers })
         return finish if @response.bodiless?
@@ -152,8 +154,8 @@ module Heddle
         stream.close
       end
 
-      # The callback owns the stream, and may use it in another thread after it has returned. Like any body, it is not
-      # called for HEAD.
+      # Calls the application's callback (`rack.hijack` in the headers). The callback owns the stream, and another
+      # thread may use the stream later. For HEAD, the callback is not called, as no body would be sent.
       def partial_hijack(hijack, status, headers)
         if @exchange.head?
           @response.start(status, headers)
@@ -170,7 +172,8 @@ module Heddle
         pass_socket(hijack)
       end
 
-      # A callback that fails will not close the socket, and the client waits for its end.
+      # If the callback raises, it can't close the socket any more. The client would wait for its end, so it is closed
+      # here.
       def pass_socket(hijack)
         socket = @exchange.detach
         hijack.call(socket)
@@ -179,7 +182,8 @@ module Heddle
         socket&.close unless passed
       end
 
-      # Waits until the stream is closed: this fiber decodes the rest of the request's body, and writes HTTP/2 frames.
+      # Waits until the stream is closed. The fiber is needed that long, because it decodes the rest of the request's
+      # body, and writes HTTP/2 frames.
       def hijack_in_place(hijack)
         @response.flush
         closed = Thread::Queue.new
@@ -188,7 +192,8 @@ module Heddle
         closed.pop
       end
 
-      # After an upgrade the input is the connection's; on a stream of HTTP/2 it stays the request's.
+      # After an upgrade over HTTP/1.1, the input is all bytes that follow on the connection. On an HTTP/2 stream, it is
+      # still the request's body.
       def input
         @response.raw? && @exchange.hijack? ? StreamedInput.new(HTTP::RequestBody.new(@exchange, raw: true)) : @input
       end
@@ -196,7 +201,7 @@ module Heddle
       def size_of(chunk)
         return chunk.bytesize if chunk.is_a?(String)
 
-        raise HTTP::InvalidResponseError, "the body yielded a #{chunk.class}: pieces must be Strings"
+        raise HTTP::InvalidResponseError, "the body yielded a #{chunk.class}, but must yield only Strings"
       end
     end
   end

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # The response to a request that a thread serves.
+    # Stands for the response in a thread that serves a request. The loop makes the calls ({ExchangeProxy}).
     class ResponseProxy
       # @param proxy [ExchangeProxy]
       # @param response [HTTP::Response]
@@ -16,12 +16,12 @@ module Heddle
 
       def flush = @proxy.enqueue { @response.flush }
 
-      # A fiber's held head is sent in the loop's next tick, because the fiber waits by then. A thread may still compute
-      # the body, so the loop sends its head only after HEAD_DELAY (see {ExchangeProxy}).
+      # In a fiber, a held head is sent in the loop's next tick, because the fiber then waits. A thread may still be
+      # computing the body in that tick. So its head is sent only after HEAD_DELAY (see {ExchangeProxy}).
       def hold = @proxy.flush_head_later
 
       def write(data)
-        data = data.dup unless data.frozen? # the thread continues, and may change it
+        data = data.dup unless data.frozen? # the thread does not wait, and may change the string
         @proxy.enqueue(data.bytesize) { @response.write(data) }
       end
 
@@ -31,7 +31,7 @@ module Heddle
 
       def abort = @proxy.ask { @response.abort }
 
-      # Does not wait. So the loop can send several hints in one response 103.
+      # Does not wait for the loop, so that the loop can send several hints in one response 103.
       def early_hints(headers)
         headers = headers.to_h { |name, value| [name, value.dup] }
         @proxy.enqueue { @response.early_hints(headers) }

@@ -2,41 +2,43 @@
 
 module Heddle
   module Rack
-    # Calls the handlers of WebSockets in a runner of the loop, and handles their errors.
+    # Calls the handlers of WebSockets, and handles their errors. Runs in a runner, a pooled fiber of the loop.
     class SocketCallbacks
-      # The state of a socket, once it has ended. `remote` is the client, `proxy` the trusted proxy in front of it, or
-      # nil.
+      # What is logged about a WebSocket that has ended. `remote` is the client's address, and `proxy` that of the
+      # trusted proxy in front of it, or nil. `seconds` is its duration, `code` the close code. `received` and `sent`
+      # count messages.
       Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
                             :sent_bytes)
 
       # @param log [#event, #access?, #web_socket]
-      # @param context [Concurrency::Context] of the loop
+      # @param context [Concurrency::Context] the loop's
       def initialize(log, context)
         @log = log
         @context = context
         @leases = in_loop? && Ractor.current == Ractor.main
       end
 
-      # @return [Boolean] whether {#ended} is to be called
+      # @return [Boolean] whether {#ended} must be called
       def logged? = @log.access?
 
-      # Called when a socket has ended.
-      # @param account [Array] its label (target, client, proxy and request id, joined by NUL), then the rest of
-      #   {Account}
+      # Logs a WebSocket that has ended.
+      # @param account [Array] the target, client, proxy and request ID in one String, separated by zero bytes; then the
+      #   other values of {Account}
       # @return [void]
       def ended(account)
         label, *rest = account
         @log.web_socket(Account.new(*label.split("\0", -1).map { |part| part unless part.empty? }, *rest))
       end
 
-      # @param handler [Object] what the request was upgraded with
+      # @param handler [Object] the object that the application has set as `rack.upgrade`
       # @param callback [Symbol]
       # @param client [WebSocket::ServerSocket]
-      # @param message [String, nil] or the topic of on_reset
+      # @param message [String, nil] the argument of the callback, such as a message, or the topic of on_reset; nil: it
+      #   has none
       # @return [void]
       def call(handler, callback, client, message)
         failure = run(handler, callback, client, message)
-        # A task that a callback has started ends with it, and so does a lease of a database connection.
+        # When a callback ends, its tasks are ended, and its database connections are returned to their pools.
         failure = @context.end_request_scope(failure) if @context.request_scopes?
         Databases.end_leases { |error| failure ||= error } if @leases && Databases.leases
         fail_with(handler, callback, client, failure) if failure
@@ -44,10 +46,10 @@ module Heddle
 
       private
 
-      # Do callbacks run in the loop's fibers?
+      # Returns whether callbacks run in the loop's fibers.
       def in_loop? = true
 
-      # @return [Exception, nil] what it has raised
+      # @return [Exception, nil] the exception that the callback has raised
       def run(handler, callback, client, message)
         message ? handler.public_send(callback, client, message) : handler.public_send(callback, client)
         nil
@@ -56,7 +58,7 @@ module Heddle
       end
 
       def fail_with(handler, callback, client, error)
-        client.close(1011, "the server failed; its log says why")
+        client.close(1011, "the server failed; see its log")
         case error
         when ApplicationFailure
           name = handler.is_a?(Module) ? "#{handler}.#{callback}" : "#{handler.class}##{callback}"

@@ -2,22 +2,23 @@
 
 module Heddle
   module Rack
-    # When a worker is replaced, hands its WebSockets off to another worker, if their handlers allow it. A handler's
-    # `dump` returns its state as a String. `load`, a method of its class, makes a handler of that String. Topics go
-    # with the socket, each with its position.
+    # Hands off WebSockets to other workers when a worker is replaced, if their handlers support it. A handler's `dump`
+    # returns its state as a String. In the other worker, the class method `load` creates a handler from that String.
+    # The socket's topics are handed off with it, each with its position.
     class SocketHandoff
       include MonotonicClock
 
-      # Seconds in which `dump` must return, because nothing else is handed off meanwhile.
+      # Maximum number of seconds that `dump` may take. No other socket is handed off meanwhile.
       DUMP_LIMIT = 1
-      # Seconds in which `load` must return. It may be the first code in its process that uses a database.
+      # Maximum number of seconds that `load` may take. It is longer, because `load` may be the first call in its
+      # process that uses a database.
       LOAD_LIMIT = 5
-      # Seconds for which a class's `load` is not called after a call that took too long: thousands of sockets may
-      # follow.
+      # After a call of `load` that took too long, that class's `load` is not called for this many seconds. Otherwise
+      # thousands of sockets could each wait for LOAD_LIMIT.
       PAUSE = 10
-      # A handler has some of these methods.
+      # A handler must have at least one of these methods.
       CALLBACKS = %i[on_open on_message on_drained on_shutdown on_close on_reset on_publication on_wake].freeze
-      # Bytes that a handler's state may have.
+      # Maximum number of bytes of a handler's state.
       LIMIT = 16_384
       private_constant :DUMP_LIMIT, :LOAD_LIMIT, :PAUSE, :CALLBACKS, :LIMIT
 
@@ -31,7 +32,7 @@ module Heddle
       end
 
       # @param client [WebSocket::ServerSocket]
-      # @return [Boolean] whether its handler allows it to go
+      # @return [Boolean] whether the socket can be handed off, and its handler supports it
       def movable?(client)
         handler = client.handler
         client.movable? && handler.respond_to?(:dump) && handler.class.respond_to?(:load) && !handler.class.name.nil? &&
@@ -39,14 +40,15 @@ module Heddle
       end
 
       # Must be called in the loop.
-      # @param client [WebSocket::ServerSocket] a movable one
-      # @param target [BasicSocket] see {Net::Sockets#accept_handoff}
-      # @return [Symbol] :done, :full (the others have no room now), :busy, or :fixed (it can't go)
+      # @param client [WebSocket::ServerSocket] a socket for which {#movable?} is true
+      # @param target [BasicSocket] the socket over which other workers receive connections
+      # @return [Symbol] :done; :full: the other workers can receive none now; :busy: the socket is in use now; :fixed:
+      #   it can't be handed off
       def hand_off(client, target)
         received = client.received or return :busy
         state = dump(client) or return :fixed
         Heddle.without_preemption do
-          # A message that came while the handler was asked may have changed its state.
+          # A message that arrived during `dump` may have changed the handler's state.
           next :busy unless client.received == received
 
           result = client.hand_off(target, client.handler.class.name, state)
@@ -55,9 +57,9 @@ module Heddle
         end
       end
 
-      # @param name [String, nil] of the handler's class; nil: the description of the socket can't be read
-      # @param state [String, nil]
-      # @return [Array] handler and callbacks; without a handler the socket is closed with 1012
+      # @param name [String, nil] the name of the handler's class; nil: the data of the socket has an unknown format
+      # @param state [String, nil] what `dump` has returned
+      # @return [Array] the handler and its {SocketCallbacks}; if the handler is nil, the socket is closed with 1012
       def load(name, state)
         unless name
           @log.event(:handoff_version_unknown, connection: "a WebSocket")
@@ -70,7 +72,7 @@ module Heddle
         [nil, @callbacks]
       end
 
-      # Logs that an event stream is closed, because its description can't be read.
+      # Logs that an event stream is closed, because its data has an unknown format.
       # @return [void]
       def refuse_stream = @log.event(:handoff_version_unknown, connection: "an event stream")
 
@@ -82,16 +84,16 @@ module Heddle
         handler = Heddle.timeout(LOAD_LIMIT) { type.load(state) }
         return handler if CALLBACKS.any? { |callback| handler.respond_to?(callback) }
 
-        raise TypeError, "load must return a handler, but has returned an object without callbacks: #{handler.class}"
+        raise TypeError, "load must return a handler, but has returned a #{handler.class}, which has no callbacks"
       rescue TimeoutError
-        raise unless began && now - began >= LOAD_LIMIT # a shorter limit inside load
+        raise unless began && now - began >= LOAD_LIMIT # a shorter limit inside load has expired
 
         @late[name] = now + PAUSE
-        raise TimeoutError, "it took longer than #{LOAD_LIMIT} s; other sockets of this class are closed without a " \
-                            "call of load for #{PAUSE} s"
+        raise TimeoutError, "it took longer than #{LOAD_LIMIT} s; for #{PAUSE} s, other sockets of this class are " \
+                            "closed without a call of load"
       end
 
-      # @return [String, nil] nil: it stays
+      # @return [String, nil] the handler's state; nil: the socket is not handed off
       def dump(client)
         state = Heddle.timeout(DUMP_LIMIT) { client.handler.dump }
         return state if state.is_a?(String) && state.bytesize <= LIMIT

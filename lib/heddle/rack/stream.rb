@@ -2,8 +2,8 @@
 
 module Heddle
   module Rack
-    # The argument of a streaming body: reads the request's body and writes the response's, both as an IO would, at the
-    # same time if need be. After an upgrade it is the bare connection.
+    # The argument of a streaming body (a body with `call`). Like an IO, it reads the request's body and writes the
+    # response's. Both are possible at the same time. After an upgrade it reads and writes the bytes of the connection.
     class Stream
       # @param input [Input, NoInput]
       # @param exchange [HTTP::Exchange]
@@ -36,14 +36,14 @@ module Heddle
         @input.gets
       end
 
-      # @!method write(*strings)
-      #   Sends at once. Waits while the client is slower than the application. Tasks may write to one stream at the
-      #   same time: each call's strings stay together. (In C, where the common case is one step.)
+      # @!method write(*strings) Sends the strings at once, without a buffer. Waits while the client is slower than the
+      #   application. Several tasks may write at the same time; the strings of one call are sent together. (Implemented
+      #   in C, in ext/heddle/rack/exchange.c.)
       #   @param strings [Array<#to_s>]
-      #   @return [Integer] bytes
+      #   @return [Integer] the number of bytes
       #   @raise [ClientGoneError]
       #   @raise [IOError] when closed for writing
-      #   @raise [ThreadError] from another thread than the request's
+      #   @raise [ThreadError] on a thread other than the request's
 
       # @return [self]
       def <<(string)
@@ -51,7 +51,7 @@ module Heddle
         self
       end
 
-      # Sends the head, which otherwise waits for the first write. Nothing else is buffered.
+      # Sends the head now, not only with the first write. Content needs no flush, because it is not buffered.
       # @return [self]
       def flush
         @response.flush unless @response.finished?
@@ -105,8 +105,8 @@ module Heddle
       def check_thread
         return if Thread.current.equal?(@thread)
 
-        raise ThreadError, "only the thread that serves the request may write to its stream: let other threads pass " \
-                           "their data to it by a Thread::Queue, or take the connection over with rack.hijack"
+        raise ThreadError, "only the thread that serves the request may write to its stream. Pass data from other " \
+                           "threads to it in a Thread::Queue, or take the connection over with rack.hijack"
       end
 
       def check_readable

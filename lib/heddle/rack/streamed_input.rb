@@ -4,9 +4,9 @@ require "heddle/rack/read_methods"
 
 module Heddle
   module Rack
-    # `rack.input` where the option stream_bodies applies, and of a connection after an upgrade: it reads from the
-    # connection when the application asks for bytes. Reading may wait, and other fibers run meanwhile. Not rewindable;
-    # where an application needs that, Rack::RewindableInput::Middleware keeps the bytes.
+    # `rack.input` that reads from the connection while the application runs. It is used with the option
+    # `stream_bodies`, and after an upgrade. A read may wait for the client; other fibers run meanwhile. It can't be
+    # rewound. Applications that need `rewind` can use Rack::RewindableInput::Middleware, which stores the bytes.
     class StreamedInput
       include ReadMethods
 
@@ -18,7 +18,7 @@ module Heddle
         @closed = false
       end
 
-      # @return [String] available bytes, up to a maximum; waits only if there are none
+      # @return [String] the received bytes, at most `length`; waits only if there are none
       # @raise [EOFError] at the end
       def readpartial(length, buffer = nil)
         check_open
@@ -33,14 +33,14 @@ module Heddle
         buffer ? buffer.replace(result) : result
       end
 
-      # @return [Boolean] whether all of it was read; waits if there is nothing
+      # @return [Boolean] whether everything was read; waits if no bytes are received yet
       def eof?
         check_open
         !fill
       end
       alias eof eof?
 
-      # @param given [Integer, String, nil] what is read next
+      # @param given [Integer, String, nil] a byte or a String, which the next call reads first
       # @return [nil]
       def ungetbyte(given)
         check_open
@@ -50,7 +50,7 @@ module Heddle
       end
       alias ungetc ungetbyte
 
-      # Called when the rest of the body is not needed.
+      # Closes the input. The rest of the body is not read.
       # @return [nil]
       def close
         @buffer = nil
@@ -75,13 +75,13 @@ module Heddle
         end
       end
 
-      # @return [Boolean] whether there are bytes
+      # @return [Boolean] whether bytes are available; false: at the end
       def fill
         @buffer ||= next_bytes
         !@buffer.nil?
       end
 
-      # Appends the next bytes to those that are there.
+      # Appends the next bytes to the buffer.
       # @return [Boolean] false at the end
       def read_more
         bytes = next_bytes or return false

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # Responds to requests with the result of an application that runs in a thread. The thread uses an {ExchangeProxy}.
+    # Responds to requests with an application that runs in a thread (mode thread). The thread uses an {ExchangeProxy}.
     class ThreadHandler < Handler
       NONE = [].freeze
       private_constant :NONE
@@ -14,7 +14,7 @@ module Heddle
         super(app, env_builder, log, **)
       end
 
-      # In a fiber of the loop.
+      # Called in a fiber of the loop.
       # @param exchange [HTTP::Exchange]
       # @return [void]
       def call(exchange)
@@ -36,7 +36,7 @@ module Heddle
 
       def socket_callbacks(log) = ThreadSocketCallbacks.new(log, @context, @runners)
 
-      # Runs in the thread. The loop gets the outcome at the end.
+      # Serves the request, in the thread. At the end, the loop gets a block with what remains to be done.
       def serve(proxy, env)
         input = env["rack.input"]
         finished = env["rack.response_finished"]
@@ -53,22 +53,23 @@ module Heddle
         end
         fail_with(proxy, failure) if failure
       rescue Exception => e
-        # From {#fail_with}: it could not respond, or has raised `failure` again.
-        last = -> { raise e } # in the loop
+        # {#fail_with} could not respond, or has raised `failure` again.
+        last = -> { raise e } # raised in the loop
       ensure
         close_body(proxy, answer) if answer
         notify(proxy, finished, env, answer, failure) unless finished.nil? || finished.empty?
         proxy.release(&last)
       end
 
-      # Must come before {#fail_with}, which logs first: while the log waits, the loop could send the held head.
+      # Must be called before {#fail_with}, which first writes to the log. Meanwhile the loop could send the held head.
       def withdraw_head(proxy)
         proxy.response.withdraw if proxy.started?
       rescue ExchangeProxy::EndedError
         nil
       end
 
-      # @return [Proc, nil] for the loop: it opens the WebSocket; nil: the application has not asked for one
+      # @return [Proc, nil] a block for the loop, which opens the WebSocket or event stream; nil: the application has
+      #   not requested an upgrade
       def upgrade_for(proxy, answer, env)
         handler = env["rack.upgrade"] if proxy.exchange.upgradable?
         return if !handler || proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3
@@ -82,8 +83,8 @@ module Heddle
         end
       end
 
-      # @return [Proc, nil] for the loop: it sends the complete response, while the thread serves another request; nil:
-      #   the thread must send this response
+      # @return [Proc, nil] a block for the loop, which sends the whole response, while the thread already serves
+      #   another request; nil: the thread must send this response itself
       def last_for(proxy, answer)
         return if proxy.hijacked? || !answer.is_a?(Array) || answer.size != 3
 
@@ -95,7 +96,7 @@ module Heddle
         file_last(proxy.exchange, status, headers, file) if file
       end
 
-      # The application may reuse the strings that it has returned, for another response.
+      # The strings are copied, because the application may change them for another response.
       def array_last(exchange, status, headers, chunks)
         answer = [status, headers.dup, chunks.map { |chunk| chunk.frozen? ? chunk : chunk.dup }]
         -> { Rack.respond(exchange, answer, false) || respond(exchange, NoInput::INSTANCE, answer, NONE, {}) }

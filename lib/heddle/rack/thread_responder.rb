@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # Sends from a thread what an application returned.
+    # Sends the response that an application has returned in a thread. The loop sends arrays and event streams.
     class ThreadResponder < Responder
       private
 

@@ -2,12 +2,11 @@
 
 module Heddle
   module Rack
-    # {SocketCallbacks} for an application in threads: each callback runs in a thread, and a fiber of the loop waits for
-    # it.
+    # {SocketCallbacks} for mode thread. Each callback runs in a thread, and a fiber of the loop waits for it.
     class ThreadSocketCallbacks < SocketCallbacks
-      # A callback, as {Server::RunnerThreads} runs it.
+      # A call of a callback, in the form that {Server::RunnerThreads} runs.
       class Call
-        # @return [Fiber] of the loop, which waits for it
+        # @return [Fiber] the fiber of the loop that waits for the callback
         attr_reader :fiber
 
         def initialize(&work)
@@ -18,7 +17,7 @@ module Heddle
           @thread = nil
         end
 
-        # In the thread.
+        # Runs the callback. Called in the thread.
         # @return [void]
         def run
           return if @cancelled
@@ -32,8 +31,8 @@ module Heddle
           @done.close
         end
 
-        # In the fiber.
-        # @return [Exception, nil] what the callback has raised
+        # Waits until the callback has ended. Called in the fiber.
+        # @return [Exception, nil] the exception that the callback has raised
         def wait
           @done.pop
           @failure
@@ -51,7 +50,7 @@ module Heddle
         end
       end
 
-      NO_FIBERS = "Heddle::WebSocket.serve runs its block in a fiber, which mode thread does not have: use callbacks " \
+      NO_FIBERS = "Heddle::WebSocket.serve runs its block in a fiber, but mode thread has no fibers. Use callbacks " \
                   "(Heddle::WebSocket.upgrade), or mode fiber"
       private_constant :Call, :NO_FIBERS
 

@@ -2,7 +2,7 @@
 
 module Heddle
   module Rack
-    # The argument of a streaming body whose request a thread serves. Any thread may write to it.
+    # The argument of a streaming body in mode thread. Any thread may write to it.
     class ThreadStream < Stream
       # @see Stream#write
       def write(*strings) = write_all(*strings)

@@ -1,21 +1,22 @@
 # frozen_string_literal: true
 
 require "digest/sha1"
-require "heddle/rack/permessage_deflate" # here: a Ractor of Ruby 3.3 can load nothing
+require "heddle/rack/permessage_deflate" # in Ruby 3.3 only the main Ractor can load files
 
 module Heddle
   module Rack
-    # Upgrades a request whose application has set `env["rack.upgrade"]`: to a WebSocket (RFC 6455, section 4.2), or to
-    # a stream of server-sent events that a handler writes.
+    # Upgrades a request to a WebSocket (RFC 6455, section 4.2), or to a stream of server-sent events that a handler
+    # writes. Called when the application has set `env["rack.upgrade"]`.
     class Upgrade
-      # A part of the accept field, besides the client's key (RFC 6455, section 1.3).
+      # A constant that is hashed with the client's key for the field Sec-WebSocket-Accept (RFC 6455, section 1.3).
       GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
       KEY = %r{\A[A-Za-z0-9+/]{22}==\z}
       VERSION = "13"
       private_constant :GUID, :KEY, :VERSION
 
       # @param callbacks [#call] see {SocketCallbacks#call}
-      # @param allowed_origins [Array<String>, nil] origins whose pages may open a WebSocket; nil: the server's own
+      # @param allowed_origins [Array<String>, nil] the origins whose pages may open a WebSocket; nil: only the server's
+      #   own origin
       # @param deflate [Boolean] whether messages may be compressed
       def initialize(callbacks, allowed_origins, deflate: false)
         @callbacks = callbacks
@@ -26,7 +27,7 @@ module Heddle
       # @param exchange [HTTP::Exchange]
       # @param env [Hash]
       # @param handler [Object]
-      # @param headers [Hash] of the response
+      # @param headers [Hash] the headers that the application has returned
       # @return [void]
       def call(exchange, env, handler, headers)
         return begin_events(exchange, handler, headers) if env["rack.upgrade?"] == :sse
@@ -44,14 +45,14 @@ module Heddle
 
       private
 
-      # Over HTTP/1.1 the content ends with the connection.
+      # Over HTTP/1.1, the response has no length, and ends with the connection.
       def begin_events(exchange, handler, headers)
         exchange.response.start(200, { **EventStream::FIELDS, **own_fields(headers) }, until_close: true)
         exchange.response.flush
         exchange.response.upgrade(handler, @callbacks, :events)
       end
 
-      # Over HTTP/2 (RFC 8441, section 5) there is no key, and the stream is upgraded.
+      # Over HTTP/2, the client sends no key, and the response has the status 200 (RFC 8441, section 5).
       def start(response, env, fields)
         return response.start(200, fields) if extended_connect?(env)
 
@@ -64,7 +65,8 @@ module Heddle
       HANDSHAKE = %w[transfer-encoding sec-websocket-accept sec-websocket-extensions upgrade].freeze
       private_constant :HANDSHAKE
 
-      # Leaves out fields about content, which a handshake does not have, and the handshake's own fields.
+      # Leaves out fields about the content, because a handshake has none, and the fields that the handshake itself
+      # sets.
       def own_fields(headers)
         headers.reject do |name, _|
           name = name.downcase
@@ -88,7 +90,7 @@ module Heddle
         [403, {}, "pages of the origin #{origin[0, 200].inspect} may not open a WebSocket here (allowed_origins)"]
       end
 
-      # Pages can't forge Origin in a browser. Programs other than browsers send none.
+      # In a browser, a page can't forge Origin. Other programs send none.
       def allowed?(origin, env)
         return @allowed_origins.include?(origin) || @allowed_origins.include?("*") if @allowed_origins
 
