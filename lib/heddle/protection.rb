@@ -4,10 +4,11 @@ require "heddle/autoloads"
 require "heddle/events"
 
 module Heddle
-  # The protections that keep one fiber from blocking the others: switched on and off by name, for the whole process.
+  # The protections that prevent one fiber from blocking the others. Each is switched on and off by its name, for the
+  # whole process.
   #
-  # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash: its state, and the
-  # reason where something is missing). It lives in a file of its own, which is loaded when it is first asked for.
+  # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash with its state, and
+  # the reason if a part of it does not work). It is in a separate file, which is loaded at the first use.
   #
   # @api private
   module Protection
@@ -29,14 +30,14 @@ module Heddle
     @on_for_users = []
 
     class << self
-      # Makes a protection known.
+      # Registers a protection.
       # @param name [Symbol]
       # @param protection [#enable, #disable, #enabled?, #status]
       def register(name, protection)
         @lock.synchronize { @registered = @registered.merge(name => protection).freeze }
       end
 
-      # @return [Array<Symbol>] the names that can be given to {Heddle.enable}
+      # @return [Array<Symbol>] the names that {Heddle.enable} accepts
       def names = FILES.keys | @registered.keys
 
       # @param name [Symbol, String]
@@ -50,12 +51,12 @@ module Heddle
         end
       end
 
-      # Switches protections on while the block runs. After it, switches off those that no other code has switched on.
+      # Switches protections on while the block runs. Afterwards, switches off those that no other code needs.
       # @param names [Array<Symbol>]
       # @return what the block returns
       def during(names, &) = Wanted.new(names).during(&)
 
-      # Switches a protection on for one more user.
+      # Counts one more user of a protection, and switches it on if it is off.
       # @param name [Symbol]
       def acquire(name)
         protection = fetch(name)
@@ -66,7 +67,8 @@ module Heddle
         protection.enable unless protection.enabled?
       end
 
-      # Removes one user: without users the protection is switched off, unless the program has switched it on itself.
+      # Counts one user less. Without users the protection is switched off, unless the program itself has switched it
+      # on.
       # @param name [Symbol]
       def release(name)
         last = @lock.synchronize do
@@ -76,11 +78,11 @@ module Heddle
         fetch(name).disable if last
       end
 
-      # Passes a report on to the operator.
-      # @param report [#event, #fields, #advice] such as a {Stall}: an event, and what to do about it
+      # Reports to the operator.
+      # @param report [#event, #fields, #advice] an event and advice, such as a {Stall}
       def report(report) = @reporter.call(report)
 
-      # While the block runs, reports go to this callable.
+      # While the block runs, passes reports to `reporter`.
       # @param reporter [#call] called in a fiber of a loop
       # @return what the block returns
       def reporting_to(reporter)
@@ -90,41 +92,43 @@ module Heddle
         @reporter = before
       end
 
-      # Marks a protection that the program has switched on itself, which stays on.
+      # Marks a protection that the program itself has switched on, so that {.release} does not switch it off.
       def keep(name) = @lock.synchronize { @on_for_users -= [name] }
 
-      # @return [Array<Symbol>] the protections that are on; loads no files
+      # @return [Array<Symbol>] the protections that are on
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
 
       # @param why [Hash{Symbol => String}] the reasons why these protections are off
-      # @return [String] the protections that are on, and those that are off with the reason, for a person: see {Table}
+      # @return [String] a line for display: the protections that are on, and those that are off with the reason
+      #   ({Table})
       def summary(why = {}) = Table.new(why).to_s
     end
   end
 
   class << self
-    # Switches protections on, for every loop of Heddle in this process, now and later. Other schedulers, and threads
-    # without a scheduler, are not affected. If a protection is on already, only its options change.
+    # Switches protections on for all loops of Heddle in this process, present and future. Other schedulers, and threads
+    # without a scheduler, are not affected. If a protection is already on, only its options change.
     #
     #     Heddle.enable :offload
     #
     # @param names [Array<Symbol>] see {Protection::FILES}
-    # @param options [Hash] for the protection, where one name is given: docs/stalls.md and docs/offload.md have them
+    # @param options [Hash] options of the protection, allowed with a single name: see docs/stalls.md and
+    #   docs/offload.md
     # @return [Array<Symbol>] the protections that are on now
     # @raise [ArgumentError] for an unknown name
     def enable(*names, **options)
       if names.empty? || (names.size > 1 && !options.empty?)
-        raise ArgumentError, "Heddle.enable needs a name (#{Protection.names.map(&:inspect).join(", ")}), " \
-                             "and takes options with one name only"
+        raise ArgumentError, "Heddle.enable needs at least one name (#{Protection.names.map(&:inspect).join(", ")}), " \
+                             "and accepts options only with a single name"
       end
       names.map { |name| Protection.fetch(name) }.each { |protection| protection.enable(**options) }
       names.each { |name| Protection.keep(name.to_sym) }
       enabled
     end
 
-    # Switches protections off again; without names all. Running calls end as they have begun.
+    # Switches protections off. Calls that already run are not affected.
     #
-    # @param names [Array<Symbol>]
+    # @param names [Array<Symbol>] without names, all are switched off
     # @return [Array<Symbol>] the protections that are still on
     def disable(*names)
       names = Protection.enabled if names.empty?

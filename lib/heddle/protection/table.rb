@@ -4,18 +4,18 @@ require "heddle/protection"
 
 module Heddle
   module Protection
-    # The protections that this process has now, and the reasons why others are off, for the line at boot and `heddle
-    # doctor`.
+    # Lists the protections that are on in this process, and those that are off with the reason. Used by the line at
+    # boot and by `heddle doctor`.
     class Table
       # @!attribute name [String]
       # @!attribute on [Boolean]
-      # @!attribute text [String, nil] details while it is on; or why it is off
+      # @!attribute text [String, nil] details if it is on, or the reason why it is off
       Row = Data.define(:name, :on, :text) do
         # @return [String]
         def to_s = text ? "#{name} (#{text})" : name
       end
 
-      # The reason of a protection that was not enabled.
+      # The reason if a protection was simply not enabled.
       NOT_ENABLED = "not enabled"
       private_constant :NOT_ENABLED
 
@@ -27,7 +27,7 @@ module Heddle
       # @return [Array<Row>]
       def rows = Protection.names.flat_map { |name| name == :offload ? offload : [of(name)] } << guard_pages
 
-      # @return [String] in a line: the protections that are on, then those that are off
+      # @return [String] one line with the protections that are on, then those that are off
       def to_s
         on, off = rows.partition(&:on)
         line = on.empty? ? "none" : on.join(", ")
@@ -51,7 +51,7 @@ module Heddle
         Row.new(name.to_s, reason.nil?, reason)
       end
 
-      # Ruby's own C functions and the functions of extensions are intercepted in different ways.
+      # Two rows, because Ruby's own C functions and the functions of extensions are intercepted in different ways.
       def offload
         core = "offload of core functions"
         extensions = "offload of extensions"
@@ -64,12 +64,13 @@ module Heddle
          end, *status[:missing].map { |lost| missing(**lost) }]
       end
 
-      # A function of Ruby that offload should intercept, and can't.
+      # A function of Ruby that offload should intercept, but can't.
       def missing(function:, use:, reason:)
         Row.new("offload of #{use}", false, "#{function}: #{reason}")
       end
 
-      # Each page costs a mapping; where the system allows too few, the pages are off.
+      # Guard pages protect the stacks of fibers. Each one needs a memory mapping, so they are off if the system allows
+      # too few.
       def guard_pages
         reason = Scheduler.guard_pages
         reason == :on ? Row.new("guard pages", true, nil) : Row.new("guard pages", false, reason)

@@ -2,7 +2,7 @@
 
 module Heddle
   module Protection
-    # The protections that a server needs while it serves. They may be changed meanwhile, from any thread.
+    # Switches protections on while a server serves. Any thread may change them meanwhile.
     class Wanted
       # @param names [Array<Symbol>]
       def initialize(names)
@@ -26,8 +26,8 @@ module Heddle
         end
       end
 
-      # Calls that are under way end as they began. Without names all protections are switched off, also those that the
-      # program has switched on.
+      # Changes the protections. Calls that already run are not affected. Without names, all protections are switched
+      # off, even those that the program itself has switched on.
       # @param names [Array<Symbol>] the protections that are needed from now on
       # @return [void]
       def change(names)

@@ -5,30 +5,30 @@ require "heddle/runtime"
 require "heddle/server"
 
 module Rackup
-  # Where rackup and Rails look for servers.
+  # The module in which rackup and Rails look for servers.
   module Handler
-    # `rackup -s heddle` and `rails server -u heddle`. `heddle serve` does the same without either.
+    # `rackup -s heddle` and `rails server -u heddle`. `heddle serve` needs neither of them.
     #
-    # Every option of `heddle help serve` can be given by its name, `rackup -s heddle -O head_timeout=5`, and by its
-    # environment variable. Requests are not logged unless `-O access_log` asks for it: rackup and Rails log them
-    # themselves.
+    # Every option of `heddle help serve` can be set by its name (`rackup -s heddle -O head_timeout=5`) or by its
+    # environment variable. Requests are logged only with `-O access_log`, because rackup and Rails log them, too.
     class Heddle
-      # Used when neither rackup nor Rails names a port.
+      # The port if neither rackup nor Rails passes one.
       DEFAULT_PORT = 9_292
       private_constant :DEFAULT_PORT
 
       class << self
-        # Serves until INT, TERM or {shutdown}, and until the requests that run then are answered.
+        # Serves until INT or TERM arrives, or {shutdown} is called. Then waits until the running requests are answered.
         #
         # @param app [#call]
-        # @param options [Hash{Symbol => Object}] `:Host`, `:Port`, and what {valid_options} lists; other options of
-        #   rackup and Rails are ignored
-        # @yieldparam server [Heddle::Server] before it accepts connections
+        # @param options [Hash{Symbol => Object}] `:Host`, `:Port`, and the options that {valid_options} lists; other
+        #   options of rackup and Rails are ignored
+        # @yield before the server accepts connections
+        # @yieldparam server [Heddle::Server]
         # @return [Boolean] whether every request was answered
         def run(app, **options)
           configuration = configuration(options)
           configuration.warnings.each { |text| warn "heddle: #{text}" }
-          # Through a pipe (foreman, a container) Ruby would keep the log's lines until there are 64 KiB of them.
+          # If stdout is a pipe (foreman, a container), Ruby would buffer up to 64 KiB of the log.
           $stdout.sync = true
           log = ::Heddle::Server::Log.of(configuration)
           @server = ::Heddle::Server.new(configuration, log:)
@@ -56,10 +56,10 @@ module Rackup
         # @return [void]
         def shutdown = @server&.stop
 
-        # @return [Hash{String => String}] what `rackup -s heddle -h` prints
+        # @return [Hash{String => String}] the options that `rackup -s heddle -h` prints, with their texts
         def valid_options
-          own = { "Host=HOST" => "where to listen: a name, an address or unix:path (default: localhost)",
-                  "Port=PORT" => "port to listen on (default: #{DEFAULT_PORT}); 0 lets the system choose one" }
+          own = { "Host=HOST" => "listen on this host name, address or unix:path (default: localhost)",
+                  "Port=PORT" => "port to listen on (default: #{DEFAULT_PORT}); 0: the system chooses one" }
           ::Heddle::Options::ALL.each_with_object(own) do |option, all|
             next if %i[port config].include?(option.name)
 
@@ -69,11 +69,11 @@ module Rackup
           end
         end
 
-        # @param options [Hash{Symbol => Object}] as {run} takes them
+        # @param options [Hash{Symbol => Object}] see {run}
         # @return [Heddle::Server::Configuration]
         # @raise [Heddle::Server::ConfigurationError]
         def configuration(options)
-          # rackup's option config is its config.ru.
+          # rackup's own option `config` is the path of config.ru, so the option `config` is left out here.
           flags = options.slice(*::Heddle::Options::IN_FILE.map(&:name)).compact
           # `rails server --early-hints` is a switch.
           flags[:early_hints] = flags[:early_hints] ? :on : :off if [true, false].include?(flags[:early_hints])
@@ -86,9 +86,9 @@ module Rackup
 
         private
 
-        # Has the user said where to listen? If not, the configuration file decides. Rails reports the user's options.
-        # With rackup, a value that is not its default is the user's. The variable PORT does not count, because Heddle
-        # reads it itself.
+        # Returns whether the user has set a host or a port. If not, those of the configuration file are used. Rails
+        # lists the options that the user has set. With rackup, the user has set each value that is not a default. The
+        # variable PORT does not count, because Heddle reads it itself.
         def said?(options)
           if (names = options[:user_supplied_options])
             return names.include?(:Host) || (names.include?(:Port) && options[:Port].to_s != ENV["PORT"])
@@ -98,7 +98,7 @@ module Rackup
             ![nil, "", "localhost", "0.0.0.0"].include?(options[:Host])
         end
 
-        # Takes paths and URLs, too, as Puma does: `rails server -b "ssl://localhost?cert=a.pem&key=b.pem"`.
+        # As in Puma, the host may also be a path or a URL: `rails server -b "ssl://localhost?cert=a.pem&key=b.pem"`.
         def address(host, port)
           host = host.to_s
           return host if host.start_with?("unix:")
@@ -114,11 +114,13 @@ module Rackup
           port && !url.match?(%r{\A[^?]*:\d+/?(?:\?|\z)}) ? url.sub(/(?=\?|\z)/, ":#{port}") : url
         end
 
-        # rackup and Rails have loaded the application here: there is nothing to fork a worker from.
+        # Warns that `workers` has no effect here: rackup and Rails have loaded the application in this process, and it
+        # serves by itself.
         def warn_of_workers(configuration)
           return if configuration.worker_count == 1 || configuration.source(:workers).kind == :default
 
-          warn "heddle: one process serves: workers (#{configuration.source(:workers)}) applies only to `heddle serve`"
+          warn "heddle: serving with one process; workers (#{configuration.source(:workers)}) has an effect only " \
+               "with `heddle serve`"
         end
 
         def announce(server)
