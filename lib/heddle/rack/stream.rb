@@ -36,9 +36,9 @@ module Heddle
         @input.gets
       end
 
-      # @!method write(*strings) Sends the strings at once, without a buffer. Waits while the client is slower than the
-      #   application. Several tasks may write at the same time; the strings of one call are sent together. (Implemented
-      #   in C, in ext/heddle/rack/exchange.c.)
+      # @!method write(*strings)
+      #   Sends the strings at once, without a buffer. Waits while the client is slower than the application. Several
+      #   tasks may write at the same time; the strings of one call are sent together. (ext/heddle/rack/exchange.c)
       #   @param strings [Array<#to_s>]
       #   @return [Integer] the number of bytes
       #   @raise [ClientGoneError]
