@@ -71,7 +71,7 @@ module Heddle
       # @return [void]
       def stop = @task&.cancel
 
-      # @return [Float] seconds since the last check. Above IDLE_INTERVAL, the loop is blocked.
+      # @return [Float] seconds since the last check. A value well above IDLE_INTERVAL means that the loop is blocked.
       def heartbeat_age = now - @heartbeat
 
       # @return [Hash{Symbol => Numeric, Symbol, nil}] `limit`: maximum number of requests that run at once (nil: there

@@ -13,8 +13,7 @@ module Heddle
       RESERVE = 64
       # The limit is never lower than this, however few descriptors there are.
       LEAST = 16
-      # The number of all descriptors divided by that of the connections' descriptors: a quarter of all is kept for
-      # bodies in files.
+      # The ratio of all descriptors to those for connections: a quarter of all is kept for bodies in files.
       BODIES = 4 / 3r
       private_constant :BYTES, :RESERVE, :LEAST, :BODIES
 
@@ -42,7 +41,8 @@ module Heddle
 
         private
 
-        # All HTTP/2 connections together use this memory, besides what each uses by itself, as over HTTP/1.1.
+        # Returns the memory that all HTTP/2 connections share. In addition, each one uses as much as an HTTP/1.1
+        # connection.
         def http2_memory(configuration)
           configuration.http2 == :off ? 0 : configuration.http.http2_memory
         end

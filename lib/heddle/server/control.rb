@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # The control sockets: metrics, health checks and commands over HTTP. Its own loop, on its own thread, serves them
+    # The control sockets: metrics, health checks and commands over HTTP. A separate loop on its own thread serves them,
     # without admission. So operators can inspect a server whose application is overloaded or computes endlessly.
     class Control
       Autoloads.add(self, "heddle/server/control")

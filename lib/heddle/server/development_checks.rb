@@ -25,8 +25,8 @@ module Heddle
       end
 
       # @param env [Hash]
-      # @return [Array] the response, with a body that Rack::Lint checks; an event stream keeps its own body, by whose
-      #   class the server recognizes it
+      # @return [Array] the response, with a body that Rack::Lint checks; an event stream keeps its own body, because
+      #   the server recognizes it by its method `event_stream`
       def call(env)
         response = nil
         kept = env.slice(*KEPT)

@@ -16,8 +16,8 @@ module Heddle
       HANDOFF_INTERVAL = 0.02
       # Seconds that a busy WebSocket has to become idle, so that it can be handed off to another worker.
       IDLE_WAIT = 1.0
-      # WebSockets are handed off during this share of stop_timeout, because the application is asked for the state of
-      # each one. The remaining time is for WebSockets that are closed.
+      # The share of stop_timeout for handing off WebSockets. It takes time because the application is asked for the
+      # state of each one. The remaining time is for WebSockets that are closed.
       STATE_SHARE = 0.2
       # Seconds that clients of Action Cable have to close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
