@@ -7,7 +7,7 @@ require "heddle/options/option"
 Heddle::Autoloads.load("heddle/options")
 
 module Heddle
-  # All options of the server, by subject. A file of options/ has each one's name, unit, default, bounds and text.
+  # All options of the server, by subject. Each file in options/ defines the options of one subject.
   #
   # @api private
   module Options
@@ -19,16 +19,16 @@ module Heddle
     }.freeze
 
     ALL = SUBJECTS.values.flatten.freeze
-    # The options that {Server::Configuration} has; {HTTP::Limits} has the others.
+    # The options that are members of {Server::Configuration}; the others are members of {HTTP::Limits}.
     OWN = ALL.reject(&:limit).freeze
-    # The options that a configuration file may set: all except `config`, its own path.
+    # The options that a configuration file may set: all except `config`, which is the path of that file.
     IN_FILE = ALL.reject { |option| option.name == :config }.freeze
-    # Options that a reload does not change: the master's sockets and files stay.
+    # Options that a reload does not change, because the master keeps its sockets and files.
     AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history].freeze
     BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
-    # Heddle's environment variables that are not options: of the server, of the build, and of the tests, trials and
-    # benchmarks. A name that ends in `_` is a prefix.
+    # Environment variables of Heddle that are not options: the server, the build, the tests, the trials and the
+    # benchmarks read them. A name that ends in `_` is a prefix.
     OTHER_VARIABLES = %w[
       HEDDLE_NATIVE HEDDLE_GUARD_PAGES HEDDLE_OFFLOAD_IMPORTS HEDDLE_INHERITED
       HEDDLE_DEBUG HEDDLE_SANITIZE HEDDLE_PORTABLE HEDDLE_CHECKOUT HEDDLE_WERROR HEDDLE_ZLIB

@@ -6,15 +6,16 @@ module Heddle
     ADMISSION = [
       Option.new(name: :max_requests, unit: :count, default: 0, range: 0..1_000_000, advanced: true,
                  example: "max_requests 50",
-                 text: "maximum number of running requests; 0 to adapt the number to memory and connection pools",
-                 reason: "Set it when you know the number, for example because a request needs 50 MB",
-                 details: "One client address outside of trusted_proxies may have at most three quarters of them. " \
-                          "See [Fairness](admission.md#fairness)."),
+                 text: "maximum number of requests that run at once in each worker; 0 to adapt the number to memory " \
+                       "and connection pools",
+                 reason: "Set it when you know how many requests fit, for example because each needs 50 MB",
+                 details: "A client address outside of trusted_proxies may have at most three quarters of this " \
+                          "number. See [Fairness](admission.md#fairness)."),
       Option.new(name: :queue_limit, unit: :count, default: 1_024, range: 1..1_000_000, advanced: true,
-                 text: "maximum number of queued requests; further ones get 503",
+                 text: "maximum number of queued requests; further requests get 503",
                  reason: "Raise it when bursts of requests get 503; lower it when clients should get 503 sooner"),
       Option.new(name: :queue_timeout, unit: :seconds, default: 10, range: 0.001..86_400, advanced: true,
-                 text: "maximum time of a request in the queue; then it gets 503",
+                 text: "maximum time that a request waits in the queue; after it the request gets 503",
                  reason: "Set it below the timeout of the proxy in front"),
       Option.new(name: :memory_limit, unit: :bytes, default: 0, range: 0..(1 << 50), advanced: true,
                  example: 'memory_limit "1g"',

@@ -2,7 +2,7 @@
 
 module Heddle
   module Options
-    # Limits on the number of connections, and on the time that one may be idle.
+    # Limits on the number of connections, and on how long a connection may be idle.
     CONNECTIONS = [
       Option.new(name: :max_connections, unit: :count, default: 0, range: 0..10_000_000, advanced: true,
                  default_words: "0", example: "max_connections 5_000",
@@ -10,14 +10,15 @@ module Heddle
                  reason: "Raise it when most connections are idle, such as WebSockets",
                  details: "With 0, each worker accepts as many connections as fit into its share of the memory of " \
                           "the container or machine: about 5,300 in 1 GiB with one worker. Each connection counts as " \
-                          "176 KiB, its maximum before a request runs; an idle one uses much less. http2_memory is " \
-                          "reserved once, not for each connection. 64 file descriptors are reserved for the " \
-                          "application, and a quarter of all for bodies in files. While new connections wait at the " \
-                          "limit, the server closes old ones. It first closes those that have been idle for at least " \
-                          "half a second, the longest idle ones first. Then it closes those whose client pauses, " \
-                          "and finally WebSockets and event streams. A client address outside of trusted_proxies may " \
-                          "have at most a quarter of all connections. The log reports when either limit is reached. " \
-                          "See [Connections](sockets.md#connections-at-the-limit)."),
+                          "176 KiB, its maximum before a request runs; an idle connection uses much less. Heddle " \
+                          "subtracts http2_memory once, not for each connection. Of the file descriptors, it " \
+                          "reserves 64 for the application, and a quarter for request bodies in files. While new " \
+                          "connections wait at the limit, the server closes open ones. It first closes connections " \
+                          "that have been idle for at least half a second, the longest idle first. Then it closes " \
+                          "connections whose client pauses, and finally WebSockets and event streams. A client " \
+                          "address outside of trusted_proxies may have at most a quarter of all connections. The log " \
+                          "reports when one of these two limits is reached. See " \
+                          "[Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
                    reason: "Raise it above the idle timeout of the proxy in front",

@@ -6,8 +6,8 @@ require "heddle/options/units"
 
 module Heddle
   module Options
-    # An option has an invalid value. The message is for the person who wrote the value. {Server::ConfigurationError} is
-    # another name of this class.
+    # Raised when an option has an invalid value. The message is for the person who wrote the value.
+    # {Server::ConfigurationError} is an alias.
     class ConfigurationError < ArgumentError
       include Heddle::Error
     end
@@ -16,31 +16,31 @@ module Heddle
     MAXIMA = { bytes: 1 << 50, rate: 1 << 50, seconds: 86_400, count: 1_000_000 }.freeze
     private_constant :MAXIMA
 
-    # The definition of one option. Its flag, its environment variables, its method in a configuration file, the check
-    # of its value, its help and its documentation are all made from this record.
+    # The definition of one option. Heddle derives from it the option's flag, environment variables, method in a
+    # configuration file, validation, help and documentation.
     #
     # @!attribute name [Symbol]
     # @!attribute unit [Symbol] one of {Units::WANTED}
-    # @!attribute default [Object, nil] a value, or a Proc that gets the values of all options whose default is not a
-    #   Proc
-    # @!attribute default_words [String, nil] the help's words for the default, if the value does not explain itself
+    # @!attribute default [Object, nil] a value, or a Proc that computes it from the values of the options whose default
+    #   is not a Proc
+    # @!attribute default_words [String, nil] the text that the help shows in place of the default's value
     # @!attribute range [Range, nil] of allowed numbers
     # @!attribute choices [Array<Symbol>, nil] allowed words; the value is then a Symbol, or an Array of them
-    # @!attribute none [String, nil] of a list: the word for an empty list
+    # @!attribute none [String, nil] the word that stands for an empty list, such as `off`
     # @!attribute short [String, nil] the short flag, such as `-p`
-    # @!attribute argument [String, nil] the help's name for the value
-    # @!attribute variables [Array<String>] environment variables; the first that is set is used
-    # @!attribute conditions [Hash{String => Hash}] variables that count only with a value of another option:
-    #   `{ "RAILS_MAX_THREADS" => { mode: :thread } }`
+    # @!attribute argument [String, nil] the placeholder of the value in the help, such as `FILE`
+    # @!attribute variables [Array<String>] environment variables; Heddle reads the first one that is set
+    # @!attribute conditions [Hash{String => Hash}] further variables, each read only if another option has the given
+    #   value: `{ "RAILS_MAX_THREADS" => { mode: :thread } }`
     # @!attribute text [String] what the option does: a phrase for the help and the documentation
     # @!attribute reason [String] when an operator changes the option: a sentence
     # @!attribute details [String, nil] further sentences for the documentation
     # @!attribute example [String] a line of a configuration file
-    # @!attribute limit [Boolean] whether the extension reads it, from {HTTP::Limits}
-    # @!attribute advanced [Boolean] whether only `--help --all` and the documentation show it
+    # @!attribute limit [Boolean] whether the C extension reads the value; it is then a member of {HTTP::Limits}
+    # @!attribute advanced [Boolean] whether `--help` without `--all` leaves the option out
     Option = Data.define(:name, :unit, :default, :default_words, :range, :choices, :none, :short, :argument,
                          :variables, :conditions, :text, :reason, :details, :example, :limit, :advanced) do
-      # Makes an option that the extension reads, mostly a limit on what clients send or on the time that they take.
+      # Defines an option that the C extension reads. Most of these limit how much clients send, or how long they take.
       # @param name [Symbol]
       # @param unit [Symbol] :bytes, :count, :seconds, :rate (bytes a second) or :switch
       # @param default [Integer, Float, Boolean]
@@ -63,12 +63,12 @@ module Heddle
       # @return [String] the long flag
       def flag = "--#{name.to_s.tr("_", "-")}"
 
-      # @return [Boolean] whether its value may depend on other options'
+      # @return [Boolean] whether the values of other options can change its value
       def dependent? = default.is_a?(Proc) || conditions.any?
 
       # @param value [Object] a String as a person wrote it, or the value in a configuration file
-      # @param source [String] where it was written, for the message
-      # @return [Object] the value
+      # @param source [String] where the value was written, for error messages
+      # @return [Object] the validated value
       # @raise [ConfigurationError]
       def parse(value, source)
         value, excluded = split_exception(value) if choices && unit == :list
@@ -89,7 +89,7 @@ module Heddle
         Units.text(unit, value)
       end
 
-      # @return [String] what it does, and when to change it: two sentences
+      # @return [String] two sentences: what the option does, and when to change it
       def sentences = "#{text[0].upcase}#{text[1..]}. #{reason}."
 
       # @return [String] the default as a person would write it
@@ -97,8 +97,8 @@ module Heddle
 
       private
 
-      # `protect except: :handoff` sets the default without handoff.
-      # @return [Array(Object, Boolean)] the words, and whether they are excluded from the default
+      # Handles the form `protect except: :handoff`, which sets the default list without handoff.
+      # @return [Array(Object, Boolean)] the words, and whether to remove them from the default list
       def split_exception(value)
         only = Array(value).first
         only.is_a?(Hash) && only.keys == [:except] ? [Array(only[:except]), true] : [value, false]

@@ -2,9 +2,10 @@
 
 module Heddle
   module Options
-    # Reads and writes the values of options: as text in flags and in the environment, as Ruby in a configuration file.
+    # Converts the values of options from and to text (in flags and environment variables) and Ruby (in a configuration
+    # file).
     module Units
-      # What a value must be, by its unit, for error messages and the help.
+      # What a value of each unit must be, for error messages and the help.
       WANTED = {
         auto: "auto or a whole number", bytes: "a number of bytes such as 65536, 64k or 1g", count: "a whole number",
         list: "one or more words", path: "a path", rate: "a number of bytes such as 65536, 64k or 1g",
@@ -22,8 +23,8 @@ module Heddle
 
       class << self
         # @param unit [Symbol]
-        # @param value [Object] a String as a person wrote it, or the value in a configuration file
-        # @return [Object, nil] the value; nil when it does not fit
+        # @param value [Object] a String from a flag or variable, or a value from a configuration file
+        # @return [Object, nil] the converted value; nil if it is not a value of the unit
         def read(unit, value)
           value = value.to_s if value.is_a?(Symbol)
           return unless text?(value)
@@ -42,7 +43,7 @@ module Heddle
 
         # @param unit [Symbol]
         # @param value [Object]
-        # @return [String] as a person would write it
+        # @return [String] the value as text, with its unit
         def text(unit, value)
           case unit
           when :switch then value ? "on" : "off"
@@ -57,7 +58,7 @@ module Heddle
 
         # @param unit [Symbol]
         # @param value [Object]
-        # @return [String] as Ruby, for a configuration file
+        # @return [String] the value as Ruby code, for a configuration file
         def literal(unit, value)
           case value
           when Array then value.map { |one| literal(unit, one) }.join(", ")
@@ -69,7 +70,7 @@ module Heddle
 
         private
 
-        # Values are UTF-8, but Ruby marks environment variables with the encoding of the locale.
+        # Values must be UTF-8, although Ruby gives environment variables the encoding of the locale.
         def text?(value)
           strings = [value].flatten.grep(String)
           strings.all? { |one| one.dup.force_encoding(Encoding::UTF_8).valid_encoding? && !one.b.include?("\0") }

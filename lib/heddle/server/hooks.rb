@@ -7,13 +7,13 @@ module Heddle
     class Hooks
       # Each name, and when its blocks are called.
       NAMES = {
-        before_mold: "in the mold, before it loads the application",
-        after_mold: "in the mold, when it has loaded the application: to close what workers must not share",
-        before_worker_fork: "in the mold, each time before a worker is forked; gets the worker's number",
-        worker_boot: "in a worker, before it serves; gets the worker's number, counted from 0",
-        worker_stop: "in a worker, when it has answered its last request; gets the worker's number",
-        on_booted: "in the master, when all workers serve for the first time, so not after a reload",
-        on_restart: "in the master, before it starts a new master to take over (`heddle restart`)"
+        before_mold: "in the mold (the process that workers are forked from), before it loads the application",
+        after_mold: "in the mold, after it has loaded the application; close what workers must not share",
+        before_worker_fork: "in the mold, before each fork of a worker; its argument is the worker's number",
+        worker_boot: "in a worker, before it serves; its argument is the worker's number, counted from 0",
+        worker_stop: "in a worker, after its last request; its argument is the worker's number",
+        on_booted: "in the master, when all workers serve for the first time (not after a reload)",
+        on_restart: "in the master, before it starts a new master (`heddle restart`)"
       }.freeze
 
       def initialize
