@@ -8,42 +8,43 @@ module Heddle
   autoload :LoadFailure, "heddle/load_failure"
   autoload :NameSuggestion, "heddle/name_suggestion"
 
-  # The command `heddle`.
+  # The command-line program `heddle`.
   #
   # @api private
   module CLI
     Autoloads.add(self, "heddle/cli")
 
-    # Raised for a wrong command line. The message names the wrong part, and the correct form.
+    # Raised for an invalid command line. The message names the invalid part, and the correct form.
     class UsageError < OwnError; end
 
-    # A command: the class that runs it, and its line in the help. An instance gets the arguments after the command's
-    # name, and the stream to write to. For a class without a method `help` the help shows the flags of `serve`.
+    # A command: the name of the class that runs it, and its line in the help. {CLI.run} creates an instance with the
+    # arguments after the command's name, and the stream to write to, and calls `run`. The class method `help` returns
+    # the help, except for `serve`, whose help {Help} has.
     Entry = Data.define(:class_name, :text)
 
     COMMANDS = {
       "serve" => Entry.new(:ServeCommand, "serve an application: heddle serve [config.ru] [flags]"),
       "demo" => Entry.new(:DemoCommand, "serve the demo site: heddle demo [flags]"),
-      "check" => Entry.new(:CheckCommand, "validate the configuration, and print each value and its source"),
+      "check" => Entry.new(:CheckCommand, "validate the configuration, and print each option's value and its source"),
       "init" => Entry.new(:InitCommand,
                           "write a configuration file, or switch an application from Puma: heddle init --apply"),
-      "status" => Entry.new(:StatusCommand, "show what a running server does now"),
+      "status" => Entry.new(:StatusCommand, "show what a running server is doing"),
       "top" => Entry.new(:TopCommand, "show live status; press q to quit"),
       "record" => Entry.new(:RecordCommand, "write a trace of a running server's requests to a file"),
-      "stop" => Entry.new(:StopCommand, "stop a running server when its requests have finished"),
+      "stop" => Entry.new(:StopCommand, "stop a running server after its running requests"),
       "reload" => Entry.new(:ReloadCommand, "replace the workers, one by one"),
       "restart" => Entry.new(:RestartCommand, "start a new master and new workers on the same sockets"),
       "protect" => Entry.new(:ProtectCommand, "switch a running server's protections off or on: heddle protect off|on"),
-      "doctor" => Entry.new(:DoctorCommand, "check the application and this machine for likely problems"),
+      "doctor" => Entry.new(:DoctorCommand, "check the application and this machine for problems under Heddle"),
       "version" => Entry.new(nil, "print the version"),
       "help" => Entry.new(nil, "print this text, a command's flags (heddle help serve) or an option (heddle help port)")
     }.freeze
 
-    # The application that `heddle` serves when no command is given.
+    # The file of the application that `heddle` serves without a command.
     CONFIG = "config.ru"
     private_constant :CONFIG
 
-    # Exit statuses: success; failure; a wrong command line; Ctrl-C.
+    # Exit statuses: success, failure, an invalid command line, Ctrl-C.
     DONE = 0
     FAILED = 1
     MISUSED = 2
@@ -56,7 +57,7 @@ module Heddle
       # @return [Integer] the exit status
       def run(arguments, output: $stdout, errors: $stderr)
         status = dispatch(arguments.dup, output)
-        # Ruby's own flush at the end of the process ignores errors.
+        # Flushes here, because Ruby ignores errors of its flush at the end of the process.
         output.flush unless output.closed?
         status
       rescue UsageError => e
@@ -73,12 +74,12 @@ module Heddle
       rescue Errno::ENOENT => e
         raise unless e.message.end_with?("getcwd")
 
-        errors.puts("heddle: the current folder does not exist any more: change to another folder")
+        errors.puts("heddle: the current folder no longer exists: change to another folder")
         FAILED
       rescue IOError
         raise unless output.closed?
 
-        # A configuration file may have closed it.
+        # The configuration file, which is Ruby code, may have closed the standard output.
         errors.puts("heddle: standard output is closed, so nothing can be printed") unless errors.closed?
         FAILED
       rescue Interrupt
@@ -86,7 +87,7 @@ module Heddle
       end
 
       # @param arguments [Array<String>]
-      # @return [Boolean] whether these serve an application or the demo
+      # @return [Boolean] whether this command line serves an application or the demo
       def serves?(arguments)
         name = arguments.first
         return File.exist?(CONFIG) if name.nil?
@@ -119,7 +120,7 @@ module Heddle
         "there is no command #{name}#{NameSuggestion.hint(name, COMMANDS.keys)} `heddle help` lists the commands."
       end
 
-      # Ruby's message about a failed write ends with the path of its IO.
+      # Ruby's message about a failed write ends with the path of the IO that failed.
       def of_output?(error, output)
         output.respond_to?(:path) && error.message.end_with?(" - #{output.path}")
       end

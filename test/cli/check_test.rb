@@ -170,7 +170,7 @@ class CheckTest < Minitest::Test
     assert_equal 0, status
     assert_equal ["heddle: the environment variable HEDDLE_STOP_TIMOUT has no effect. Did you mean " \
                   "HEDDLE_STOP_TIMEOUT?",
-                  "heddle: RAILS_MAX_THREADS is 5, but sets threads only with mode thread"],
+                  "heddle: RAILS_MAX_THREADS is 5, but has no effect: it sets threads only with mode thread"],
                  output.lines(chomp: true).grep(/\Aheddle: /)
   end
 end

@@ -56,7 +56,7 @@ class CLITest < Minitest::Test
       status, output, = run_cli("help", name)
 
       assert_equal 0, status
-      assert_match(/\Astop_timeout: how long running requests .*\. Raise it when /, output)
+      assert_match(/\Astop_timeout: maximum time for running requests .*\. Raise it, and .* when /, output)
       ["25 s", "--stop-timeout SECONDS", "HEDDLE_STOP_TIMEOUT", "stop_timeout 20", "from 0 to 86400"]
         .each { |text| assert_includes output, text }
     end

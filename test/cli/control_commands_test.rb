@@ -92,7 +92,8 @@ class ControlCommandsTest < Minitest::Test
     serve
     output, status = heddle("top")
 
-    assert_equal [2, "heddle: heddle top needs a terminal; heddle status needs none\n"], [status.exitstatus, output]
+    assert_equal [2, "heddle: heddle top needs a terminal; heddle status works without a terminal\n"],
+                 [status.exitstatus, output]
   end
 
   def test_top_without_a_server_leaves_the_screen_as_it_is
@@ -198,7 +199,7 @@ class ControlCommandsTest < Minitest::Test
     output, status = stopping.value
 
     assert_equal 1, status.exitstatus, output
-    assert_match(/^heddle: the server ended without saying/, output)
+    assert_match(/^heddle: the server ended without reporting/, output)
     @served.wait
     @served = nil
   ensure

@@ -38,7 +38,7 @@ class DoctorTest < Minitest::Test
     finding, = found(spec("sequel", "5.31.0"))
 
     assert_equal [:problem, "sequel 5.31.0"], [finding.level, finding.subject]
-    assert_match(/gives one connection to all requests/, finding.text)
+    assert_match(/all requests of a thread share one connection/, finding.text)
     assert_match(/update Sequel to 5\.32/, finding.advice)
   end
 
@@ -86,7 +86,7 @@ class DoctorTest < Minitest::Test
     Dir.mkdir(File.join(@folder, "bin"))
     File.write(File.join(@folder, "bin/docker-entrypoint"), %(if [ "${*}" == "./bin/rails server" ]; then\nfi\n))
 
-    assert_equal [[:warning, "bin/docker-entrypoint:1", "runs only before `rails server`"]],
+    assert_equal [[:warning, "bin/docker-entrypoint:1", "the condition holds only for `rails server`"]],
                  deployment.map { |one| [one.level, one.subject, one.text] }
   end
 
@@ -100,9 +100,9 @@ class DoctorTest < Minitest::Test
       "config/puma.rb" => "Puma\n", "config/puma/production.rb" => "Puma\n", "config/heddle.rb" => "# Puma\n" }
       .each { |name, text| File.write(File.join(@folder, name), text) }
 
-    assert_equal [["config/initializers/a.rb:2", "asks for Rails::Server, which only `rails server` defines"],
-                  ["config/initializers/b.rb:1", "asks for Rails::Server, which only `rails server` defines"],
-                  ["config/initializers/c.rb:1", "names Puma"]],
+    assert_equal [["config/initializers/a.rb:2", "refers to Rails::Server, which only `rails server` defines"],
+                  ["config/initializers/b.rb:1", "refers to Rails::Server, which only `rails server` defines"],
+                  ["config/initializers/c.rb:1", "refers to the constant Puma"]],
                  deployment.map { |one| [one.subject, one.text] }
   end
 
@@ -190,7 +190,9 @@ class DoctorTest < Minitest::Test
     output, status = doctor_without_isolation("gem 'i18n', '1.14.8'\nrequire 'i18n'")
 
     assert_equal 1, status, output
-    assert_match(/^!! i18n 1\.14\.8: not adapted, because an option excludes it\. The change would be: each/, output)
+    assert_match(
+      /^!! i18n 1\.14\.8: not adapted, because the option adapt or isolate excludes it\. The change would be: each/, output
+    )
     assert_match(/add i18n_config to the option isolate/, output)
   end
 
@@ -200,7 +202,7 @@ class DoctorTest < Minitest::Test
                                                 "Sentry.init { |one| one.hub_isolation_level = :#{level} }")
 
       assert_equal expected, status, output
-      assert_match(/^#{mark} sentry-ruby [\d.]+: not adapted, because an option excludes it/, output)
+      assert_match(/^#{mark} sentry-ruby [\d.]+: not adapted, because the option adapt or isolate excludes it/, output)
     end
   end
 
@@ -215,7 +217,7 @@ class DoctorTest < Minitest::Test
     findings = Libraries.new([spec("sequel", "5.31.0")], mode: :thread).findings
 
     assert_equal %i[ok note], findings.map(&:level)
-    assert_match(/\Abefore you use mode fiber: gives one connection/, findings.last.text)
+    assert_match(/\Aa problem only in mode fiber: all requests of a thread share one connection/, findings.last.text)
   end
 
   def test_an_unknown_gem_that_uses_thread_variables_is_shown_with_the_line
@@ -232,7 +234,9 @@ class DoctorTest < Minitest::Test
     assert_predicate status, :success?, output
     assert_match(/^ok +Ruby: #{Regexp.escape(RUBY_VERSION)} /, output)
     assert_match(/selector: \w+/, output)
-    assert_match(/application: there is no config\.ru here\n +run heddle doctor in the application's folder/, output)
+    assert_match(
+      /application: this folder has no config\.ru\n +to check an application, run heddle doctor in its folder/, output
+    )
   end
 
   def test_the_memory_is_that_of_the_configuration
@@ -323,7 +327,7 @@ class DoctorTest < Minitest::Test
 
     assert_equal ["off", "requests run in threads, mode thread: heddle.rb:2"], found["stall_report"]
     assert_equal 1, @output.scan("mode thread: heddle.rb:2").size
-    assert_match(/^ +without that line, each request runs in a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
+    assert_match(/^ +without that setting, each request runs in a fiber.*HEDDLE_MODE=fiber heddle doctor/, @output)
     File.write(File.join(@folder, "heddle.rb"), "protect :preempt\n")
 
     assert_equal ["off", "option protect, heddle.rb:1"], protections["stall_report"]
@@ -357,7 +361,7 @@ class DoctorTest < Minitest::Test
     [nil, "thread"].each do |mode|
       output, status = rails_doctor(mode:)
 
-      assert_match(/^-- Rails: reloads code/, output)
+      assert_match(/^-- Rails: reloading of code is on/, output)
       assert_equal 0, status, output
     end
   end
@@ -373,7 +377,7 @@ class DoctorTest < Minitest::Test
     output, = rails_doctor(setting, RAILS_ENV: "production", HEDDLE_WORKERS: "2")
 
     assert_match(/^! +config.cable\.yml: adapter async: a broadcast reaches only the clients of the worker/, output)
-    assert_match(/^! +config\.cache_store: memory_store: each worker has a cache of its own/, output)
+    assert_match(/^! +config\.cache_store: memory_store: each worker has its own cache/, output)
     output, = rails_doctor(setting, RAILS_ENV: "production", HEDDLE_WORKERS: "1")
 
     refute_match(/cable\.yml|cache_store/, output)

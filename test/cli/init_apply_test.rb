@@ -177,7 +177,7 @@ class InitApplyTest < Minitest::Test
     "without a newline at the end" => ["gem \"rack\"\ngem \"puma\"", "gem \"rack\"\ngem \"heddle\""],
     "with lines of Windows" => ["# Größe\r\ngem \"puma\"\r\n", "# Größe\ngem \"heddle\"".b],
     "beside heddle" => ["gem \"puma\"\ngem \"heddle\", \"~> 0.1\"\n",
-                        "# The gem \"heddle\" takes its place.\ngem \"heddle\", \"~> 0.1\""],
+                        "# The gem \"heddle\" replaces puma.\ngem \"heddle\", \"~> 0.1\""],
     "as a comment" => ["# gem \"puma\"\n", "# gem \"puma\"\ngem \"heddle\""],
     "nowhere and no newline" => ["gem \"sinatra\"", "gem \"sinatra\"\ngem \"heddle\""] }
     .each do |place, (before, after)|
@@ -258,9 +258,9 @@ class InitApplyTest < Minitest::Test
   def test_start_commands_with_an_unknown_flag_stay_and_are_named
     output = apply("Procfile" => "web: puma --control-url auto\nother: puma -C config/other.rb\n")
 
-    assert_match(/^Procfile:1 was not changed: Heddle has no counterpart of --control-url\.\n  web: puma --control-/,
+    assert_match(/^Procfile:1 was not changed: Heddle has no equivalent of --control-url\.\n  web: puma --control-/,
                  output)
-    assert_match(%r{^Procfile:2 was not changed: heddle init --from config/other\.rb translates that file}, output)
+    assert_match(%r{^Procfile:2 was not changed: translate the file first: heddle init --from config/other\.rb}, output)
     assert_equal "web: puma --control-url auto\nother: puma -C config/other.rb\n", File.read("Procfile")
   end
 
@@ -281,7 +281,7 @@ class InitApplyTest < Minitest::Test
     apply(RAILS)
     before = content
 
-    assert_match(/^No file had to be changed\.\n\z/, apply({}), "nor is there anything to undo")
+    assert_match(/^No file needed a change\.\n\z/, apply({}), "nor is there anything to undo")
     assert_equal before, content
     assert_undone(RAILS)
   end
@@ -295,7 +295,7 @@ class InitApplyTest < Minitest::Test
 
     assert_equal "#{RAILS["Gemfile"]}gem \"mine\"\n", File.read("Gemfile")
     assert_match(/port 1\n\z/, File.read("config/heddle.rb"))
-    assert_includes output, "config/heddle.rb was kept, because it has been changed since"
+    assert_includes output, "config/heddle.rb was kept, because it has changes since"
     assert_equal "web: bundle exec puma -C config/puma.rb -p $PORT\nweb: unicorn\nworker: bin/jobs\n",
                  File.read("Procfile")
   end
@@ -356,7 +356,7 @@ class InitApplyTest < Minitest::Test
     apply(files, "--force")
     File.write("config/heddle.rb", "#{File.read("config/heddle.rb")}port 2\n")
 
-    assert_includes init("--undo")[1], "config/heddle.rb was kept, because it has been changed since"
+    assert_includes init("--undo")[1], "config/heddle.rb was kept, because it has changes since"
     assert_includes File.read("config/heddle.rb"), '# heddle:install replaced: "port 1\n"'
   end
 

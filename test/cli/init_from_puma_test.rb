@@ -69,10 +69,10 @@ class InitFromPumaTest < Minitest::Test
 
     assert_equal ['bind "[::]"', "port 3000", "access_log false"], code
     assert_match(/plugin :solid_queue.*\n +→ Heddle reads SOLID_QUEUE_IN_PUMA itself/, report)
-    assert_match(/threads threads_count.*\n +→ each process runs many requests at once, in fibers/, report)
+    assert_match(/threads threads_count.*\n +→ each process runs many requests at once in fibers/, report)
     assert_empty left(report)
     assert_match(/pidfile ENV\["PIDFILE"\].*\n +→ Heddle reads PIDFILE itself/, report)
-    assert_match(/plugin :tmp_restart\n +→ with workers, Heddle reloads when tmp.restart\.txt is touched; one/, report)
+    assert_match(/plugin :tmp_restart\n +→ with workers, Heddle reloads when tmp.restart\.txt is touched; a single/, report)
     found = configuration({ "RAILS_MAX_THREADS" => "4", "PORT" => "4000" })
 
     assert_equal [:fiber, 1, ["[::]"], 4_000, []], [found.mode, found.threads, found.bind, found.port,
@@ -256,7 +256,7 @@ class InitFromPumaTest < Minitest::Test
     RUBY
 
     assert_equal [2, 4], left(report).keys
-    assert_match(/it is in a loop, a method or the like/, left(report)[4])
+    assert_match(/it is inside of a loop, a method or another block/, left(report)[4])
     assert_empty code.grep(/workers|timeout/)
   end
 
@@ -274,7 +274,7 @@ class InitFromPumaTest < Minitest::Test
     report = carry_over("workers [Etc.nprocessors, 3].min\n")
 
     assert_equal ["workers #{[Etc.nprocessors, 3].min}"], code.grep(/workers/)
-    assert_match(/Computed: this was its value on this machine/, report)
+    assert_match(/The file computes this value; this was the result on the machine/, report)
   end
 
   def test_a_value_that_needs_a_variable_which_is_not_set_is_reported_where_its_condition_does_not_hold
@@ -288,7 +288,7 @@ class InitFromPumaTest < Minitest::Test
       end
       workers ENV["HEDDLE_TEST_WORKERS"].to_i if ENV["HEDDLE_TEST_WORKERS"]
     RUBY
-    needs = "its value needs %s, which was not set when the file was read"
+    needs = "its value needs the variable %s, which was not set when `heddle init` ran"
 
     assert_equal({ 3 => format(needs, "HEDDLE_TEST_PATH"), 4 => format(needs, "HEDDLE_TEST_PATH"),
                    8 => format(needs, "HEDDLE_TEST_WORKERS") }, left(report))
@@ -352,15 +352,15 @@ class InitFromPumaTest < Minitest::Test
 
     assert_equal ["worker_timeout 77", 'idle_timeout 33 if ENV["HEDDLE_TEST_NEVER"]',
                   "after_mold { $heddle_test = 1 }"], code.grep(/timeout|after_mold/)
-    assert_equal({ 8 => "its settings are for a Puma without workers" }, left(report))
+    assert_equal({ 8 => "the settings in its block are for a Puma without workers" }, left(report))
   end
 
   def test_a_plugin_is_left_out_with_what_runs_in_its_place
     report = carry_over("plugin :tailwindcss\nplugin :heroku\n")
 
-    assert_equal "Heddle has no plugins, and nothing that replaces tailwindcss: run bin/rails tailwindcss:watch in " \
+    assert_equal "Heddle has no plugins, and no equivalent of tailwindcss: run bin/rails tailwindcss:watch in " \
                  "another process, as bin/dev does", left(report)[1]
-    assert_equal "Heddle has no plugins, and nothing that replaces heroku", left(report)[2]
+    assert_equal "Heddle has no plugins, and no equivalent of heroku", left(report)[2]
   end
 
   def test_constants_of_the_file_are_not_heddles
@@ -372,7 +372,7 @@ class InitFromPumaTest < Minitest::Test
   def test_unknown_methods_are_reported
     report = carry_over("port 3000\nsome_plugin_word 5\npersistent_timeout 5\n")
 
-    assert_equal({ 2 => "Heddle does not know this setting of Puma" }, left(report))
+    assert_equal({ 2 => "heddle init does not know this setting of Puma" }, left(report))
     assert_includes code, "idle_timeout 5"
   end
 
@@ -395,8 +395,8 @@ class InitFromPumaTest < Minitest::Test
     RUBY
 
     (1..4).each { |line| assert_match(/^ +#{line}  /, output) }
-    assert_equal 3, output.scan("heddle init does not understand the arguments of this setting").size
-    assert_includes output, "nothing that replaces \\xFF"
+    assert_equal 3, output.scan("heddle init can't translate the arguments of this setting").size
+    assert_includes output, "no equivalent of \\xFF"
   end
 
   def test_a_file_that_exits_is_reported
@@ -447,7 +447,7 @@ class InitFromPumaTest < Minitest::Test
 
     assert_match(/INCOMPLETE.*puma\.rb:2: NameError: uninitialized constant Vault\n.*puma\.rb:4: Runtime/m, top)
     assert_match(/is incomplete: /, report)
-    assert_equal "its value could not be computed when the file was run", left(report)[3]
+    assert_equal "its value can't be computed", left(report)[3]
     assert_includes code, "idle_timeout 5"
   end
 
@@ -511,7 +511,7 @@ class InitFromPumaTest < Minitest::Test
     assert_equal [1, 4, 8, 10, 12, 15, 16], left(report).keys
     assert_equal ["application"], left(report).values_at(1, 16).map { |why| why[/application/] }.uniq
     assert_match(/uninitialized constant Membership/, left(report)[10])
-    assert_match(/Computed: this was its value on this machine/, report)
+    assert_match(/The file computes this value; this was the result on the machine/, report)
     assert_includes %w[DEFAULT SYSTEM_DEFAULT], trap(:PROF, "DEFAULT")
     assert_equal [1, 4, 8, 10, 12, 15, 16],
                  File.read("config/heddle.rb")[/Not translated:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)
@@ -522,7 +522,7 @@ class InitFromPumaTest < Minitest::Test
 
     assert_includes code, "max_requests 1"
     assert_equal [:fiber, 1], [configuration.mode, configuration.max_requests]
-    assert_match(/never had to be thread-safe\. Raise it only after an audit/, report)
+    assert_match(/may not be thread-safe\. Raise the number only after a review/, report)
     carry_over("threads 0, 1")
 
     assert_includes code, "max_requests 1"
@@ -611,7 +611,7 @@ class InitFromPumaTest < Minitest::Test
     carry_over("require 'etc'\nbefore_fork { Etc.nprocessors }\n")
 
     assert_includes code, "require 'etc'"
-    assert_match(/require 'etc'\n +→ nothing that was translated needs it/, carry_over("require 'etc'\nthreads 1\n"))
+    assert_match(/require 'etc'\n +→ no translated line needs it/, carry_over("require 'etc'\nthreads 1\n"))
   end
 
   def test_a_block_that_calls_a_method_of_the_file_stays_behind
@@ -662,14 +662,14 @@ class InitFromPumaTest < Minitest::Test
     ["rackup DefaultRackup if defined?(DefaultRackup)\n", "rackup 'config.ru'\n"].each do |text|
       assert_match(/rackup .*\n +→ config\.ru is the default/, carry_over(text))
     end
-    assert_match(/name the file/, left(carry_over("rackup 'other.ru'\n"))[1])
+    assert_match(/pass the file/, left(carry_over("rackup 'other.ru'\n"))[1])
   end
 
   def test_redirected_output_is_reported
     report = carry_over("stdout_redirect 'log/out.log', 'log/errors.log', true\n")
 
     assert_includes File.read("config/heddle.rb"), %(log_file "log/out.log"\n)
-    assert_includes report, "The application's own output goes to the standard output"
+    assert_includes report, "To redirect the application's output and errors"
     assert_includes report, "heddle serve >> log/application.log 2>> log/errors.log"
   end
 

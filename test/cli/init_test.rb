@@ -72,8 +72,8 @@ class InitTest < Minitest::Test
   def test_mistakes
     { ["--form", "x"] => /invalid option: --form\. Did you mean --from\? `heddle help init`/,
       ["--from"] => /missing argument: --from/,
-      ["--version"] => /invalid option: --version/, ["--from=gone.rb"] => /there is no file gone\.rb/,
-      %w[a b] => /init writes one file/, ["--from", "gone.rb"] => /there is no file gone\.rb/ }
+      ["--version"] => /invalid option: --version/, ["--from=gone.rb"] => /the file gone\.rb does not exist/,
+      %w[a b] => /init writes one file/, ["--from", "gone.rb"] => /the file gone\.rb does not exist/ }
       .each do |arguments, message|
         status, _, errors = init(*arguments)
 

@@ -35,7 +35,7 @@ class MistakesTest < Minitest::Test
       output, errors, status = Open3.capture3("sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", *HEDDLE, command,
                                               chdir: folder)
 
-      assert_equal [1, "", "heddle: the current folder does not exist any more: change to another folder\n"],
+      assert_equal [1, "", "heddle: the current folder no longer exists: change to another folder\n"],
                    [status.exitstatus, output, errors.lines.grep_v(/\AIgnoring /).join]
     end
   end

@@ -49,7 +49,7 @@ class RecordCommandTest < Minitest::Test
 
     assert_equal 2, files.size
     assert_empty files - traces
-    assert_match(/^Open a file in .*perfetto/, output)
+    assert_match(/^Open a trace in .*perfetto/, output)
     assert_equal(%w[100600] * 2, files.map { |path| File.stat(path).mode.to_s(8) })
   end
 
@@ -99,7 +99,7 @@ class RecordCommandTest < Minitest::Test
       output, status = record("--seconds", seconds)
 
       assert_equal 2, status.exitstatus
-      assert_equal "heddle: --seconds must be 0.1 to 60.0, but is #{seconds}.0\n", output
+      assert_equal "heddle: --seconds must be from 0.1 to 60.0, but is #{seconds}.0\n", output
     end
   end
 

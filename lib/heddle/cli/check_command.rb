@@ -4,8 +4,8 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # `heddle check [config.ru]`: validates everything that can be validated without serving, and prints each option's
-    # value and its source.
+    # `heddle check [config.ru]`: validates the configuration without serving, and prints each option's value and its
+    # source.
     class CheckCommand
       Autoloads.add(self, "heddle/cli/check")
 
@@ -93,7 +93,7 @@ module Heddle
         "can't write the pidfile #{path}: this user may not write to #{folder}" unless File.writable?(folder)
       end
 
-      # The application's output is not part of the report.
+      # While the application is loaded, its output goes to the standard error, because it is not part of the report.
       def with_stdout_on_stderr
         output = $stdout
         $stdout = $stderr

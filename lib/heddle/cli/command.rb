@@ -5,16 +5,16 @@ require "optparse"
 
 module Heddle
   module CLI
-    # The base of commands with flags of their own. Commands that take the server's options use {Flags}.
+    # The base class of commands with flags of their own. Commands that accept the server's options use {Flags} instead.
     class Command
-      # Leaves out OptionParser's own flags: Ruby 3.3 fails with them if abbreviations are off (`require_exact`).
+      # Removes OptionParser's built-in flags. With them, Ruby 3.3 fails if abbreviations are off (`require_exact`).
       Parser = Class.new(OptionParser) { def add_officious = nil }
       private_constant :Parser
 
       # @return [String]
       def self.help = new([], nil).parser.help
 
-      # @param arguments [Array<String>] what follows the command's name
+      # @param arguments [Array<String>] the arguments after the command's name
       # @param output [IO]
       def initialize(arguments, output)
         @arguments = arguments
@@ -52,7 +52,8 @@ module Heddle
 
       def name = self.class::NAME
 
-      # If abbreviations are off, the OptionParser of Ruby 3.3 knows neither `--name=value` nor `--`.
+      # Splits `--name=value` into two words. The OptionParser of Ruby 3.3 does not do this, and does not handle `--`,
+      # if abbreviations are off.
       def words(arguments, flags)
         arguments.flat_map do |word|
           name, value = word.split("=", 2)
@@ -63,21 +64,21 @@ module Heddle
         end
       end
 
-      # @return [String] the end of OptionParser's sentence, with a suggestion for an unknown flag
+      # @return [String] what ends OptionParser's message: a period or, for an unknown flag, a suggestion
       def hint(error)
         return "." unless error.is_a?(OptionParser::InvalidOption)
 
         NameSuggestion.hint(error.args.first[/\A[^=]+/], parser.top.long.keys.map { |one| "--#{one}" })
       end
 
-      # Handles the arguments that are not flags. By default there must be none.
+      # Handles the arguments that are not flags. Commands that accept such arguments override it.
       def accept(rest)
         return if rest.empty?
 
         raise UsageError, "#{name} takes no argument, but got #{rest.first}. `heddle help #{name}` lists its flags."
       end
 
-      # For commands that take at most one file.
+      # Handles the arguments of a command that accepts at most one file.
       def accept_file(rest, verb = "takes")
         raise UsageError, "#{name} #{verb} one file, but got #{rest.join(", ")}" if rest.size > 1
 

@@ -4,7 +4,8 @@ require "io/console"
 
 module Heddle
   module CLI
-    # The base of commands that talk to a running server: its address, and the errors when it can't be reached.
+    # The base class of commands that connect to a running server. It finds the server's control socket, and reports
+    # errors of the connection.
     class ControlCommand < Command
       # @see Command#initialize
       def initialize(arguments, output)
@@ -42,27 +43,27 @@ module Heddle
       def address
         words = @control.to_s.split(",").map(&:strip).reject(&:empty?)
         if words == ["off"]
-          raise UsageError, "--control or HEDDLE_CONTROL is off: name the server's control socket with --control " \
+          raise UsageError, "--control or HEDDLE_CONTROL is off: give the server's control socket with --control " \
                             "unix:path"
         end
 
         all = Server::Control::Address.all(words.empty? ? configured : words)
-        all.find(&:path) or raise UsageError, "commands need a unix socket: name it with --control unix:path"
+        all.find(&:path) or raise UsageError, "commands need a unix socket: give it with --control unix:path"
       end
 
-      # A mistake in the file does not end the command, because a running server has read an earlier version. But the
-      # mistake may be the reason that the server isn't found.
+      # A mistake in the configuration file does not end the command, because the running server may have read an
+      # earlier version of the file. If the command then finds no server, it reports the mistake, too.
       # @return [Array<String>, nil] the addresses in the configuration file of this folder
       def configured
         Server::Configuration.load.control if own_file?
       rescue Server::ConfigurationError => e
         @mistake = "#{e.message.sub(/[^?]\z/, '\0.')} So the address of the control socket is unknown: correct the " \
-                   "configuration, or name the socket with --control unix:path"
+                   "configuration, or give the socket with --control unix:path"
         nil
       end
 
-      # Reads the file only if it belongs to this user. The file is Ruby code, and a command that root runs in a user's
-      # folder must not execute it.
+      # Whether the configuration file belongs to this user, and only this user or the group may write to it. The file
+      # is Ruby code: a command that root runs in another user's folder must not execute it.
       def own_file?
         path = ENV.fetch("HEDDLE_CONFIG", nil) || Server::Configuration::File.find(Dir.pwd)
         stat = File.stat(path) if path && File.file?(path)

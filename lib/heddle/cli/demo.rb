@@ -7,25 +7,25 @@ require "uri"
 
 module Heddle
   module CLI
-    # The demo site: one page, and the endpoints that its two panels use. It is an ordinary Rack application; `sleep` in
-    # it is Ruby's own.
+    # The demo site: one page, and the endpoints that its two panels use. It is an ordinary Rack application, which
+    # calls Ruby's own `sleep`.
     class Demo
       Autoloads.add(self, "heddle/cli/demo")
 
       # Raised for a parameter that the demo does not accept. The client gets 400.
       class BadParameterError < OwnError; end
 
-      # Requests that a press of the button makes, and how long each of them sleeps, in seconds.
+      # Number of requests that a press of the button sends, and the seconds that each of them sleeps.
       REQUESTS = 50
       SECONDS = 1
-      # Sizes of the thread pools that the page can compare Heddle with.
+      # Sizes of the thread pools that the page compares Heddle with.
       POOLS = [3, 5, 16].freeze
-      # Numbers of clients that the page offers, and for how many seconds they send requests.
+      # Numbers of clients that a visitor can choose, and the seconds for which these send requests.
       CROWDS = [1, 16, 64, 256].freeze
       CROWD_SECONDS = 5
-      # The body of the response that the crowd gets.
+      # The body of the responses that these clients (the crowd) get.
       HELLO = "hello\n"
-      # The current values that the page shows, and their labels.
+      # The server's current numbers that the page shows, and their labels.
       VALUES = { "connections" => "Connections", "idle" => "of them idle", "running" => "Requests under way",
                  "limit" => "Limit on them", "waiting" => "Requests queued", "answers" => "Responses seen here" }.freeze
       NDJSON = "application/x-ndjson"
@@ -36,7 +36,7 @@ module Heddle
       # @return [#call] a Rack application
       def self.app(server: nil, urls: -> { [] }) = new(server:, urls:)
 
-      # @param method [Method] must be written with `def` and `end` on lines of their own
+      # @param method [Method] its definition must have `def` and `end` on separate lines
       # @return [String] its source text without the indentation
       def self.source_of(method)
         file, line = method.source_location
@@ -73,7 +73,7 @@ module Heddle
         Answer.text(200, "slept #{seconds} s\n")
       end
 
-      # Blocks the thread in the way that the query says: once for each press of the button.
+      # Blocks the thread in the way that the query names. Each press of the button allows one such request.
       def block(env)
         blockade = Blockade::WAYS.fetch(query(env)["way"]) do |way|
           raise BadParameterError, "unknown way #{way.inspect} (known: #{Blockade::WAYS.keys.join(", ")})"
@@ -103,8 +103,8 @@ module Heddle
 
       def page(_env) = Answer.html(@page)
 
-      # Sends the fifty requests to this same server, and streams their starts and ends. A `way` in the query adds a
-      # request that blocks the thread in that way.
+      # Sends the fifty requests to this server itself, and streams when each starts and ends. With `way` in the query,
+      # it sends one more request, which blocks the thread in that way.
       def fifty(env)
         way = query(env)["way"].to_s
         paths = ["/sleep?seconds=#{SECONDS}"] * REQUESTS
@@ -116,10 +116,10 @@ module Heddle
         end
       end
 
-      # Streams the counts of the server for as long as the client listens.
+      # Streams the server's current numbers until the client disconnects.
       def pulse(_env) = Answer.stream(NDJSON, Pulse.new(@server))
 
-      # Sends the number of clients in the query to /hello, and streams their reports.
+      # Starts as many clients as the query says, which send requests to /hello, and streams their reports.
       def burst(env)
         clients = number(env, "clients", 1..256, 64).to_i
         stream_exclusively(env) do
@@ -127,10 +127,11 @@ module Heddle
         end
       end
 
-      # Streams a body that keeps this server busy: only one at a time, and only to the demo's own page.
+      # Streams the body that the block returns, which keeps this server busy. Only the demo's own page gets one, and
+      # only one runs at a time.
       def stream_exclusively(env)
         return Answer.text(403, "Only this page may send this request.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
-        return Answer.text(503, "Another visitor has pressed that button. Try again in a moment.\n") if @busy
+        return Answer.text(503, "Another visitor is running this test. Try again in a moment.\n") if @busy
 
         body = yield
         Answer.stream(NDJSON, Enumerator.new do |lines|
@@ -141,11 +142,11 @@ module Heddle
         end)
       end
 
-      # The server's first TCP address, to which the page's own requests go. The Host header is not used, because a
-      # client could make the demo send requests to any port of this machine.
+      # The server's first TCP address, to which the demo sends its own requests. It does not use the Host header,
+      # because a client could make the demo send requests to any port of this machine.
       def own_address
         url = (@server&.urls || @urls.call).find { |one| one.start_with?("http://", "https://") } or
-          raise BadParameterError, "This panel works where `heddle demo` listens on a TCP address."
+          raise BadParameterError, "This panel works only if `heddle demo` listens on a TCP address."
         url = URI(url)
         [url.hostname == "localhost" ? "127.0.0.1" : url.hostname, url.port]
       end
@@ -160,11 +161,11 @@ module Heddle
         value = Float(given = query(env).fetch(name, default), exception: false)
         return value if value && range.cover?(value)
 
-        raise BadParameterError, "#{name} has to be a number from #{range.begin} to #{range.end}, " \
-                                 "such as #{name}=#{default}; it was #{given.inspect}."
+        raise BadParameterError, "#{name} must be a number from #{range.begin} to #{range.end}, such as " \
+                                 "#{name}=#{default}, but is #{given.inspect}."
       end
 
-      # HTML of a group of radio buttons.
+      # The HTML of a group of radio buttons.
       def choice(name, legend, labels, chosen)
         buttons = labels.map do |value, label|
           "<label><input type=\"radio\" name=\"#{name}\" value=\"#{value}\"#{" checked" if value == chosen}>" \
@@ -173,7 +174,7 @@ module Heddle
         "<fieldset class=\"choice\"><legend>#{legend}</legend><div class=\"segments\">#{buttons.join}</div></fieldset>"
       end
 
-      # HTML with the source of these methods, which a visitor can unfold.
+      # The HTML of a foldable section with the source code of these methods.
       def sources(*methods)
         codes = methods.map do |method|
           "<pre tabindex=\"0\"><code>#{ERB::Util.html_escape(Demo.source_of(method))}</code></pre>"

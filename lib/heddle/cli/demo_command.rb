@@ -9,7 +9,7 @@ module Heddle
 
           heddle demo [flags of serve]
 
-        Reads no configuration file. Its defaults are --workers 0, --no-access-log and --slow-request 0.
+        Does not read a configuration file. The defaults are --workers 0, --no-access-log and --slow-request 0.
         `heddle help serve` lists the flags.
       TEXT
 
@@ -26,11 +26,11 @@ module Heddle
 
       def load = Demo.app(server: @server, urls: -> { @master.resources.urls })
 
-      # No access log: the page's button "Send a crowd" makes a hundred thousand requests. One process, because the
-      # page's panels show only the numbers of the process that serves them.
+      # The access log is off, because the page's button "Send a crowd" sends a hundred thousand requests. The server is
+      # one process, because the page shows only the numbers of the process that serves it.
       def defaults = { access_log: false, workers: 0, slow_request: 0 }
 
-      # The folder where a user tries the demo may be an application's, whose configuration must not apply to the demo.
+      # The current folder may be an application's. Its configuration must not apply to the demo.
       def configuration_file = nil
     end
   end

@@ -4,11 +4,11 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # Checks the machine and a loaded application for likely problems under Heddle. Each finding says what to do.
+    # Checks the machine and a loaded application for likely problems under Heddle.
     class Doctor
       Autoloads.add(self, "heddle/cli/doctor")
 
-      # @!attribute level [Symbol] :ok, :note (worth knowing), :warning (matters under load), :problem (wrong responses)
+      # @!attribute level [Symbol] :ok, :note (information), :warning (a problem under load), :problem (wrong responses)
       # @!attribute subject [String] what was checked
       # @!attribute text [String] what was found
       # @!attribute advice [String, nil] what to do
@@ -38,26 +38,28 @@ module Heddle
 
       private
 
-      # The gems that the server changes, and those that it does not change, because an option excludes them or Heddle
-      # was not tested with their version.
+      # Findings about the gems that the server adapts, and about gems that it leaves as they are, because an option
+      # excludes them or Heddle was not tested with their version.
       def adapted
         Adaptations.by_state(@configuration).flat_map do |state, rows|
           rows.map do |row|
             case state
             when :made then Finding.new(level: :ok, subject: row.to_s, text: "adapted: #{row.changes}")
             when :excluded
-              level = shared?(row) ? :problem : :note # requests would see each other's state
+              level = shared?(row) ? :problem : :note # because requests would see each other's state
               Finding.new(level:, subject: row.to_s,
-                          text: "not adapted, because an option excludes it. The change would be: #{row.changes}",
+                          text: "not adapted, because the option adapt or isolate excludes it. The change would be: " \
+                                "#{row.changes}",
                           advice: ("add #{row.variable} to the option isolate" if shared?(row)))
             else Finding.new(level: :warning, subject: row.to_s, text: Adaptations.untried(row),
-                             advice: "try a newer Heddle, or use a version of the gem that Heddle was tested with")
+                             advice: "update Heddle, or use a version of the gem that Heddle was tested with")
             end
           end
         end
       end
 
-      # Whether requests would share the gem's state. Newer versions of Sentry can keep a hub for each fiber.
+      # Whether requests would share the gem's state if it is not adapted. Newer versions of Sentry can keep a hub for
+      # each fiber by themselves.
       def shared?(row)
         return false unless row.variable
 
@@ -68,8 +70,8 @@ module Heddle
       def reloading
         return unless defined?(::Rails.application) && ::Rails.application&.config&.enable_reloading
 
-        Finding.new(level: :note, subject: "Rails", text: "reloads code (environment #{::Rails.env})",
-                    advice: "check as in production: RAILS_ENV=production heddle doctor")
+        Finding.new(level: :note, subject: "Rails", text: "reloading of code is on (environment #{::Rails.env})",
+                    advice: "to check what production uses, run RAILS_ENV=production heddle doctor")
       end
     end
   end

@@ -4,7 +4,7 @@ require "json"
 
 module Heddle
   module CLI
-    # `heddle doctor [config.ru]`: checks an application and this machine.
+    # `heddle doctor [config.ru]`: checks an application and this machine for problems under Heddle.
     class DoctorCommand < Command
       NAME = "doctor"
       DEFAULT = "config.ru"
@@ -19,7 +19,7 @@ module Heddle
 
       def accept(rest) = accept_file(rest)
 
-      # Fails if a finding would cause wrong responses.
+      # The exit status is 1 if there is a finding of level :problem.
       def act
         broken = [configure, load(@file)].compact
         findings = broken + Doctor.new(@configuration, loaded: @loaded).findings
@@ -30,22 +30,23 @@ module Heddle
 
       def severity(finding) = Doctor::MARKS.keys.index(finding.level)
 
-      # If the configuration has a mistake, the checks use the defaults.
+      # Loads the configuration. If it has a mistake, the checks use the defaults.
       def configure
         @configuration = Server::Configuration.load
         nil
       rescue Server::ConfigurationError => e
         @configuration = Server::Configuration.new
         Doctor::Finding.new(level: :problem, subject: "configuration", text: e.message,
-                            advice: "heddle check validates the configuration alone")
+                            advice: "correct this; heddle check validates only the configuration")
       end
 
-      # Without an application, only the machine is checked. Rails gets the same environment as when it is served.
+      # Loads the application in the same environment as the server would. Without an application, only the machine is
+      # checked.
       def load(path)
         if path.nil? && !File.exist?(DEFAULT)
-          return Doctor::Finding.new(level: :note, subject: "application", text: "there is no #{DEFAULT} here",
-                                     advice: "run heddle doctor in the application's folder, or name the file: " \
-                                             "heddle doctor path/to/config.ru")
+          return Doctor::Finding.new(level: :note, subject: "application", text: "this folder has no #{DEFAULT}",
+                                     advice: "to check an application, run heddle doctor in its folder, or pass its " \
+                                             "file: heddle doctor path/to/config.ru")
         end
 
         @configuration.export_environment

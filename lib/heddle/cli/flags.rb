@@ -4,11 +4,11 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # Reads a server's flags, which are its options: `--port 3000`, `--port=3000`, `-p 3000`, `-p3000`, `--access-log`,
-    # `--no-access-log`. Names can't be abbreviated, so that flags which later versions add don't change the meaning of
-    # existing command lines.
+    # Parses the server's flags, one for each option: `--port 3000`, `--port=3000`, `-p 3000`, `-p3000`, `--access-log`,
+    # `--no-access-log`. Names can't be abbreviated: a flag that a later version adds must not change the meaning of an
+    # existing command line.
     class Flags
-      # The option of each flag and, for a switch, its value.
+      # For each flag, its option and, for a switch, the value that it sets.
       NAMES = Options::ALL.each_with_object({}) do |option, names|
         names[option.flag] = [option, true]
         names[option.flag.sub("--", "--no-")] = [option, false] if option.unit == :switch
@@ -22,7 +22,7 @@ module Heddle
       # @return [Boolean] whether `heddle serve` has this flag
       def self.known?(word) = NAMES.key?(word[/\A(?:--[^=]+|-.)/])
 
-      # @return [Hash{Symbol => String, Boolean, Array<String>}] the values as the user has written them
+      # @return [Hash{Symbol => String, Boolean, Array<String>}] the values by option, as the user wrote them
       attr_reader :values
       # @return [Array<String>] arguments that are not flags
       attr_reader :rest
@@ -42,7 +42,7 @@ module Heddle
         raise UsageError, unknown(ALL) if @all && !@help
       end
 
-      # @return [Boolean] whether the help was asked for
+      # @return [Boolean] whether the arguments have --help or -h
       def help? = @help
 
       # @return [Array<String>] the arguments of {Help.for}
@@ -50,7 +50,7 @@ module Heddle
 
       private
 
-      # Arguments are UTF-8 in any locale, as configuration files are.
+      # Treats arguments as UTF-8 in any locale, as configuration files are.
       def utf8(word)
         text = word.dup.force_encoding(Encoding::UTF_8)
         text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")

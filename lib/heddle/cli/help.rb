@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # The text of `--help` and `heddle help`.
+    # The texts of `--help` and `heddle help`.
     module Help
       WIDTH = 100
       COLUMN = 34
@@ -10,13 +10,13 @@ module Heddle
       private_constant :WIDTH, :COLUMN, :ALL
 
       class << self
-        # @param name [String, nil] of a command or an option
+        # @param name [String, nil] a command or an option; nil for the list of commands
         # @param more [Array<String>] with `--all`, the help for `serve` includes the rarely needed options
         # @return [String]
         # @raise [UsageError] for an unknown name
         def for(name = nil, *more)
           return general if name.nil? || name == "help"
-          return "heddle version prints the version." if name == "version"
+          return "heddle version: print the version" if name == "version"
           return server(all: more.include?(ALL)) if name == "serve"
           return CLI.const_get(COMMANDS.fetch(name).class_name).help if COMMANDS.key?(name)
 
@@ -27,8 +27,8 @@ module Heddle
 
         def general
           rows = COMMANDS.map { |name, command| row_of("  #{name}", command.text, 12) }
-          "Heddle serves Rack applications, each request in a fiber.\n\n#{rows.join("\n")}\n\n" \
-            "`heddle help serve` lists the flags."
+          "Heddle serves Rack applications; each request runs in a fiber.\n\n#{rows.join("\n")}\n\n`heddle help " \
+          "serve` lists the flags."
         end
 
         def server(all:)
@@ -42,7 +42,7 @@ module Heddle
 
             #{subjects.join("\n\n")}
 
-            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}In place of each flag you can set an environment variable (such as HEDDLE_STOP_TIMEOUT), or, except
+            #{"`heddle help serve --all` also lists limits and rarely needed options.\n" unless all}In place of a flag you can set an environment variable (such as HEDDLE_STOP_TIMEOUT), or, except
             for -C, write a line in config/heddle.rb (such as stop_timeout 20); `heddle help stop_timeout`
             shows both. Sizes may end in k, m or g.
           TEXT

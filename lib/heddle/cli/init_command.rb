@@ -4,7 +4,7 @@ require "fileutils"
 
 module Heddle
   module CLI
-    # `heddle init`: writes a first configuration file, or translates Puma's.
+    # `heddle init`: writes a first configuration file, or translates Puma's configuration file.
     class InitCommand < Command
       Autoloads.add(self, "heddle/cli/init")
 
@@ -12,12 +12,12 @@ module Heddle
       DEFAULT = "config/heddle.rb"
       NOTES = <<~TEXT
 
-        The file of --from is evaluated with the current environment variables, but without loading Puma or the
+        Heddle evaluates the file of --from with the current environment variables, without loading Puma or the
         application.
       TEXT
       APPLIED = <<~TEXT
-        Now: bundle install, bundle exec heddle doctor, and start the server as before.
-        `heddle init --undo` restores every file above, and Puma serves again.
+        Now run `bundle install` and `bundle exec heddle doctor`, and start the server as before.
+        `heddle init --undo` restores all files listed above, so that Puma serves again.
       TEXT
       private_constant :DEFAULT, :NOTES, :APPLIED
 
@@ -34,12 +34,13 @@ module Heddle
         options.banner = "heddle init [config/heddle.rb]: #{COMMANDS.fetch(NAME).text}"
         options.on("--from FILE", "translate Puma's configuration, and list the lines that could not be " \
                                   "translated") { |file| @from = file }
-        options.on("--force", "overwrite an existing file; write one even if lines of Puma's file can't be " \
-                              "run") { @force = true }
+        options.on("--force", "overwrite an existing file; write the file even if lines of Puma's file " \
+                              "fail") { @force = true }
         options.on("--apply", "also change the files that start Puma: Gemfile, Dockerfile, Procfile and others") do
           @apply = true
         end
-        options.on("--undo", "restore those files, and remove or restore the configuration file") { @undo = true }
+        options.on("--undo", "restore the files that --apply changed, and remove or restore the configuration " \
+                             "file") { @undo = true }
         options.on("--keep-puma", "with --apply: keep Puma for development and tests (default except on " \
                                   "Linux)") { @keep_puma = true }
         options.on("--no-keep-puma", "with --apply: remove Puma everywhere (default on Linux)") { @keep_puma = false }
@@ -65,12 +66,12 @@ module Heddle
         status
       end
 
-      # Puma reads such a file in place of config/puma.rb.
+      # The notices about configuration files of single environments, which Puma reads in place of config/puma.rb.
       def files_of_environments
         Dir["config/puma/*.rb"].map do |path|
           new = path.sub("puma", "heddle")
-          "#{path} was not translated, because one file of Heddle's is for all environments. `heddle init #{new} " \
-            "--from #{path}` translates it; HEDDLE_CONFIG=#{new} names the new file.\n"
+          "#{path} was not translated, because Heddle reads one file in all environments. `heddle init #{new} --from " \
+          "#{path}` translates it; with HEDDLE_CONFIG=#{new} the server reads the new file.\n"
         end
       end
 
@@ -95,9 +96,10 @@ module Heddle
       def refuse_incomplete(path, failures)
         return if failures.empty?
 
-        raise UsageError, "#{failures.join("\n")}\n#{path} was not written: it would lack the settings of the lines " \
-                          "above. Set the environment variables that they need (RAILS_ENV=production heddle init " \
-                          "…), change the lines, or write the file without them with --force."
+        raise UsageError, "#{failures.join("\n")}\n#{path} was not written, because the settings of the lines above " \
+                          "would be missing. Set the environment variables that these lines need " \
+                          "(RAILS_ENV=production heddle init …), change the lines, or write the file without their " \
+                          "settings with --force."
       end
 
       def write(path, text)

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # The base of commands that change a running server, such as `heddle stop`.
+    # The base class of commands that change a running server, such as `heddle stop`.
     class OrderCommand < ControlCommand
       private
 
@@ -14,7 +14,7 @@ module Heddle
       # @return [String] the server's response
       def carry_out = client.command(order)
 
-      # The server's name of the command.
+      # The name of the command in the control protocol.
       def order = name
     end
   end

@@ -2,11 +2,11 @@
 
 module Heddle
   module CLI
-    # `heddle record`: records what all requests of a running server do for some time.
+    # `heddle record`: records for some seconds what the requests of a running server do, and writes a trace.
     class RecordCommand < ControlCommand
       NAME = "record"
       SECONDS = 5.0
-      OPEN = "Open a file in https://ui.perfetto.dev (it stays on your machine) or in chrome://tracing"
+      OPEN = "Open a trace in https://ui.perfetto.dev (which does not upload it) or in chrome://tracing"
       private_constant :SECONDS, :OPEN
 
       private
@@ -24,7 +24,7 @@ module Heddle
         range = Server::Control::RECORDED
         return if range.cover?(@seconds)
 
-        raise UsageError, "--seconds must be #{range.begin} to #{range.end}, but is #{@seconds}"
+        raise UsageError, "--seconds must be from #{range.begin} to #{range.end}, but is #{@seconds}"
       end
 
       def act

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # `heddle reload`: new workers with new code, one by one.
+    # `heddle reload`: replaces the workers, one by one, with workers that run the new code.
     class ReloadCommand < OrderCommand
       NAME = "reload"
 

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # `heddle restart`: a new master, and so a new Heddle, on the same sockets.
+    # `heddle restart`: starts a new master on the same sockets, for example after an update of Heddle.
     class RestartCommand < ReloadCommand
       NAME = "restart"
     end

@@ -2,22 +2,22 @@
 
 module Heddle
   module CLI
-    # Lines for a terminal, cut to its size, with colours if they are on. A line is a String, or an Array of
-    # Strings and of pairs of a String and its style.
+    # Renders lines for a terminal: cuts them to its width, and colours them. A line is a String, or an Array whose
+    # elements are Strings or pairs of a String and its style.
     class Screen
-      # SGR codes (ECMA-48) of the styles: only colours of the palette that the terminal's user can set.
+      # SGR codes (ECMA-48) of the styles. They use only the 16 colours that a terminal's theme defines.
       STYLES = { title: "1", quiet: "2", bad: "31", good: "32", heading: "7" }.freeze
       private_constant :STYLES
 
       # @param output [IO]
       # @param environment [Hash{String => String}]
-      # @return [Boolean] whether the output takes colours: it is a terminal, and NO_COLOR is not set
+      # @return [Boolean] whether to use colours: the output is a terminal, and NO_COLOR is not set
       def self.coloured?(output, environment = ENV)
         output.respond_to?(:tty?) && output.tty? && environment.fetch("NO_COLOR", "").empty? &&
           environment["TERM"] != "dumb"
       end
 
-      # @param columns [Integer, nil] nil: as wide as the lines are
+      # @param columns [Integer, nil] the terminal's width; nil: lines are not cut
       # @param colour [Boolean]
       def initialize(columns: nil, colour: false)
         @columns = columns

@@ -15,7 +15,7 @@ module Heddle
 
       def app_name = loader.path
 
-      # In mode ractor the checks are left out, because Ractors can't share them.
+      # In development, adds checks to the application, except in mode ractor: Ractors can't share the checks.
       def load
         app = loader.load
         return app if @configuration.environment != "development" || @configuration.mode == :ractor

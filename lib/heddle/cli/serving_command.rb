@@ -4,10 +4,10 @@ require "heddle/platform"
 
 module Heddle
   module CLI
-    # The base of the serving commands: reads the flags, opens the sockets, prints the address, and reports all mistakes
-    # in one message.
+    # The base class of `heddle serve` and `heddle demo`: reads the flags, opens the sockets, prints the address, and
+    # reports all mistakes in one message.
     class ServingCommand
-      # @param arguments [Array<String>] what follows the command's name
+      # @param arguments [Array<String>] the arguments after the command's name
       # @param output [IO]
       def initialize(arguments, output)
         @flags = Flags.new(arguments)
@@ -42,16 +42,18 @@ module Heddle
 
       private
 
-      # Prints through a buffer, because a new master must not wait when no program reads the standard error.
+      # Prints through a buffer that does not block: a new master must start even if no program reads its standard
+      # error.
       def warn(text) = @errors.puts(text)
 
       # This command's own defaults, in place of the defaults of {Options}.
       def defaults = {}
 
-      # @return [Symbol, nil] where to look for a configuration file that no flag and no variable names
+      # @return [Symbol, nil] :find to search this folder for a configuration file if no flag and no variable names it;
+      #   nil to read none
       def configuration_file = :find
 
-      # Opens the sockets before the application is loaded, so that a taken port is reported at once.
+      # Opens the sockets before the application is loaded, so that a port in use is reported at once.
       def serve(configuration)
         @output.sync = true
         @configuration = configuration
@@ -65,7 +67,8 @@ module Heddle
         pidfile&.remove
       end
 
-      # The master needs no patches of Ruby. Each worker applies its own, because some workers run without patches.
+      # Prevents that this process patches Ruby, if protections are off or this process is a master. Each worker patches
+      # Ruby by itself, because some workers run without protections.
       def forbid_patches(configuration)
         reason = configuration.without_protection
         reason ||= "done in the workers" if configuration.worker_processes?
@@ -74,8 +77,8 @@ module Heddle
 
       def serve_alone(configuration, log, pidfile)
         if @inheritance.any?
-          raise Server::BootError, "the new configuration makes the server a single process, and a restart can't " \
-                                   "change from several processes to one: stop the server, and start it again"
+          raise Server::BootError, "a restart can't change a server with several processes into a single process, as " \
+                                   "the new configuration requires: stop the server, and start it again"
         end
         @server = server = Server.new(configuration, log:)
         server.open
@@ -100,8 +103,8 @@ module Heddle
         configuration.hooks.around_worker { Server::SolidQueue.beside(configuration, log, &) }
       end
 
-      # An `exit` while the application is loaded is reported as a failed start. A service manager would take the exit
-      # status 0 for a server that was stopped.
+      # Reports an `exit` while the application is loaded as a failed start. Otherwise a service manager would take the
+      # exit status 0 for a normal stop.
       def load_here
         load
       rescue SystemExit => e
@@ -112,8 +115,8 @@ module Heddle
         inheritance = @inheritance
         load = method(:load)
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
-          # Written only now: until this master serves, the pidfile belongs to the old one, which continues if this one
-          # fails.
+          # A restarted master writes the pidfile only now. Until it serves, the pidfile belongs to the old master,
+          # which continues if the new one fails.
           pidfile&.write if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, taking_over: true)
@@ -134,8 +137,8 @@ module Heddle
         Server::Control.open(configuration, source, log, taking_over:).tap { |control| control&.start }
       end
 
-      # In the format text, the lines are also printed to the terminal if the log goes to a file. In the other formats,
-      # which programs read, the log gets an event instead.
+      # Reports that the server serves. In the format text, these lines are also printed to the terminal if the log goes
+      # to a file. In the other formats, the log gets an event.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
         experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
         fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: app_name, urls:,
@@ -151,7 +154,7 @@ module Heddle
         Server::LineBuffer.new(@output).tap { |output| output.write(lines) }.stop
       end
 
-      # The serving processes, such as "2 workers, each with 5 threads".
+      # Describes the serving processes, such as "2 workers, each with 5 threads".
       def processes(configuration, workers, reserves)
         threads = configuration.threads
         unit = Server::Modes.fetch(configuration.mode).unit

@@ -4,16 +4,17 @@ require "heddle/command_line"
 
 module Heddle
   module CLI
-    # Gives fibers stacks as large as those of threads. Ruby's default is an eighth of them for Ruby code: a tree or
-    # nested partials that a thread renders would end with SystemStackError in a request's fiber. The memory of a stack
-    # is allocated where it is used.
+    # Gives fibers stacks as large as the stacks of threads. By default a fiber's VM stack has an eighth of that size,
+    # so rendering a deep tree or nested partials, which works in a thread, would raise SystemStackError in a request's
+    # fiber. Only the used part of a stack needs memory.
     module StackSizes
-      # The variables that Ruby reads when it starts, with the sizes of threads.
+      # The variables that set the stack sizes of fibers when Ruby starts, and the names of the corresponding sizes of
+      # threads.
       VARIABLES = { "RUBY_FIBER_VM_STACK_SIZE" => :thread_vm_stack_size,
                     "RUBY_FIBER_MACHINE_STACK_SIZE" => :thread_machine_stack_size }.freeze
       private_constant :VARIABLES
 
-      # Starts this program once more, in the same process, unless the environment says how large the stacks are to be.
+      # Executes this program again in the same process, with these variables, unless one of them is set already.
       # @return [void]
       def self.enlarge
         return if VARIABLES.keys.any? { |name| ENV.key?(name) }

@@ -4,7 +4,7 @@ require "json"
 
 module Heddle
   module CLI
-    # `heddle status`: prints the state of a running server once.
+    # `heddle status`: prints the status of a running server.
     class StatusCommand < ControlCommand
       NAME = "status"
 

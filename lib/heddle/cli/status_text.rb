@@ -4,25 +4,25 @@ require "heddle/server"
 
 module Heddle
   module CLI
-    # Formats a server's status as lines of text, alone or compared with an earlier status.
+    # Formats a server's status as lines of text. With an earlier status, it shows the changes since then.
     class StatusText
       Autoloads.add(self, "heddle/cli/status_text")
 
       LATENCY_BOUNDS = HTTP::Engine::LATENCY_BOUNDS
-      # Columns of a terminal that does not report its width.
+      # The assumed width of a terminal that does not report it.
       COLUMNS = 120
-      # Lines of a list on a terminal that does not report its height.
+      # Maximum number of lines of each list of requests.
       LINES = 20
-      # With fewer lines than this, there are no empty lines.
+      # On a terminal with fewer lines than this, the text has no empty lines.
       TIGHT = 36
       NO_WORKER = "no worker runs: the application is being loaded, or can't be loaded (see the log)"
       private_constant :LATENCY_BOUNDS, :COLUMNS, :LINES, :TIGHT, :NO_WORKER
 
       # @param report [Hash{Symbol => Object}] see Server::Control::SingleProcess#report
-      # @param before [Hash{Symbol => Object}, nil] an earlier one
-      # @param elapsed [Float, nil] seconds between them
+      # @param before [Hash{Symbol => Object}, nil] an earlier report
+      # @param elapsed [Float, nil] seconds between the two reports
       # @param rows [Integer, nil] maximum number of lines; nil: any number
-      # @param columns [Integer, nil] width that the lines should fit
+      # @param columns [Integer, nil] width of the terminal; lists and summaries are wrapped or cut to fit
       def initialize(report, before = nil, elapsed = nil, rows: nil, columns: nil)
         @report = report
         @before = before
@@ -44,7 +44,7 @@ module Heddle
 
       def all = @report[:workers]
 
-      # The separator of two parts.
+      # The lines between two parts.
       def gap = @rows && @rows < TIGHT ? [] : [""]
 
       def summary = [[[heading, :title]], traffic, *spent, *wrapped(protection)]
@@ -73,7 +73,8 @@ module Heddle
         parts.join("   ")
       end
 
-      # How requests have spent their time since the report `before`, the largest parts first.
+      # How requests have spent their time since the report `before` (without it, since the start), the largest parts
+      # first.
       def spent
         before = seconds_by_part(@before ? @before[:workers] : [])
         parts = seconds_by_part(all).except(:proxy).map { |part, seconds| [part, seconds - before.fetch(part, 0)] }
@@ -127,7 +128,7 @@ module Heddle
         "stalls #{found.sum { |one| one[:count] }} (#{Format.duration(found.sum { |one| one[:seconds] })})"
       end
 
-      # Joins the parts into lines that fit the terminal's width.
+      # Joins the parts to lines that fit the terminal's width.
       def wrapped(parts)
         parts.each_with_object([]) do |part, lines|
           if lines.any? && lines.last.length + 3 + part.length <= @columns then lines.last << "   " << part
@@ -136,7 +137,7 @@ module Heddle
         end
       end
 
-      # Counts since the report `before`; without one, since the start.
+      # The counts of the latency histogram since the report `before`; without it, since the start.
       def latencies
         sums = sum_of(all)
         return sums unless @before
@@ -160,7 +161,7 @@ module Heddle
         LATENCY_BOUNDS[-2]
       end
 
-      # A new worker's counters start at 0.
+      # Requests a second of a worker. The counters of a worker that was not in the report `before` started at 0.
       def worker_rate(one)
         return unless @before && one[:answers]
 
@@ -168,7 +169,7 @@ module Heddle
         (one[:answers].sum - (earlier&.fetch(:answers, nil)&.sum || 0)) / @elapsed
       end
 
-      # The most urgent lines for an operator.
+      # The lines that need an operator's attention.
       def problems
         found = all.flat_map do |one|
           [without_heartbeat(one), limited(one), one[:problem] && "worker #{one[:index]}: #{one[:problem]}"].compact
@@ -178,7 +179,7 @@ module Heddle
 
       def without_heartbeat(one)
         age = one[:heartbeat_age] or return
-        "worker #{one[:index]}: its loop has sent no heartbeat for #{Format.duration(age)}" if age > 2
+        "worker #{one[:index]}: its event loop has sent no heartbeat for #{Format.duration(age)}" if age > 2
       end
 
       def limited(one)
@@ -187,7 +188,7 @@ module Heddle
         "worker #{one[:index]}: #{one[:limit]} requests run at once (#{one[:limited_by]}), #{one[:waiting]} wait"
       end
 
-      # The workers without protections, by reason, and whether crashes have switched them off for new workers.
+      # The workers without protections, by reason, and a line if crashes have switched protections off for new workers.
       def unprotected
         lines = all.select { |one| one[:unprotected] }.group_by { |one| one[:unprotected] }.map do |reason, workers|
           "without protection (#{reason}): worker #{workers.map { |one| one[:index] }.join(", ")}"
@@ -201,7 +202,8 @@ module Heddle
           "switches them on"
       end
 
-      # Gives each list in turn the lines that it needs, but at most an equal share of the lines that are left.
+      # The lists of requests, cut to the room on the screen. Each list in turn gets the lines that it needs, but at
+      # most an equal share of the remaining lines.
       def lists(room)
         found = Requests.new(all, columns: @columns).lists
         found.each_with_index.flat_map do |list, index|
@@ -214,10 +216,10 @@ module Heddle
         end
       end
 
-      # Lines of a list's heading, with the blank line above it.
+      # Number of lines of a list's heading, including the blank line above it.
       def heading_size = gap.size + 1
 
-      # @return [Array] the first lines, and a line with the number of the others
+      # @return [Array] the first lines and, if some are left out, a line with their number
       def truncate(lines, most)
         return lines if most.nil? || lines.size <= most
 

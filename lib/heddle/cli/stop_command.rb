@@ -2,13 +2,13 @@
 
 module Heddle
   module CLI
-    # `heddle stop`: ends a running server.
+    # `heddle stop`: stops a running server.
     class StopCommand < OrderCommand
       NAME = "stop"
       # Seconds between two checks whether the server has ended.
       POLL_INTERVAL = 0.1
-      UNANSWERED = "some requests were cut off before they were answered: the server's log says how many"
-      UNKNOWN = "the server ended without saying whether every request was answered: its log may say why"
+      UNANSWERED = "some requests were cut off before they were answered: see the server's log for their number"
+      UNKNOWN = "the server ended without reporting whether all requests were answered: see its log"
       private_constant :POLL_INTERVAL, :UNANSWERED, :UNKNOWN
 
       private

@@ -2,7 +2,7 @@
 
 module Heddle
   module CLI
-    # `heddle top`: shows the live state of a running server, until q is pressed.
+    # `heddle top`: shows the live status of a running server until q is pressed.
     class TopCommand < ControlCommand
       include MonotonicClock
 
@@ -12,9 +12,9 @@ module Heddle
       HOME = "\e[H"
       CLEAR_LINE = "\e[K"
       CLEAR_REST = "\e[J"
-      # Rows and columns of a terminal that does not report its size.
+      # The assumed rows and columns of a terminal that does not report its size.
       SIZE = [24, 80].freeze
-      # Matches a key that quits, but not the first byte of another key, such as an arrow.
+      # Matches q and Escape, but not the escape sequences of other keys, such as arrows.
       QUIT = /q|\e(?![\[O])/i
       private_constant :ENTER, :LEAVE, :HOME, :CLEAR_LINE, :CLEAR_REST, :SIZE, :QUIT
 
@@ -29,10 +29,11 @@ module Heddle
       end
 
       def act
-        raise UsageError, "--interval must be more than 0 seconds, but is #{@interval}" unless @interval > 0
+        raise UsageError, "--interval must be more than 0 (seconds), but is #{@interval}" unless @interval > 0
 
-        report = client.status # asked before the screen changes, because this raises if no server runs
-        raise UsageError, "heddle top needs a terminal; heddle status needs none" unless terminal? && $stdin.tty?
+        report = client.status # called before the screen changes, because it raises if no server runs
+        raise UsageError, "heddle top needs a terminal; heddle status works without a " \
+                          "terminal" unless terminal? && $stdin.tty?
 
         watch(report)
         DONE
@@ -61,7 +62,7 @@ module Heddle
         trap("WINCH", previous || "DEFAULT")
       end
 
-      # Waits until the next update; a resized terminal ends the wait.
+      # Waits for a key until the next update is due. A resized terminal ends the wait.
       def quit?(deadline)
         while (rest = deadline - now) > 0
           return false if yield

@@ -78,7 +78,7 @@ class DemoAppTest < Minitest::Test
       answer = @request.get("/sleep?#{query}")
 
       assert_equal 400, answer.status, query
-      assert_includes answer.body, "seconds has to be a number from 0.0 to 10.0"
+      assert_includes answer.body, "seconds must be a number from 0.0 to 10.0"
     end
   end
 

@@ -28,7 +28,7 @@ class DemoOwnAddressTest < Minitest::Test
     env = { "REQUEST_METHOD" => "GET", "PATH_INFO" => "/fifty", "HTTP_HOST" => "x:1", "SERVER_PORT" => "1" }
     status, _, body = Heddle::CLI::Demo.app(urls: -> { ["unix:/tmp/x"] }).call(env)
 
-    assert_equal [400, ["This panel works where `heddle demo` listens on a TCP address.\n"]], [status, body]
+    assert_equal [400, ["This panel works only if `heddle demo` listens on a TCP address.\n"]], [status, body]
   end
 
   def fifty(uri, host)

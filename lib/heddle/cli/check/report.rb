@@ -6,14 +6,14 @@ module Heddle
       # The output of `heddle check`.
       class Report
         HEADINGS = %w[option value from].freeze
-        # Maximum width of a column, in characters. A longer value, such as a list of gems, does not widen it.
+        # Maximum width of a column, in characters. A longer value, such as a list of gems, does not widen its column.
         MAX_WIDTH = 40
         private_constant :HEADINGS, :MAX_WIDTH
 
-        # @param configuration [Server::Configuration, nil] nil when it has mistakes
+        # @param configuration [Server::Configuration, nil] nil if it has mistakes
         # @param application [String, nil]
         # @param problems [Array<String>]
-        # @param changed [Boolean] whether defaults are left out
+        # @param changed [Boolean] whether to leave out options with their default values
         def initialize(configuration, application:, problems:, changed: false)
           @configuration = configuration
           @application = application
@@ -21,7 +21,7 @@ module Heddle
           @changed = changed
         end
 
-        # @return [String] for a person
+        # @return [String] the report
         def text
           parts = @configuration ? [table, details] : []
           parts << list(warnings) if warnings.any?
@@ -38,13 +38,14 @@ module Heddle
           found | [*@configuration.port_warning]
         end
 
-        # Warnings about variables that are set, but have an effect only with another value of another option.
+        # Warnings about variables that are set without effect, because another option does not have the value that they
+        # need.
         def variable_warnings(option)
           option.conditions.filter_map do |variable, wanted|
             next if ENV[variable].to_s.empty? || wanted.all? { |name, value| @configuration[name] == value }
 
             needed = wanted.map { |name, value| "#{name} #{value}" }.join(" and ")
-            "#{variable} is #{ENV.fetch(variable)}, but sets #{option.name} only with #{needed}"
+            "#{variable} is #{ENV.fetch(variable)}, but has no effect: it sets #{option.name} only with #{needed}"
           end
         end
 

@@ -5,7 +5,7 @@ module Heddle
     class Demo
       # Builds the Rack responses of the demo site.
       module Answer
-        # The browser may load from this server only.
+        # The Content-Security-Policy: the browser may load files from this server only.
         POLICY = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; " \
                  "frame-ancestors 'none'"
         private_constant :POLICY
@@ -19,7 +19,7 @@ module Heddle
                 "cache-control" => "no-cache", "content-security-policy" => POLICY, "referrer-policy" => "no-referrer")
         end
 
-        # A body of unknown length, whose pieces are sent as they come.
+        # A response whose body has no known length. The server sends its parts as the body yields them.
         def stream(type, body)
           [200, { "content-type" => type, "cache-control" => "no-store", "x-content-type-options" => "nosniff" }, body]
         end

@@ -5,8 +5,8 @@ require "digest"
 module Heddle
   module CLI
     class Demo
-      # The page's static files, read once. Their paths carry a digest of all of them, so that a browser may keep them
-      # forever and never mixes two versions of Heddle.
+      # The static files of the page, read once. Their paths contain a digest of all files. So a browser may cache them
+      # forever, and never mixes the files of two versions of Heddle.
       class Assets
         PREFIX = "/assets/"
 
@@ -19,14 +19,14 @@ module Heddle
           @version = Digest::SHA256.hexdigest(@files.flatten.join("\0")).slice(0, 12).freeze
         end
 
-        # @return [String] the path of a file on this server
+        # @return [String] the URL path of a file
         def path(name) = "#{PREFIX}#{@version}/#{name}"
 
         # @return [Array(Integer, Hash, #each)] a Rack response
         def call(env)
           version, name = env["PATH_INFO"].delete_prefix(PREFIX).split("/", 2)
           file = @files[name] if version == @version
-          return Answer.text(404, "There is no such file. The demo is at /.\n") unless file
+          return Answer.text(404, "This file does not exist. The demo is at /.\n") unless file
 
           Answer.whole(200, TYPES.fetch(File.extname(name)), file,
                        "cache-control" => "public, max-age=31536000, immutable")

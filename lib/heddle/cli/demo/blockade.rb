@@ -11,7 +11,7 @@ module Heddle
 
         module_function
 
-        # A native call that releases Ruby's lock, and waits for a file that another thread has locked.
+        # Calls a native function that releases Ruby's lock, and waits for a file that another thread has locked.
         def wait(seconds = SECONDS)
           Tempfile.create("heddle") do |file|
             file.flock(File::LOCK_EX)
@@ -22,14 +22,14 @@ module Heddle
           end
         end
 
-        # Ruby code that computes.
+        # Computes in Ruby.
         def compute(seconds = SECONDS)
           ends = MonotonicClock.now + seconds
           number = 0
           number += 1 while MonotonicClock.now < ends
         end
 
-        # By their names in the query.
+        # The ways, by the names that the query uses.
         WAYS = { "flock" => method(:wait), "ruby" => method(:compute) }.freeze
       end
     end

@@ -5,23 +5,23 @@ require "socket"
 module Heddle
   module CLI
     class Demo
-      # A response body that runs many clients for a few seconds. Each keeps a connection, and sends one request after
-      # the other. The clients run in a process of their own, so that they don't use the server's core if there are two
-      # cores. The process reports in lines of JSON.
+      # A response body that runs many clients for a few seconds. Each client opens one connection, and sends one
+      # request after the other over it. The clients run in a separate process, so that a machine with two cores runs
+      # them on another core than the server. The process prints its reports as lines of JSON.
       class Crowd
-        # Seconds between two lines, and seconds after which a client without a response gives up.
+        # Seconds between two reports, and seconds after which a client fails if it gets no response.
         INTERVAL = 0.5
         TIMEOUT = 10
-        # The program of the process, which loads the same code as this one.
+        # The program of that process. Its load path is the one of this process.
         SCRIPT = "require 'heddle/cli/demo'; Heddle::CLI::Demo::Crowd.main(ARGV)"
         private_constant :INTERVAL, :TIMEOUT, :SCRIPT
 
-        # @param arguments [Array<String>] host, port, path, clients, seconds
+        # @param arguments [Array<String>] host, port, path, number of clients, seconds
         def self.main(arguments)
           $stdout.sync = true
           new(*arguments).run($stdin) { |line| $stdout.write("#{JSON.generate(line)}\n") }
         rescue Errno::EPIPE
-          # The browser has gone.
+          # The browser has disconnected.
         end
 
         # @param stopping [#call] returns whether the server stops; the clients then stop, too
@@ -37,7 +37,8 @@ module Heddle
           @failures = []
         end
 
-        # Starts the process. It ends when its standard input is closed, at the end of this response body.
+        # Starts the process, and yields its reports. The process ends when IO.popen closes its standard input, at the
+        # end of this response body.
         #
         # @yieldparam line [String] JSON
         def each
@@ -52,7 +53,7 @@ module Heddle
 
         # Runs the clients. Called in the process that {#each} has started.
         #
-        # @param input [IO] the process ends at once when this input ends
+        # @param input [IO] when it reaches its end, the process ends at once
         # @yieldparam sample [Hash]
         def run(input)
           Heddle.run do
@@ -70,7 +71,7 @@ module Heddle
           end
         end
 
-        # One client: sends a request, waits for the response, sends the next.
+        # Runs one client, which sends a request, waits for the response, then sends the next.
         def visit
           socket = TCPSocket.new(@host, @port)
           socket.setsockopt(Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 1)
@@ -90,7 +91,7 @@ module Heddle
 
         private
 
-        # The response is so small that it comes in one piece.
+        # Checks the response, which is so small that one read returns all of it.
         def check(answer)
           return if answer.start_with?("HTTP/1.1 200 ") && answer.end_with?(HELLO)
 

@@ -5,18 +5,19 @@ require "net/http"
 module Heddle
   module CLI
     class Demo
-      # A response body that sends many requests to a server at once, each over a socket and in a fiber of its own. It
-      # reports their starts and ends in lines of JSON while they happen. Times are seconds since the first one started.
+      # A response body that sends many requests to a server at once, each in its own fiber and over its own connection.
+      # When a request starts or ends, the body yields a line of JSON. Times are in seconds since the first request
+      # started.
       #
       # A browser can't do this: it opens only six connections to a host, and queues the other requests.
       class FanOut
-        # Seconds after which a request without a response has failed.
+        # Seconds after which a request fails if it gets no response.
         TIMEOUT = 30
         private_constant :TIMEOUT
 
         # @param host [String] the server's address
         # @param port [Integer]
-        # @param paths [Array<String>] what to ask for, one request each
+        # @param paths [Array<String>] the paths to request, one request for each
         def initialize(host, port, paths)
           @host = host
           @port = port
@@ -24,7 +25,7 @@ module Heddle
           @events = Thread::Queue.new
         end
 
-        # When the reader goes away, the scope cancels the requests that are still open.
+        # If the client disconnects, the scope cancels the requests that have no response yet.
         #
         # @yieldparam line [String] one event, as JSON
         def each
@@ -41,7 +42,7 @@ module Heddle
           yield "#{JSON.generate(event: "done", at: seconds)}\n"
         end
 
-        # Sends one request, with Ruby's own `Net::HTTP`, which knows nothing of fibers.
+        # Sends one request with Ruby's `Net::HTTP`, whose code does not use fibers.
         def request(number)
           report("start", number)
           http = ::Net::HTTP.new(@host, @port, nil)

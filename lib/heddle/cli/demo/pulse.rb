@@ -3,13 +3,13 @@
 module Heddle
   module CLI
     class Demo
-      # An endless response body. Several times a second it sends a line of JSON with the server's counts since the last
-      # line, and with its current state. Times are in seconds.
+      # An endless response body. Several times a second it yields a line of JSON with the responses since the previous
+      # line, and with the server's current numbers. Times are in seconds.
       class Pulse
         # Seconds between two lines.
         INTERVAL = 0.25
 
-        # @param server [Server, nil] nil: the lines count no responses, and have no state
+        # @param server [Server, nil] nil: the lines report no responses, and no current numbers
         # @param interval [Float] seconds between two lines
         def initialize(server, interval: INTERVAL)
           @server = server
@@ -32,10 +32,11 @@ module Heddle
 
         private
 
-        # The numbers of responses since the engine's start, by duration.
+        # The number of responses in each bucket of the latency histogram, since the server's start.
         def latencies = @server&.engine&.latencies || []
 
-        # Most buckets are empty, so only the others are sent, as pairs of bucket and number of responses.
+        # The buckets that have changed, as pairs of bucket and number of new responses. Most buckets have not, and are
+        # left out.
         def changes(before, after)
           pairs = after.zip(before).each_with_index.filter_map do |(count, previous), bucket|
             [bucket, count - previous] if count > previous

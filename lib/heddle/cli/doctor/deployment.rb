@@ -3,13 +3,14 @@
 module Heddle
   module CLI
     class Doctor
-      # Finds out from files in the application's folder how the application is started, and which code counts on that.
+      # Finds out, from files in the application's folder, which commands start the server, and which code depends on
+      # how it is started.
       class Deployment
         # Files that start a server in production.
         FILES = %w[Dockerfile Procfile bin/docker-entrypoint].freeze
         PUMA = %r{\b(?:bundle exec |bin/)?puma\b(?!_|\.rb)}
         RAILS = %r{\bbin/rails["',\s]+(?:server|s)\b|\brails (?:server|s)\b}
-        # A condition of the script that an image runs before its command.
+        # A condition in bin/docker-entrypoint, the script that an image runs before its command.
         CONDITION = /\A\s*(?:if|elif|\[)/
         SOURCES = "{app,config,lib}/**/*.rb"
         CONFIGURATION = %r{\Aconfig/(?:puma(?:/.*)?|heddle(?:/.*)?)\.rb\z}
@@ -17,7 +18,7 @@ module Heddle
         PUMA_CONSTANT = /(?<![\w:])(?:::)?Puma\b/
         private_constant :FILES, :PUMA, :RAILS, :CONDITION, :SOURCES, :CONFIGURATION, :RAILS_SERVER, :PUMA_CONSTANT
 
-        # @param folder [String] the application's
+        # @param folder [String] the application's folder
         def initialize(folder: Dir.pwd)
           @folder = folder
         end
@@ -31,7 +32,7 @@ module Heddle
 
         private
 
-        # @return [Finding, nil] the first that the block returns for a line of the file
+        # @return [Finding, nil] the first finding that the block returns for a line of the file
         def finding_in(name)
           path = File.join(@folder, name)
           return unless File.file?(path)
@@ -53,19 +54,20 @@ module Heddle
 
         def asking(line, place)
           if RAILS_SERVER.match?(line)
-            warning(place, "asks for Rails::Server, which only `rails server` defines",
-                    "under `heddle serve` there is none: write code for every server into `server { }` in " \
+            warning(place, "refers to Rails::Server, which only `rails server` defines",
+                    "`heddle serve` does not define it: put code for every server into `server { }` in " \
                     "config/application.rb, and start threads in worker_boot (docs/threads.md)")
           elsif PUMA_CONSTANT.match?(line)
-            warning(place, "names Puma", "there is no such constant once its gem is gone: Heddle.stats has what " \
-                                         "Puma.stats has (docs/observability.md)")
+            warning(place, "refers to the constant " \
+                           "Puma", "without the gem puma this constant does not exist: use Heddle.stats in place of " \
+                                   "Puma.stats (docs/observability.md)")
           end
         end
 
         def before_rails_server(place)
-          warning(place, "runs only before `rails server`",
-                  "let it run before `heddle serve`, too, as heddle init --apply does: otherwise nothing prepares " \
-                  "the database")
+          warning(place, "the condition holds only for `rails server`",
+                  "extend it to `heddle serve`, as heddle init --apply does: otherwise nothing prepares the database " \
+                  "before the server starts")
         end
 
         def warning(place, text, advice) = Finding.new(level: :warning, subject: place, text:, advice:)
@@ -77,9 +79,9 @@ module Heddle
 
         def rails(place)
           Finding.new(level: :note, subject: place, text: "starts `rails server`",
-                      advice: "if the Gemfile has no other server, this starts Heddle with workers in production; " \
-                              "`bundle exec heddle serve` does not load Rails first, and works beside other servers " \
-                              "in the Gemfile")
+                      advice: "if the Gemfile has no other server, `rails server` starts Heddle, with workers in " \
+                              "production; `bundle exec heddle serve` also works with other servers in the Gemfile, " \
+                              "and does not load Rails in the master")
         end
       end
     end

@@ -3,10 +3,11 @@
 module Heddle
   module CLI
     class Doctor
-      # The settings that an application needs for gems that Heddle was tested with. Other tested gems need none.
-      # `test/trials/matrix/run --write` writes the settings into the table of docs/gems.md, beside its results.
+      # The settings that an application needs for gems that Heddle was tested with. Tested gems that are not in this
+      # table need no settings. `test/trials/matrix/run --write` writes the settings into the table of docs/gems.md,
+      # beside the results.
       module GemSettings
-        # Gems that are written for the gem async.
+        # Gems that build on the gem async.
         ASYNC = %w[async async-http async-redis async-websocket async-job async-cable live].to_h do |name|
           [name, "`require \"heddle/async\"` in programs of your own; the server does it"]
         end

@@ -3,35 +3,37 @@
 module Heddle
   module CLI
     class Doctor
-      # Gems of the application that keep a request's state per thread. In mode fiber many requests share a thread.
+      # Findings about the application's gems. In mode fiber many requests share a thread, so gems that keep a request's
+      # state per thread can mix up requests.
       class Libraries
-        # A known problem of a gem: its versions, the problem and the advice.
+        # A known problem of some versions of a gem, and what to do about it.
         Known = Data.define(:name, :versions, :level, :text, :advice) do
           def concerns?(spec) = name == spec.name && Gem::Requirement.new(*versions).satisfied_by?(spec.version)
 
-          # State per thread is harmless in modes other than fiber.
+          # In other modes than fiber, state per thread is harmless, so a problem becomes a note.
           def finding(spec, mode)
             harmless = level == :problem && mode != :fiber
             Finding.new(level: harmless ? :note : level, subject: "#{spec.name} #{spec.version}",
-                        text: harmless ? "before you use mode fiber: #{text}" : text, advice:)
+                        text: harmless ? "a problem only in mode fiber: #{text}" : text, advice:)
           end
         end
 
         KNOWN = [
           Known.new(name: "sequel", versions: ["< 5.32"], level: :problem,
-                    text: "gives one connection to all requests of a thread, transactions included",
-                    advice: "update Sequel to 5.32: the server then loads its extension fiber_concurrency"),
+                    text: "all requests of a thread share one connection and its transactions",
+                    advice: "update Sequel to 5.32 or later: the server then loads its extension fiber_concurrency"),
           Known.new(name: "mongoid", versions: ["< 9.1"], level: :warning,
                     text: "keeps sessions and scopes per thread",
-                    advice: "update Mongoid, and set Mongoid.isolation_level = :fiber"),
+                    advice: "update Mongoid to 9.1 or later, and set Mongoid.isolation_level = :fiber"),
           Known.new(name: "request_store", versions: [">= 0"], level: :note,
                     text: "keeps its store per fiber: tasks that a request starts don't see the request's store",
                     advice: "use ActiveSupport::CurrentAttributes, or Fiber[] for values that tasks need"),
           Known.new(name: "rack-mini-profiler", versions: [">= 0"], level: :note,
-                    text: "counts queries per fiber: it does not count queries of tasks that a request " \
+                    text: "counts queries per fiber, so it misses the queries of tasks that a request " \
                           "starts", advice: nil),
           Known.new(name: "sqlite3", versions: [">= 0"], level: :note,
-                    text: "keeps Ruby's lock while a query runs: under any server, the worker's other requests wait",
+                    text: "holds Ruby's lock while a query runs: under any server, the other requests of the worker " \
+                          "wait meanwhile",
                     advice: "keep queries short (indexes), and run as many workers as there are processors"),
           Known.new(name: "puma_worker_killer", versions: [">= 0"], level: :warning, text: "kills workers of Puma only",
                     advice: "remove it from the Gemfile"),
@@ -44,21 +46,21 @@ module Heddle
                             "config/puma.rb translates its configuration (docs/from_puma.md)")
         ].freeze
 
-        # Gems whose own threads or processes run an application's jobs. {GemSettings} has other such gems.
+        # Gems that run an application's jobs in their own threads or processes. {GemSettings} lists further ones.
         JOB_RUNNERS = %w[good_job sucker_punch que delayed_job].freeze
 
-        # Gems whose thread variables don't belong to a request.
+        # Gems whose thread variables hold no state of a request, or that Heddle adapts.
         HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties
                       timeout itsi itsi-scheduler heddle].freeze
         PER_THREAD = /thread_variable_set\(|ThreadLocalVar\.new/
         private_constant :JOB_RUNNERS, :HARMLESS, :PER_THREAD
 
-        # Groups of a Gemfile that production leaves out.
+        # Groups of a Gemfile that are not installed in production.
         NOT_IN_PRODUCTION = %i[development test].freeze
         private_constant :NOT_IN_PRODUCTION
 
         class << self
-          # @return [Array<Gem::Specification>] the loaded gems, without those that are only in the groups development
+          # @return [Array<Gem::Specification>] the loaded gems, without gems that are only in the groups development
           #   and test
           def in_production
             specs = Gem.loaded_specs.values
@@ -72,8 +74,8 @@ module Heddle
           end
         end
 
-        # @param specs [Array<Gem::Specification>] of the gems that are loaded
-        # @param mode [Symbol] in which the application will be served
+        # @param specs [Array<Gem::Specification>] the gems to check
+        # @param mode [Symbol] the option `mode` of the server
         def initialize(specs = Libraries.in_production, mode: :fiber)
           @specs = specs
           @mode = mode
@@ -84,8 +86,8 @@ module Heddle
           found = known + unknown + job_runners + tested
           return found unless found.none? { |one| %i[problem warning].include?(one.level) }
 
-          [Finding.new(level: :ok, subject: "gems", text: "none of the #{@specs.size} gems is known to mix up " \
-                                                          "requests"), *found]
+          [Finding.new(level: :ok, subject: "gems", text: "no known problems with the #{@specs.size} gems of the " \
+                                                          "application"), *found]
         end
 
         private
@@ -96,7 +98,7 @@ module Heddle
           end
         end
 
-        # Gems whose source keeps state per thread. It may be harmless, but the user should know.
+        # Gems whose source keeps state per thread. The state may be harmless, so this is a note.
         def unknown
           @specs.reject { |spec| HARMLESS.include?(spec.name) || KNOWN.any? { |one| one.name == spec.name } }
                 .filter_map do |spec|
@@ -130,7 +132,8 @@ module Heddle
 
         def job_runners
           @specs.select { |spec| JOB_RUNNERS.include?(spec.name) }.map do |spec|
-            note(spec, "runs jobs in its own threads or processes: threads in the server's process compete for its GVL",
+            note(spec, "runs jobs in its own threads or processes. Threads in the server's process compete with " \
+                       "requests for the GVL",
                  "run it as a separate process if jobs use much CPU")
           end
         end

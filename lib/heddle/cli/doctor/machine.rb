@@ -8,14 +8,15 @@ module Heddle
     class Doctor
       # Checks the machine, its limits and this Ruby.
       class Machine
-        # Each connection needs a descriptor, so a lower limit is soon reached.
+        # With fewer descriptors than this, doctor warns: each connection needs one.
         DESCRIPTORS = 65_536
-        # With guard pages a fiber takes two mappings (sysctl vm.max_map_count).
+        # Memory mappings that a fiber with guard pages needs (sysctl vm.max_map_count limits the total), and the usual
+        # limit.
         MAPS_A_FIBER = 2
         USUAL_MAPS = 65_530
         private_constant :DESCRIPTORS, :MAPS_A_FIBER, :USUAL_MAPS
 
-        # @param configuration [Server::Configuration] the server's
+        # @param configuration [Server::Configuration] the configuration of the server
         def initialize(configuration)
           @configuration = configuration
         end
@@ -29,13 +30,14 @@ module Heddle
           text = "#{RUBY_VERSION} (#{RUBY_PLATFORM}), Heddle #{VERSION}"
           newer = Platform.newer_ruby or return ok("Ruby", text)
 
-          warning("Ruby", "#{text}; #{newer}", "look for a newer Heddle, and check the protections below")
+          warning("Ruby", "#{text}; #{newer}", "update Heddle if there is a newer version, and check below whether " \
+                                               "the protections are on")
         end
 
         def jit
           return ok("JIT", "YJIT is on") if defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
           unless defined?(RubyVM::YJIT)
-            return note("JIT", "this Ruby has none", "a Ruby that was built with YJIT is faster")
+            return note("JIT", "this Ruby has no YJIT", "a Ruby that is built with YJIT is faster")
           end
 
           note("JIT", "YJIT is off", "heddle serve switches it on, unless RUBY_YJIT_ENABLE is 0 or Rails' " \
@@ -71,16 +73,16 @@ module Heddle
                   "raise the hard limit: LimitNOFILE= in a systemd unit, ulimits in a container, limits.conf")
         end
 
-        # Where guard pages need no mapping of their own, only memory limits the number of fibers.
+        # If guard pages need no separate mappings, only memory limits the number of fibers.
         def mappings
-          guard_pages = Scheduler.guard_pages # :on, or why they need mappings
-          return ok("fibers", "as many at once as fit into memory") if guard_pages == :on
+          guard_pages = Scheduler.guard_pages # :on, or the reason why they need mappings
+          return ok("fibers", "only memory limits their number") if guard_pages == :on
 
           most = File.read("/proc/sys/vm/max_map_count").to_i
           text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and #{guard_pages}"
           return ok("fibers", text) if most > USUAL_MAPS
 
-          note("fibers", text, "if more requests must run at once: sysctl vm.max_map_count=1000000")
+          note("fibers", text, "to run more requests at once, raise the limit: sysctl vm.max_map_count=1000000")
         rescue SystemCallError
           nil
         end
@@ -93,7 +95,7 @@ module Heddle
           warning("memory", "#{limit / 1_048_576} MiB for all processes of the server", larger)
         end
 
-        # Enables the configured protections for a moment, to see which ones work here.
+        # Enables the configured protections for a moment, to find out which of them work on this machine.
         def protections
           why = @configuration.reasons_off
           usable = @configuration.protections.select { |name| usable?(name, why) }
@@ -103,22 +105,23 @@ module Heddle
             off.group_by(&:text).map { |text, same| switched_off(same.map(&:name).join(", "), text) }
         end
 
-        # The advice follows if the mode is the reason; the text then ends with the line that sets the mode.
+        # If the mode is the reason, the text ends with the place that sets the mode, and the finding has advice.
         def switched_off(names, text)
           note("protection", "off: #{names}#{" (#{text})" if text}", (NEXT_STEP if text&.end_with?(mode_source)))
         end
 
         def mode_source = "mode #{@configuration.mode}: #{@configuration.source(:mode)}"
 
-        # The requirements of a protection on the application.
+        # What a protection requires of the application.
         ADVICE = {
-          "preempt" => "another request may run between any two lines: code must be as thread-safe as under Puma"
+          "preempt" => "another request can run between any two lines of code, so the code must be as thread-safe as " \
+                       "under Puma"
         }.freeze
-        NEXT_STEP = "without that line, each request runs in a fiber, with all protections; HEDDLE_MODE=fiber heddle " \
-                    "doctor lists code that does not work in fibers"
+        NEXT_STEP = "without that setting, each request runs in a fiber, with all protections; to find code that " \
+                    "does not work in fibers, run HEDDLE_MODE=fiber heddle doctor"
         private_constant :ADVICE, :NEXT_STEP
 
-        # The handoff is off in this process, which has no workers, and on in each of several workers.
+        # The protection handoff is off in this process, but on in the workers if there are several.
         def on_in_workers?(row)
           row.name == "handoff" && @configuration.protections.include?(:handoff) && @configuration.worker_count > 1
         end

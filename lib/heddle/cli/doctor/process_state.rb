@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class Doctor
-      # Settings of a loaded Rails application that keep state in one process. Puma serves with one process by default;
-      # several workers don't see each other's state.
+      # Finds settings of a loaded Rails application that keep state in one process. Under Puma, which has one process
+      # by default, such a setting works; several workers don't share the state.
       class ProcessState
         # @param configuration [Server::Configuration]
         def initialize(configuration)
@@ -26,7 +26,8 @@ module Heddle
 
           Finding.new(level: :warning, subject: "config/cable.yml",
                       text: "adapter async: a broadcast reaches only the clients of the worker that sends it",
-                      advice: "adapter heddle reaches those of all workers (docs/rails.md#action-cable)")
+                      advice: "use the adapter heddle, which reaches the clients of all workers " \
+                              "(docs/rails.md#action-cable)")
         end
 
         def cache
@@ -34,7 +35,7 @@ module Heddle
           return unless ::Rails.cache.instance_of?(::ActiveSupport::Cache::MemoryStore)
 
           Finding.new(level: :warning, subject: "config.cache_store",
-                      text: "memory_store: each worker has a cache of its own, and counts rate limits on its own",
+                      text: "memory_store: each worker has its own cache, and its own counters of rate limits",
                       advice: "use a store that workers share, such as solid_cache_store or redis_cache_store")
         end
       end

@@ -3,18 +3,18 @@
 module Heddle
   module CLI
     class InitCommand
-      # Prevents Puma's file from loading the application, directly or through a file that it requires. The application
-      # would connect to databases, and its initializers may do anything.
+      # Prevents Puma's configuration file from loading the application, directly or through a file that it requires.
+      # The application might connect to databases, or do anything else in its initializers.
       module ApplicationGuard
-        # Raised instead of running the application's code. An Exception, because Puma's file may rescue
-        # StandardError and LoadError.
+        # Raised when the file loads the application. It is an Exception, because Puma's file may rescue StandardError
+        # and LoadError.
         class Refused < Exception
         end
 
         FILES = %r{/config/(?:environment|application)\.rb\z}
         private_constant :FILES
 
-        # @raise [Refused] where the block loads the application
+        # @raise [Refused] in the block, if it loads the application
         def self.during(&)
           thread = Thread.current
           TracePoint.new(:script_compiled) do |point|

@@ -3,9 +3,9 @@
 module Heddle
   module CLI
     class InitCommand
-      # Changes the files of an application that start its server, and restores them.
+      # Changes the files of an application that start its server (`heddle init --apply`), and restores them (`--undo`).
       class Installation
-        # Patterns of files that start a server, and the beginning of the lines that do so.
+        # Patterns of the files that start a server, each with the beginning of the lines that do so.
         STARTS = {
           "{Dockerfile,Dockerfile.*}" => /\A\s*(?:CMD|ENTRYPOINT)\s/i,
           "{Procfile,Procfile.*}" => /\A[\w-]+:/,
@@ -16,27 +16,29 @@ module Heddle
         }.freeze
         TESTS = "{test,spec,features}/**/*.rb"
         CAPYBARA = /\A(\s*Capybara\.server\s*=\s*):puma\b.*/n
-        # `"${1}" == "./bin/rails" ] && [ "${2}" == "server"`, `"${*}" == "./bin/rails server"`
+        # Matches the conditions of Rails' bin/docker-entrypoint: `if [ "${1}" == "./bin/rails" ] && [ "${2}" ==
+        # "server" ]` and `if [ "${*}" == "./bin/rails server" ]`.
         ENTRYPOINT = /\A(\s*)if .*\brails(?:".*"| )s(?:erver)?".*; then\z/n
-        # `heddle doctor` recognizes this line.
+        # The condition that replaces it. `heddle doctor` recognizes this line.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
         START_REASON = "`heddle serve` loads the application only once; `rails server` also loads it in the master."
-        KEPT = "Puma serves development and tests, on every machine of the team; Heddle serves production"
+        KEPT = "Puma serves in development and tests, on every machine of the team; Heddle serves in production"
         private_constant :STARTS, :TESTS, :CAPYBARA, :ENTRYPOINT, :START_REASON, :KEPT
 
-        # @param keep_puma [Boolean, nil] for development and tests; nil: except on Linux
+        # @param keep_puma [Boolean, nil] whether Puma still serves in development and tests; nil: false on Linux, true
+        #   elsewhere
         # @param platform [String] RbConfig's name of the operating system
         def initialize(keep_puma: nil, platform: RbConfig::CONFIG["host_os"])
           @keep_puma = keep_puma.nil? ? !platform.include?("linux") : keep_puma
-          reason = keep_puma ? "of --keep-puma" : "Heddle was never tested on #{platform} (or: --no-keep-puma)"
+          reason = keep_puma ? "of --keep-puma" : "Heddle was never tested on #{platform} (--no-keep-puma removes Puma)"
           @why_kept = "#{KEPT}, because #{reason}."
           @changed = {}
           @report = []
         end
 
-        # Determines the changes, and writes nothing.
-        # @param configured [Boolean] whether there is a configuration file, which says where to listen
+        # Computes the changes without writing files.
+        # @param configured [Boolean] whether a configuration file sets the address to listen on
         # @return [self]
         # @raise [UsageError]
         def prepare(configured:)
@@ -47,13 +49,13 @@ module Heddle
           self
         end
 
-        # @return [Boolean] whether there is anything to write
+        # @return [Boolean] whether {#apply} writes a file
         def changed? = @changed.any?
 
         # @return [Array<String>] lines for a terminal
         def apply
           write
-          @report << "No file had to be changed." if @report.empty?
+          @report << "No file needed a change." if @report.empty?
           @report
         end
 
@@ -70,7 +72,7 @@ module Heddle
           end
           write
           restore_configuration(configuration) if File.file?(configuration)
-          @report << "There is nothing to restore." if @report.empty?
+          @report << "No file was changed by `heddle init --apply`, so none was restored." if @report.empty?
           @report
         end
 
@@ -87,7 +89,8 @@ module Heddle
           return unless file.made?
 
           unless file.unchanged?
-            return @report << "#{path} was kept, because it has been changed since. Remove it if you don't need it."
+            return @report << "#{path} was kept, because it has changes since `heddle init --apply`. Remove it if " \
+                              "you don't need it."
           end
 
           file.former ? File.binwrite(path, file.former) : File.delete(path)
@@ -109,7 +112,8 @@ module Heddle
         end
 
         def edit_gemfile
-          path = Dir["{Gemfile,gems.rb}"].first or return @report << "There is no Gemfile: add the gem heddle.\n"
+          path = Dir["{Gemfile,gems.rb}"].first or return @report << "This folder has no Gemfile: add the gem heddle " \
+                                                                     "where the application's gems are listed.\n"
           edit(path) do |lines|
             calls = gems(path, lines.text)
             has_heddle = calls.any? { |call| name_of(call) == "heddle" }
@@ -124,21 +128,21 @@ module Heddle
           end
         end
 
-        # `bundle add heddle` adds the gem without a group. Where the gem can't be compiled, every command would then
-        # fail to load it.
+        # Moves the gem to the group production. `bundle add heddle` adds it without a group, and on machines where the
+        # gem can't be compiled, every command would then fail to load it.
         def limit_to_production(lines, path, calls)
           call = calls.find { |one| name_of(one) == "heddle" && !grouped?(one) } or return
           replace_call(lines, path, call, with_group(call, ":production"), @why_kept)
         end
 
-        # @return [Boolean] whether the Gemfile names Heddle now
+        # @return [Boolean] whether the Gemfile now contains Heddle
         def replace_puma(lines, path, call, has_heddle)
           if @keep_puma
             return has_heddle if grouped?(call)
 
             replace_call(lines, path, call, with_group(call, "%i[development test]"), @why_kept)
           elsif has_heddle
-            replace_call(lines, path, call, '# The gem "heddle" takes its place.', "The Gemfile names Heddle already.")
+            replace_call(lines, path, call, '# The gem "heddle" replaces puma.', "The Gemfile already contains Heddle.")
           else
             replace_call(lines, path, call, heddle_call(call), "`rails server` and Capybara then start Heddle.")
             has_heddle = true
@@ -146,7 +150,7 @@ module Heddle
           has_heddle
         end
 
-        # Also replaces a comment above the call that names Puma.
+        # Also replaces a comment that mentions Puma in the line above the call.
         def replace_call(lines, path, call, text, why)
           location = call.location
           numbers = (location.start_line - 1)..(location.end_line - 1)
@@ -186,13 +190,13 @@ module Heddle
           write_call(call, [*given.map(&:slice), "group: #{groups}"])
         end
 
-        # @return [String] one line, as {MarkedLines#replace} requires
+        # @return [String] the call in one line, as {MarkedLines#replace} requires
         def write_call(call, arguments)
           text = arguments.join(", ").gsub(/\s*\n\s*/, " ")
           call.closing_loc ? "gem(#{text})" : "gem #{text}"
         end
 
-        # @return [String] the call for Heddle, with the groups and platforms of Puma's call
+        # @return [String] the `gem` call for Heddle, with the groups and platforms of Puma's call
         def heddle_call(call)
           kept = options(call).select { |pair| pair.key.slice.match?(/\A(?:groups?|platforms?|install_if):/) }
           write_call(call, ['"heddle"', *kept.map(&:slice)])
@@ -206,7 +210,7 @@ module Heddle
             lines.to_a.each_with_index do |line, index|
               next prepare_database(lines, path, index, line) if ENTRYPOINT.match?(line)
               next unless beginning.match?(line)
-              # `rails server` starts Heddle in development anyway.
+              # In development `rails server` starts Heddle, so such a line needs no change.
               next if development && line.match?(/rails s(?:erver)?\b/)
 
               text = StartCommand.translate(line, bind: (@bind unless development))
@@ -219,8 +223,8 @@ module Heddle
 
         def prepare_database(lines, path, index, line)
           indent = line[/\A\s*/]
-          replace(lines, path, index..index, "#{indent}#{PREPARES}", "The database is then also prepared before " \
-                                                                     "Heddle starts.")
+          replace(lines, path, index..index, "#{indent}#{PREPARES}", "Now the script also prepares the database " \
+                                                                     "before Heddle starts.")
         end
 
         def edit_test(path)

@@ -5,13 +5,13 @@ require "digest"
 module Heddle
   module CLI
     class InitCommand
-      # A configuration file that `heddle init --apply` has written. It contains the digest of its text and, as a Ruby
-      # string, the bytes of the file that it replaced.
+      # A configuration file that `heddle init --apply` has written. A comment (the mark) contains the digest of its
+      # text and, as a Ruby string, the bytes of the file that it replaced.
       class MadeFile
         MARK = /^# heddle:install made this: (\h{64})\n(?:# heddle:install replaced: (".*")\n)?/n
         private_constant :MARK
 
-        # @param text [String] of a configuration file
+        # @param text [String] the text of a configuration file
         # @param former [String, nil] the bytes of the file that it replaces
         # @return [String] the text with its mark
         def self.mark(text, former)
@@ -27,13 +27,13 @@ module Heddle
           @digest, @former = @text.match(MARK)&.captures
         end
 
-        # @return [Boolean] whether it has a mark
+        # @return [Boolean] whether the file has a mark, so that `heddle init --apply` wrote it
         def made? = !@digest.nil?
 
-        # @return [Boolean] whether it is as this command wrote it
+        # @return [Boolean] whether the file has no changes since `heddle init --apply` wrote it
         def unchanged? = made? && Digest::SHA256.hexdigest(@text.sub(MARK, "")) == @digest
 
-        # @return [String, nil] the bytes of the file that it replaced; nil: there was none
+        # @return [String, nil] the bytes of the file that this file replaced; nil: it replaced no file
         def former = @former&.undump
       end
     end

@@ -3,14 +3,14 @@
 module Heddle
   module CLI
     class InitCommand
-      # The lines of a file, some of them changed. Above each changed line stays the former one as a comment, so that it
-      # can be restored, also after other edits of the file.
+      # The lines of a file, of which `heddle init --apply` changes some. Above each changed line, a comment (the mark)
+      # keeps the original line, so that `--undo` can restore it even after other edits of the file.
       #
       #     # heddle:install replaced: gem "puma", ">= 5.0"
       #     gem "heddle"
       class MarkedLines
         MARK = /\A([ \t]*)# heddle:install (replaced|added):(?: (.*?))?(\r?\n)?\z/mn
-        # Matches a line that `heddle init --apply` has written in place of another.
+        # Matches a line that `heddle init --apply` has written in place of an original line.
         WRITTEN = /\bgem[ (]*["'](?:heddle|puma)["']|\bheddle(?:", ")?\s*serve\b|:heddle\b/n
         private_constant :MARK, :WRITTEN
 
@@ -24,23 +24,23 @@ module Heddle
           @newline = @text[/\r?\n/n] || "\n"
         end
 
-        # @return [Array<String>] the lines without their line ends
+        # @return [Array<String>] the lines without line endings
         def to_a = @lines.map { |line| line.delete_suffix("\n").delete_suffix("\r") }
 
-        # @param numbers [Range<Integer>] of lines that follow each other, from 0
-        # @param text [String] the one line that takes their place
+        # @param numbers [Range<Integer>] indexes of the lines to replace, counted from 0
+        # @param text [String] the line that replaces them
         # @return [void]
         def replace(numbers, text)
           old = @lines[numbers]
           marks = old.map { |line| line.sub(/\A[ \t]*/n) { |indent| "#{indent}# heddle:install replaced: " } }
           ending = old.last[/\r?\n\z/n].to_s
           marks[-1] += @newline if ending.empty?
-          # The number of entries stays, and so do the numbers of other lines.
+          # Empty entries replace the removed lines, so that the indexes of other lines stay valid.
           @lines[numbers] = [marks.join + text.b + ending, *[""] * (old.size - 1)]
           @text = @lines.join
         end
 
-        # @param text [String] the line that becomes the last one
+        # @param text [String] the line to add at the end of the file
         # @return [void]
         def append(text)
           mark = "# heddle:install added:#{@newline}#{text}".b
@@ -48,7 +48,7 @@ module Heddle
           @lines = @text.lines
         end
 
-        # @return [String] the file's bytes with the former lines, and with all other changes since then
+        # @return [String] the file's bytes with the original lines restored; all other edits are kept
         def restore
           lines = @lines.dup
           found = []
@@ -59,7 +59,7 @@ module Heddle
             found << "#{indent}#{old}#{ending}" if kind == "replaced"
             next if MARK.match?(lines.first.to_s) && kind == "replaced" && lines.first[MARK, 2] == "replaced"
 
-            # Drops the line that replaced the former one, unless a user has removed or changed it.
+            # Drops the line that replaced the original one, unless a user has removed or changed it.
             next unless lines.first&.match?(WRITTEN)
 
             its_ending = lines.shift[/\r?\n\z/n].to_s

@@ -5,21 +5,22 @@ require "uri"
 module Heddle
   module CLI
     class InitCommand
-      # An address on which Puma listens, in the words of Heddle's `bind`.
+      # Translates an address on which Puma listens to the syntax of Heddle's option `bind`.
       class PumaAddress
-        # Puma passes an empty host to the system's resolver, which takes it for every IPv4 address.
+        # What an empty host means to Puma: it passes the host to the system's resolver, which returns every IPv4
+        # address.
         EVERY_HOST = "0.0.0.0"
         private_constant :EVERY_HOST
 
         # @param host [String]
-        # @return [String] an IPv6 address in brackets
+        # @return [String] the host; an IPv6 address in brackets
         def self.host(host)
           return EVERY_HOST if host.empty?
 
           host.include?(":") && !host.start_with?("[") ? "[#{host}]" : host
         end
 
-        # @param remarks [Array<String>] the list to which the differences are added
+        # @param remarks [Array<String>] the list that receives a remark about each difference
         def initialize(remarks)
           @remarks = remarks
         end
@@ -28,7 +29,8 @@ module Heddle
         # @return [String]
         # @raise [PumaTranslation::SkippedError]
         def of_url(url)
-          uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or reject("its kind of address is unknown")
+          uri = url.match(%r{\A(tcp|unix|ssl)://([^?]*)(?:\?(.*))?\z}) or reject("only tcp, unix and ssl addresses " \
+                                                                                 "can be translated")
           parameters = URI.decode_www_form(uri[3].to_s).to_h
           case uri[1]
           when "tcp" then tcp(with_host(uri[2]), parameters)
@@ -50,7 +52,7 @@ module Heddle
 
         private
 
-        # Puma ignores a path, and a colon without a port.
+        # Removes what Puma ignores: a path, and a colon without a port.
         def with_host(address) = address.sub(%r{:?(?:/.*)?\z}m, "").sub(/\A(?=:\d+\z|\z)/, EVERY_HOST)
 
         def tcp(address, parameters)

@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class InitCommand
-      # A condition of Puma's file, translated for Heddle's file, which is read before Rails and the application are
+      # Translates a condition of Puma's file for Heddle's file, which is read before Rails and the application are
       # loaded.
       module PumaCondition
         ENVIRONMENTS = %w[development test production].freeze
@@ -12,7 +12,8 @@ module Heddle
 
         class << self
           # @param text [String]
-          # @return [String, nil] nil: it can't be evaluated in Heddle's file, or names Puma, which is not loaded there
+          # @return [String, nil] the translated condition; nil if it can't be evaluated in Heddle's file, for example
+          #   because it uses Puma, which is not loaded there
           def translate(text)
             return if /\bPuma\b/.match?(text)
 
@@ -24,7 +25,7 @@ module Heddle
 
           private
 
-          # Evaluates the condition, because a line of Heddle's file that raises would make every command fail.
+          # Tries the condition, because if a line of Heddle's file raises, every command fails.
           def computable?(text, environment)
             file = Server::Configuration::File.new("condition", folder: Dir.pwd, environment:)
             scope = Server::Configuration::Context.new(file).__binding__

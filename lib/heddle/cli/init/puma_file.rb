@@ -5,32 +5,35 @@ require "prism"
 module Heddle
   module CLI
     class InitCommand
-      # A configuration file of Puma's: its calls, in the order of the file. When the file has run ({PumaRun}), their
-      # arguments and conditions are evaluated.
+      # A configuration file of Puma: its calls, in the order of the file. Their arguments and conditions are evaluated
+      # after the file has run ({PumaRun}).
       class PumaFile
-        # One call.
+        # One call of a setting.
         #
         # @!attribute name [Symbol]
         # @!attribute line [Integer]
-        # @!attribute source [String] its first line
-        # @!attribute values [Array, nil] of its arguments; nil when they are unknown
-        # @!attribute arguments [String] its arguments' text
-        # @!attribute computed [Boolean] whether its first argument is neither a literal nor the default of a variable
+        # @!attribute source [String] the first line of the call
+        # @!attribute values [Array, nil] the values of its arguments; nil if they are unknown
+        # @!attribute arguments [String] the source text of its arguments
+        # @!attribute computed [Boolean] whether its first argument is neither a literal nor an environment variable
+        #   with an optional default
         # @!attribute processors [Boolean] whether its first argument is the number of processors
-        # @!attribute unset [Array<String>] environment variables without a default that its arguments read and that are
-        #   not set
-        # @!attribute conditions [Array<String>, nil] under which it runs; nil: it is in a loop, a method or the like
-        # @!attribute reached [Boolean] whether all conditions hold
+        # @!attribute unset [Array<String>] environment variables that its arguments read without a default, and that
+        #   are not set
+        # @!attribute conditions [Array<String>, nil] the conditions under which it runs; nil if it is in a loop or a
+        #   method, for example
+        # @!attribute reached [Boolean] whether all conditions are true
         # @!attribute block [String, nil] the text of its block
-        # @!attribute needs [Array<String>] names that its block uses and Heddle's file does not define
+        # @!attribute needs [Array<String>] names that its block uses, but that Heddle's file does not define
         Call = Data.define(:name, :line, :source, :values, :arguments, :computed, :processors, :unset, :conditions,
                            :reached, :block, :needs)
 
         # `ENV["A"]`, `ENV["A"] || 2`, `ENV.fetch("A", 2)`, `ENV.fetch("A") { 2 }`, `Integer(…)` of them.
         FROM_ENVIRONMENT = %r{\A(?:Integer\(|\()?\s*ENV(?:\[[^\]]+\](?:\s*\|\|\s*[\w"'./]+)?|
                               \.fetch\(?\s*["']\w+["'](?:,\s*[\w"'./]+)?\)?(?:\s*\{\s*[\w"'./]+\s*\})?)\s*\)?\z}x
-        # Environment variables that Heddle reads itself, without two kinds: those that name the environment, because
-        # conditions in the file depend on them, and RAILS_MAX_THREADS, because Heddle reads it only in mode thread.
+        # Environment variables that Heddle reads itself. Two kinds are left out: variables that set the environment,
+        # because conditions in the file depend on them, and RAILS_MAX_THREADS, because Heddle reads it only in mode
+        # thread.
         OWN_VARIABLES = (Options.variables - Options::BY_NAME.fetch(:environment).variables -
                          ["RAILS_MAX_THREADS"]).freeze
         PROCESSORS = /nproc|processor|cpu/i
@@ -54,10 +57,11 @@ module Heddle
         attr_reader :others
 
         # @param path [String]
-        # @raise [UsageError] when there is no such file, or it is not Ruby
+        # @raise [UsageError] if the file does not exist, or has a syntax error
         def initialize(path)
           @name = path
-          raise UsageError, "there is no file #{path}: name Puma's configuration file" unless File.file?(path)
+          raise UsageError, "the file #{path} does not exist: --from must be the path of Puma's configuration " \
+                            "file" unless File.file?(path)
 
           @source = File.read(path, encoding: Encoding::UTF_8)
           @tree = SyntaxTree.parse(path, @source)
@@ -67,7 +71,7 @@ module Heddle
           collect(@tree.value)
         end
 
-        # @return [Array<PumaRun::Failure>] statements that could not be run, so that settings may be missing
+        # @return [Array<PumaRun::Failure>] statements that failed, so that their settings may be missing
         def failures
           @run.failures.reject do |failure|
             (failure.application? || failure.missing_constant?) && SyntaxTree.assigned(failure.node).empty? &&
@@ -77,8 +81,8 @@ module Heddle
 
         private
 
-        # Runs the file without the variables that Heddle reads itself, to get the file's own defaults. A file that
-        # needs them is run with them.
+        # Runs the file without the environment variables that Heddle reads itself, to get the file's own defaults, and
+        # again with them. Returns the first run, unless fewer statements fail in the second.
         def run
           path = File.expand_path(@name)
           runs = [OWN_VARIABLES & ENV.keys, []].uniq.map { |without| PumaRun.new(path, @tree, without:) }
@@ -138,17 +142,17 @@ module Heddle
           @run.evaluate("[#{node.arguments.slice}]") unless @run.unset.intersect?(reads(node.arguments))
         end
 
-        # @return [Array<Symbol>] the file's variables that this node reads
+        # @return [Array<Symbol>] the local variables that this node reads
         def reads(node) = SyntaxTree.nodes(node).grep(Prism::LocalVariableReadNode).map(&:name)
 
-        # @return [String] the text of a call's arguments, and of the expressions that set their variables
+        # @return [String] the source text of a call's arguments, and of the expressions assigned to their variables
         def text_with_variables(node)
           return "" unless node.arguments
 
           [node.arguments, *assigned_values(reads(node.arguments))].map(&:slice).join(" ")
         end
 
-        # @return [Array<Prism::Node>] what the file sets these variables to
+        # @return [Array<Prism::Node>] the values that the file assigns to these variables
         def assigned_values(names)
           writes = SyntaxTree.nodes(@tree.value).grep(Prism::LocalVariableWriteNode)
           writes.select { |write| names.include?(write.name) }.map(&:value)
@@ -168,9 +172,9 @@ module Heddle
           end
         end
 
-        # @param own [Array<Symbol>] local variables of the node
-        # @return [Array<String>] the file's variables, methods and constants that the node uses, and constants of Puma
-        #   and its companions
+        # @param own [Array<Symbol>] the local variables that the node defines itself
+        # @return [Array<String>] the variables, methods and constants of the file that the node uses, and constants of
+        #   Puma and of gems such as PumaWorkerKiller
         def needs(node, own)
           outer = @tree.value.locals - own
           found = SyntaxTree.nodes(node).select do |one|
@@ -185,7 +189,7 @@ module Heddle
           found.map { |one| one.is_a?(Prism::ConstantPathNode) ? one.slice : one.name.to_s }.uniq
         end
 
-        # @return [Array<Symbol>] methods, constants and instance variables that the file defines
+        # @return [Array<Symbol>] the methods, constants and instance variables that the file defines
         def defined_names
           @defined_names ||= @tree.value.statements.body.filter_map do |one|
             case one

@@ -3,10 +3,10 @@
 module Heddle
   module CLI
     class InitCommand
-      # The result of the translation: Heddle's file, and lines for the user.
+      # The result of the translation: the text of Heddle's file, and a report for the user.
       class PumaRewriting
         # @param file [PumaFile]
-        # @param failures [Array<String>] what could not be run
+        # @param failures [Array<String>] the statements of Puma's file that failed, with their places
         # @param outcomes [Array<PumaTranslation::Outcome>] in the order of the file
         # @param mentioned [Array<Symbol>] options that the new file mentions
         def initialize(file, failures, outcomes, mentioned)
@@ -34,8 +34,8 @@ module Heddle
         def incomplete
           return if @failures.empty?
 
-          "# INCOMPLETE: these lines of #{@file.name} could not be run, so their settings may be missing " \
-            "here:\n#{@failures.map { |text| Template.comment(text) }.join}\n"
+          "# INCOMPLETE: these lines of #{@file.name} failed, so their settings may be missing " \
+          "here:\n#{@failures.map { |text| Template.comment(text) }.join}\n"
         end
 
         def of(kind) = @outcomes.select { |one| one.kind == kind }
@@ -46,16 +46,16 @@ module Heddle
           "#{head}#{remarks.join}#{outcome.lines.join("\n")}\n"
         end
 
-        # Lines that keep Puma's defaults where Heddle's differ.
+        # Lines that keep defaults of Puma that differ from Heddle's defaults.
         def additions
           found = []
           unless @mentioned.include?(:bind)
             rails = Template.comment(PumaSettings::RAILS) if PumaSettings.rails?
-            found << "# Puma's default is to listen on every address.\n#{rails}#{PumaSettings.listen}\n"
+            found << "# By default, Puma listens on every address.\n#{rails}#{PumaSettings.listen}\n"
           end
           return found if @mentioned.include?(:access_log)
 
-          found << "# Puma's default is not to log requests.\naccess_log false\n"
+          found << "# By default, Puma does not log requests.\naccess_log false\n"
         end
 
         def skipped_in_file

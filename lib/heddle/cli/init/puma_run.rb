@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class InitCommand
-      # One run of Puma's configuration file, statement by statement, so that a failing statement does not hide those
-      # after it. Neither Puma nor the application is loaded; the environment is restored afterwards.
+      # Runs Puma's configuration file statement by statement, so that the statements after a failed one run, too. Puma
+      # and the application are not loaded. The environment variables are restored afterwards.
       class PumaRun
         # A statement that failed.
         #
@@ -16,27 +16,28 @@ module Heddle
           def message
             return "the file ends the program here, with status #{error.status}" if error.is_a?(SystemExit)
 
-            # The message may be in any encoding; PrintableText makes it UTF-8.
+            # The message may have any encoding; PrintableText converts it to UTF-8.
             text = PrintableText.lines(ErrorText.message(error))[/\A.*/]
             text = text.gsub(/(?:#{PumaScope}|#<Class:#<#{PumaScope}.*?>>)::/, "")
             "#{ErrorText.class_name(error)}: #{text}"
           end
 
-          # @return [Boolean] whether it would have loaded the application
+          # @return [Boolean] whether the statement failed because it tried to load the application
           def application? = error.is_a?(ApplicationGuard::Refused)
 
-          # @return [Boolean] whether a constant is missing, most likely one of the application's
+          # @return [Boolean] whether the statement failed because of a missing constant, which is probably the
+          #   application's
           def missing_constant? = error.instance_of?(NameError) && error.name.to_s.match?(/\A\p{Upper}/)
         end
 
-        # Matches calls that change this process or start others. They can't be settings.
+        # Matches calls that change this process or start other processes. They are never settings, and are not run.
         NEVER_RUN = /\A(?:::)?(?:Signal\.trap|trap|at_exit|fork|exec|system|spawn|(?:Thread|Process|Kernel)\.\w+)\b/
         private_constant :NEVER_RUN
 
         # @return [Array<Failure>]
         attr_reader :failures
 
-        # @param path [String] the file's, absolute
+        # @param path [String] the absolute path of the file
         # @param tree [Prism::ParseResult]
         # @param without [Array<String>] environment variables that the file does not see
         def initialize(path, tree, without: [])
@@ -51,14 +52,14 @@ module Heddle
           @scope.finish
         end
 
-        # @return [Array<Symbol>] names of methods that it has called and that are no settings of Puma's
+        # @return [Array<Symbol>] names of the methods that the file has called and that are not settings of Puma
         def unknown = @scope.unknown
 
-        # @return [Array<Symbol>] variables that the failed statements would have set
+        # @return [Array<Symbol>] local variables that are not set, because the statements that assign them failed
         def unset = @unset ||= failures.flat_map { |failure| SyntaxTree.assigned(failure.node) }
 
         # @param text [String] an expression of the file
-        # @return [Object, nil] its value at the end of the file; nil: it can't be computed
+        # @return [Object, nil] its value at the end of the file; nil if it can't be computed
         def evaluate(text)
           return if NEVER_RUN.match?(text)
 

@@ -3,12 +3,13 @@
 require "etc"
 require "pathname"
 
-# `self` while a configuration file of Puma's runs: Puma's settings do nothing. The class is opened by its full name,
-# so that constants of the file are looked up at the top level, not in Heddle.
+# The `self` of a configuration file of Puma while it runs; here the settings do nothing. The class is defined by its
+# full name, so that Ruby looks up the file's constants at the top level, not in Heddle.
 class Heddle::CLI::InitCommand::PumaScope # rubocop:disable Style/ClassAndModuleChildren
-  # Stands for `Rails` where the application is not loaded: files ask for its environment and its folder.
+  # Stands for `Rails`, because the application is not loaded: configuration files use its environment and its root
+  # folder.
   module Rails
-    # @return [String] with methods such as `production?`
+    # @return [String] the environment, with methods such as `production?`
     def self.env
       name = ENV["RAILS_ENV"] || ENV["APP_ENV"] || ENV["RACK_ENV"] || "development"
       name.dup.tap do |text|
@@ -25,7 +26,7 @@ class Heddle::CLI::InitCommand::PumaScope # rubocop:disable Style/ClassAndModule
     def self.root = ::Pathname.new(::Dir.pwd)
   end
 
-  # The number of processors, which applications ask the gem concurrent-ruby for.
+  # Stands for the gem concurrent-ruby, which configuration files use for the number of processors.
   module Concurrent
     def self.processor_count = ::Etc.nprocessors
     def self.physical_processor_count = ::Etc.nprocessors
@@ -34,20 +35,20 @@ class Heddle::CLI::InitCommand::PumaScope # rubocop:disable Style/ClassAndModule
 
   (::Heddle::CLI::InitCommand::PumaSettings::NAMES - %i[cluster]).each { |name| define_method(name) { |*, **| nil } }
 
-  # Its block sets what applies where Puma starts workers, as Heddle does in production.
+  # Runs the block, which has the settings of a Puma with workers. Heddle has workers in production, too.
   def cluster = yield
 
-  # @return [Array<Symbol>] names of methods that the file has called and that are no settings of Puma's
+  # @return [Array<Symbol>] names of the methods that the file has called and that are not settings of Puma
   attr_reader :unknown
 
   def initialize
     @unknown = []
   end
 
-  # @return [Binding] in which the file is evaluated
+  # @return [Binding] the binding in which to evaluate the file
   def __binding__ = instance_eval("binding", __FILE__, __LINE__)
 
-  # Must be called when the file has run. From now on unknown names raise, as in any other program.
+  # Must be called after the file has run. From then on, unknown names raise NameError.
   def finish = @unknown.freeze
 
   private

@@ -3,27 +3,28 @@
 module Heddle
   module CLI
     class InitCommand
-      # A statement of a Puma configuration file that is not a setting: Ruby code that Puma runs once when it starts. It
-      # is not translated, but reported with advice.
+      # A statement of a Puma configuration file that is not a setting, but Ruby code that Puma runs once when it
+      # starts. Heddle does not translate it; it reports the statement with advice.
       #
       # @!attribute line [Integer]
-      # @!attribute source [String] its first line
+      # @!attribute source [String] the first line of the statement
       # @!attribute text [String]
-      # @!attribute library [Boolean] whether it loads a library
+      # @!attribute library [Boolean] whether the statement is a `require`
       # @!attribute failure [PumaRun::Failure, nil]
-      # @!attribute conditions [Array<String>] under which it runs
+      # @!attribute conditions [Array<String>] the conditions under which it runs
       PumaStatement = Data.define(:line, :source, :text, :library, :failure, :conditions) do
-        # @return [String] why it is not translated, and where it belongs
+        # @return [String] why the statement is not translated, and where to move it
         def reason
-          return "not run: this line loads the application, which Heddle does itself" if failure&.application?
-          return "not run: #{failure.message}. Move it to an initializer or to worker_boot { }" if failure
+          return "not run, because this line loads the application; Heddle loads it itself" if failure&.application?
+          return "failed: #{failure.message}. Move it to an initializer or to worker_boot { }" if failure
 
           case text
           when /\AENV\b/ then "set it in the environment of the server, or copy the line into the new file"
           when /\A(?:::)?(?:Signal\.)?trap\b/
-            "not run: Heddle has its own handlers (docs/processes.md); set other handlers in worker_boot { }"
+            "not run, because Heddle has its own signal handlers (docs/processes.md); set other handlers in " \
+            "worker_boot { }"
           when /\A(?:def|class|module)\b/ then "only Puma's file uses it"
-          else "it is not a setting: move it to an initializer, or to a hook such as worker_boot { }"
+          else "this is not a setting: move it to an initializer, or to a hook such as worker_boot { }"
           end
         end
       end

@@ -3,25 +3,26 @@
 module Heddle
   module CLI
     class InitCommand
-      # Translates Puma's configuration for Heddle, and lists the lines that could not be translated.
+      # Translates Puma's configuration file to a configuration file for Heddle, and lists the lines that could not be
+      # translated.
       class PumaTranslation
-        # The translation of a call.
+        # The translation of a call or another statement.
         #
         # @!attribute call [PumaFile::Call, PumaStatement]
-        # @!attribute lines [Array<String>] of the new file
-        # @!attribute remarks [Array<String>] the differences
+        # @!attribute lines [Array<String>] the lines for the new file
+        # @!attribute remarks [Array<String>] differences to Puma, or why the call is not translated
         # @!attribute kind [Symbol] :translated, :needless or :skipped
         Outcome = Data.define(:call, :kind, :lines, :remarks)
 
         # Raised for a setting that can't be translated; the message says why.
         class SkippedError < OwnError; end
 
-        # Companions of Puma, and what takes their place.
+        # Gems that work only with Puma, and what replaces them.
         COMPANIONS = { "PumaWorkerKiller" => "worker_memory_limit replaces workers that are too large" }.freeze
         CONFIG = %r{\A\(?\s*(?:(?:Puma::)?DefaultRackup|["'](?:\./)?config\.ru["'])\s*\)?\z}
         private_constant :COMPANIONS, :CONFIG
 
-        # Raised for a setting that need not be translated; the message says why.
+        # Raised for a setting that needs no translation; the message says why.
         class NeedlessError < OwnError; end
 
         # @param file [PumaFile]
@@ -39,19 +40,20 @@ module Heddle
         # @return [Array<String>] lines for a terminal
         def report = rewriting.report
 
-        # @return [Array<String>] the statements of the file that could not be run, with their places
+        # @return [Array<String>] the statements of the file that failed, with their places
         def failures = @file.failures.map { |failure| "#{@file.name}:#{failure.line}: #{failure.message}" }
 
         private
 
-        # A library is needed only if code was copied to the new file, or if it sets environment variables.
+        # Translates the statements that are not settings. The new file needs a `require` only for code that was copied
+        # to it, or if the library (dotenv) sets environment variables.
         def others(settings)
           code = settings.any? { |one| one.kind == :translated && (one.call.block || one.call.conditions&.any?) }
           @file.others.map do |one|
             next Outcome.new(one, :skipped, [], [one.reason]) if !one.library || one.failure
             next load_library(one) if one.text.include?("dotenv") || (code && !one.text.include?("_relative"))
 
-            Outcome.new(one, :needless, [], ["nothing that was translated needs it"])
+            Outcome.new(one, :needless, [], ["no translated line needs it"])
           end
         end
 
@@ -82,27 +84,30 @@ module Heddle
           own = own_variable(call) unless name == :threads
           raise NeedlessError, "Heddle reads #{own} itself" if own
           return workers_by_processors if name == :workers && call.processors
-          raise SkippedError, "its value could not be computed when the file was run" unless call.values
+          raise SkippedError, "its value can't be computed" unless call.values
 
-          @remarks << "Computed: this was its value on this machine when the file was read." if call.computed
+          @remarks << "The file computes this value; this was the result on the machine where `heddle init` " \
+                      "ran." if call.computed
           return same_option(call, PumaSettings::OPTIONS.fetch(name)) if PumaSettings::OPTIONS.key?(name)
           return bind(call) if name == :bind
           return translate_plugin(call, *call.values) if name == :plugin
           return send(:"translate_#{name.to_s.delete("!")}", *call.values) if PumaSettings::TRANSLATED.key?(name)
 
-          raise SkippedError, "Heddle does not know this setting of Puma"
+          raise SkippedError, "heddle init does not know this setting of Puma"
         rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
-          raise SkippedError, "heddle init does not understand the arguments of this setting"
+          raise SkippedError, "heddle init can't translate the arguments of this setting"
         end
 
         def refuse(call, name)
           raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
           raise NeedlessError, "config.ru is the default" if name == :rackup && CONFIG.match?(call.arguments)
           raise SkippedError, PumaSettings::UNTRANSLATED[name] if PumaSettings::UNTRANSLATED.key?(name)
-          raise SkippedError, "it is in a loop, a method or the like: move it out of there" unless call.conditions
+          raise SkippedError, "it is inside of a loop, a method or another block: move it to the top level of the " \
+                              "file" unless call.conditions
         end
 
-        # `environment ENV.fetch("RAILS_ENV", "development")` need not be translated: Heddle reads the variable itself.
+        # Translates a setting to the option `name`. A call such as `environment ENV.fetch("RAILS_ENV", "development")`
+        # needs no translation, because Heddle reads the variable itself.
         def same_option(call, name)
           option = Options::BY_NAME[name] or raise SkippedError, "there is no option for it yet"
           variable = option.variables.find { |one| call.arguments.match?(/\b#{one}\b/) }
@@ -113,7 +118,8 @@ module Heddle
           option(name, option.unit == :path && value.is_a?(String) ? InitCommand.relative(value) : value)
         end
 
-        # @return [String, nil] the variable, if the call is like `pidfile ENV["PIDFILE"]`, and Heddle reads it itself
+        # @return [String, nil] the variable, if the call is like `pidfile ENV["PIDFILE"]`, and Heddle reads this
+        #   variable itself
         def own_variable(call)
           name = call.arguments[/\A\(?ENV(?:\[|\.fetch\(?\s*)["'](\w+)["']\s*[\])]*\z/, 1]
           name if name && Options.variables.include?(name)
@@ -148,21 +154,21 @@ module Heddle
           raise SkippedError, e.message
         end
 
-        # Code that ran in several threads also runs in fibers. Code that ran in a single thread never had to be
+        # Code that ran in several threads also works in fibers. Code that ran in a single thread may not be
         # thread-safe.
         def translate_threads(min, max = min)
           if max.to_i != 1
-            raise NeedlessError, "each process runs many requests at once, in fibers; " \
-                                 "`mode :thread` and `threads #{[min.to_i, max.to_i].max}` give each request a thread"
+            raise NeedlessError, "each process runs many requests at once in fibers; `mode :thread` and `threads " \
+                                 "#{[min.to_i, max.to_i].max}` give each request a thread"
           end
-          @remarks << "One request at a time in each process, as under Puma: the code never had to be thread-safe. " \
-                      "Raise it only after an audit."
+          @remarks << "One request at a time in each process, as under Puma with one thread: the code may not be " \
+                      "thread-safe. Raise the number only after a review of the code."
           option(:max_requests, 1)
         end
 
-        # The number of processors is that of the machine that serves.
+        # Replaces the number of processors of this machine by :auto, because another machine will serve.
         def workers_by_processors
-          @remarks << "As many as the machine that serves has processors; at least 2, as far as memory allows."
+          @remarks << "As many as the server's machine has processors; at least 2 if memory allows."
           option(:workers, :auto)
         end
 
@@ -218,26 +224,27 @@ module Heddle
         end
 
         def translate_early_hints(*on)
-          raise NeedlessError, "early hints are off unless this option is set" unless on.fetch(0, true)
+          raise NeedlessError, "early hints are off by default" unless on.fetch(0, true)
 
-          @remarks << "Clients behind a proxy get no early hints, because some proxies can't forward them; with " \
-                      ":always they get them."
+          @remarks << "Clients behind a proxy get no early hints, because some proxies can't forward them; :always " \
+                      "sends them to these clients, too."
           ["early_hints :on"]
         end
 
         def translate_force_shutdown_after(value = :forever)
-          raise SkippedError, "there is always a limit, which stop_timeout sets" if value == :forever
+          raise SkippedError, "Heddle always has a limit: set stop_timeout" if value == :forever
 
           option(:stop_timeout, value == :immediately ? 0 : value)
         end
 
-        # Rails generates a condition on SOLID_QUEUE_IN_PUMA, which the option reads itself.
+        # Translates a plugin. Rails generates a condition on SOLID_QUEUE_IN_PUMA, which the option solid_queue reads
+        # itself.
         def translate_plugin(call, name)
           name = PrintableText.line(name)
           raise NeedlessError, PumaSettings::PLUGINS.fetch(name) if PumaSettings::PLUGINS.key?(name)
 
           hint = ": run bin/rails tailwindcss:watch in another process, as bin/dev does" if name == "tailwindcss"
-          raise SkippedError, "Heddle has no plugins, and nothing that replaces #{name}#{hint}" if name != "solid_queue"
+          raise SkippedError, "Heddle has no plugins, and no equivalent of #{name}#{hint}" if name != "solid_queue"
 
           variable = "SOLID_QUEUE_IN_PUMA"
           raise NeedlessError, "Heddle reads #{variable} itself" if call.conditions == [%(ENV["#{variable}"])]
@@ -248,20 +255,23 @@ module Heddle
         def translate_stdout_redirect(output = nil, errors = nil, *)
           raise SkippedError, "redirect errors on the command line: heddle serve 2>> log/error.log" unless output
 
-          @remarks << "This is the server's log. The application's own output goes to the standard output, errors to " \
-                      "the standard error: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"
+          @remarks << "This is the server's log. To redirect the application's output and errors, use the command " \
+                      "line: heddle serve >> log/application.log#{" 2>> #{errors}" if errors}"
           option(:log_file, InitCommand.relative(output))
         end
 
         def condition(call, lines)
           conditions = call.conditions.map { |text| PumaCondition.translate(text) }
           if conditions.all? && !call.reached && call.unset.any?
-            raise SkippedError, "its value needs #{call.unset.first}, which was not set when the file was read"
+            raise SkippedError, "its value needs the variable #{call.unset.first}, which was not set when `heddle " \
+                                "init` ran"
           end
           return guarded(lines, conditions) if conditions.all?
-          raise SkippedError, "its condition was false when the file was read" unless call.reached
+          unless call.reached
+            raise SkippedError, "its condition can't be translated, and was false when `heddle init` ran"
+          end
 
-          @remarks << "its condition is left out: it was true when the file was read"
+          @remarks << "Its condition can't be translated, and is left out; it was true when `heddle init` ran."
           guarded(lines, conditions.compact)
         end
 

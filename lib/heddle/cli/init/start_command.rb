@@ -6,12 +6,13 @@ module Heddle
   module CLI
     class InitCommand
       # Translates a line that starts an application's server, such as `CMD ["./bin/rails", "server"]` or `web: bundle
-      # exec puma`, for Heddle.
+      # exec puma`, to a line that starts Heddle.
       module StartCommand
-        # A word of the command has no counterpart, or a flag has no value.
+        # Raised if an argument of the command has no equivalent, or a flag has no value.
         class UnknownWordError < OwnError; end
 
-        # Flags of Puma, rackup and `rails server` that have a value, and Heddle's flags; nil: Heddle needs none.
+        # Flags of Puma, rackup and `rails server` that have a value, and the corresponding flags of Heddle. nil: the
+        # flag is dropped.
         FLAGS = {
           "-p" => "--port", "--port" => "--port", "-b" => "--bind", "--bind" => "--bind", "--binding" => "--bind",
           "-o" => "--bind", "--host" => "--bind", "-e" => "--environment", "-E" => "--environment",
@@ -25,14 +26,14 @@ module Heddle
                    (?:puma|rackup|rails\ s(?:erver)?)(?=[\s"']|\z)
                    (?:[^&|;"'\#]|(?<=[\s=])(?:'[^'"\s]*'|"[^'"\s]*"))*(?<!\s))(?=\s*(?:[&|;"'\#]|\z))}x
         EXEC_FORM = /\[[^\[\]]*\]\s*\z/
-        # Matches addresses that mean something else to Heddle than to Puma.
+        # Matches addresses that Heddle's `bind` reads in another way than Puma's.
         PUMAS_URL = %r{\A(?:unix://|(?:tcp|ssl)://[^?]*\?)}
         private_constant :PROGRAM, :SHELL, :EXEC_FORM, :PUMAS_URL
 
         class << self
           # @param line [String]
-          # @param bind [String, nil] where to listen when the line does not say
-          # @return [String, nil] nil: it starts no server
+          # @param bind [String, nil] the address to listen on if the line has none
+          # @return [String, nil] the translated line; nil if the line starts no server
           # @raise [UnknownWordError, PumaTranslation::SkippedError]
           def translate(line, bind: nil)
             list = line[EXEC_FORM]
@@ -68,7 +69,7 @@ module Heddle
 
             name, value = word.split("=", 2)
             value ||= rest.shift if FLAGS.key?(name)
-            raise UnknownWordError, "Heddle has no counterpart of #{word}" unless FLAGS.key?(name)
+            raise UnknownWordError, "Heddle has no equivalent of #{word}" unless FLAGS.key?(name)
             raise UnknownWordError, "#{name} has no value" unless value
 
             flag(name, value)
@@ -77,9 +78,9 @@ module Heddle
           def flag(name, value)
             bare = value.delete(%q('"))
             if %w[-C --config].include?(name) && bare != Installation::PUMA
-              raise UnknownWordError, "heddle init --from #{bare} translates that file"
+              raise UnknownWordError, "translate the file first: heddle init --from #{bare}"
             end
-            # Code that ran in one thread never had to be thread-safe.
+            # Code that ran in one thread may not be thread-safe.
             return ["--max-requests", "1"] if %w[-t --threads].include?(name) && bare.match?(/\A(?:\d+:)?1\z/)
 
             value = value.sub(bare) { PumaAddress.new([]).of_url(bare) } if bare.match?(PUMAS_URL)

@@ -5,24 +5,24 @@ require "prism"
 module Heddle
   module CLI
     class InitCommand
-      # Looks for nodes in Ruby code that Prism has parsed.
+      # Parses Ruby code with Prism, and finds nodes in it.
       module SyntaxTree
-        # Statements that only set variables.
+        # The nodes of statements that only assign variables or constants.
         WRITES = [Prism::LocalVariableWriteNode, Prism::LocalVariableOrWriteNode, Prism::LocalVariableAndWriteNode,
                   Prism::LocalVariableOperatorWriteNode, Prism::MultiWriteNode, Prism::ConstantWriteNode].freeze
 
         # @param node [Prism::Node]
-        # @return [Array<Prism::Node>] this one, and all those below it in the order of the text
+        # @return [Array<Prism::Node>] this node and all nodes below it, in the order of the text
         def self.nodes(node) = [node, *node.compact_child_nodes.flat_map { |child| nodes(child) }]
 
         # @param node [Prism::Node]
-        # @return [Array<Symbol>] variables that it sets
+        # @return [Array<Symbol>] the variables that the node assigns
         def self.assigned(node)
           nodes(node).filter_map { |one| one.name if WRITES.include?(one.class) && one.respond_to?(:name) }
         end
 
         # @param node [Prism::IfNode, Prism::UnlessNode]
-        # @return [Hash{Prism::Node => String}] its branches, with the conditions under which they run
+        # @return [Hash{Prism::Node => String}] the branches, each with the condition under which it runs
         def self.branches(node)
           test = node.predicate.slice
           sides = [test, "!(#{test})"]
@@ -32,7 +32,7 @@ module Heddle
           [node.statements, node.public_send(otherwise)].zip(sides).to_h.except(nil)
         end
 
-        # @param path [String] of the code, for the message
+        # @param path [String] the path of the file, for the error message
         # @param text [String]
         # @return [Prism::ParseResult]
         # @raise [UsageError]

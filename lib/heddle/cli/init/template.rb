@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class InitCommand
-      # A configuration file that changes nothing: everything in it is a comment.
+      # The text of a configuration file that sets no option, because all its lines are comments.
       module Template
         COMMON = %i[bind port workers mode threads protect stop_timeout access_log body_limit].freeze
         WIDTH = 98
@@ -12,7 +12,7 @@ module Heddle
         HEAD = <<~RUBY
           # frozen_string_literal: true
 
-          # The configuration of Heddle. It is Ruby, read before the application is loaded, and again at a reload.
+          # The configuration of Heddle, in Ruby. Heddle reads it before the application is loaded, and again at a reload.
           # A flag overrides an environment variable, which overrides this file. `heddle check` prints each
           # option's value and its source. `heddle help serve --all` lists all options, `heddle help port` describes one.
         RUBY
@@ -22,7 +22,7 @@ module Heddle
           def text = [HEAD, *COMMON.map { |name| option(Options::BY_NAME.fetch(name)) }, *hooks].join("\n")
 
           # @param text [String]
-          # @return [String] as comments
+          # @return [String] the text as comment lines
           def comment(text) = text.scan(/\S.{0,#{WIDTH - 1}}(?=\s|\z)/).map { |line| "# #{line}\n" }.join
 
           private

@@ -27,8 +27,8 @@ module Heddle
             number < 100 ? number.round(1).to_s : number.round.to_s.gsub(/(?<=\d)(?=(?:\d{3})+\z)/, ",")
           end
 
-          # @param path [String, nil] a place in code
-          # @return [String] relative to the current folder, if it is below it
+          # @param path [String, nil] a file and line
+          # @return [String] the path, relative to the current folder if it is inside
           def place(path) = path.to_s.delete_prefix("#{Dir.pwd}/")
         end
       end

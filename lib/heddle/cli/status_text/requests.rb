@@ -3,7 +3,8 @@
 module Heddle
   module CLI
     class StatusText
-      # Lists with headings: the running requests, the slowest ones, and those that blocked a loop.
+      # The lists of the status: running requests, pools, the slowest responses, stalls, and endpoints with the longest
+      # stalls.
       class Requests
         # A heading, and the lines below it.
         List = Data.define(:heading, :lines)
@@ -12,12 +13,12 @@ module Heddle
         # @param columns [Integer]
         def initialize(workers, columns:)
           @workers = workers
-          # Characters for method and target. The columns before them take about thirty, and a place in code should fit
-          # behind them.
+          # Characters for method and target. The columns before them need about 30, and a file and line should fit
+          # after them.
           @room = (columns - 50).clamp(20, 60)
         end
 
-        # Endpoints of the stall history that are listed.
+        # Number of endpoints of the stall history that are listed.
         ENDPOINTS = 3
         private_constant :ENDPOINTS
 
@@ -78,7 +79,7 @@ module Heddle
           [number.to_s.rjust(6), Format.duration(seconds).rjust(9), *rest].join("  ")
         end
 
-        # A client chooses this text. It is escaped before it is cut, so that the columns after it stay aligned.
+        # Clients choose this text. It is escaped before it is cut, so that the following columns stay aligned.
         def request(text) = PrintableText.line(text)[0, @room].ljust(@room)
 
         def place(places)

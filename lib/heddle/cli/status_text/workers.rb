@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class StatusText
-      # The workers, one a line.
+      # The table of the workers, one line for each.
       class Workers
         # The heading of each column, and a lambda that returns a worker's cell.
         COLUMNS = {
@@ -16,21 +16,21 @@ module Heddle
           "gc" => ->(one, _) { one.dig(:gc, :count) },
           "up" => ->(one, _) { Format.duration(one[:uptime]) }
         }.freeze
-        # The optional columns, in the order in which they are dropped.
+        # The columns that are dropped, in this order, if the table is too wide.
         DISPENSABLE = %w[gc fibers idle up].freeze
         private_constant :COLUMNS, :DISPENSABLE
 
         # @param workers [Array<Hash>] see Server::WorkerStatus#to_h
         # @param columns [Integer]
         # @yieldparam worker [Hash]
-        # @yieldreturn [Numeric, nil] its requests a second
+        # @yieldreturn [Numeric, nil] requests a second of the worker
         def initialize(workers, columns:, &rate)
           @workers = workers
           @columns = columns
           @rate = rate
         end
 
-        # @return [Array<Array>] lines, see {Screen}
+        # @return [Array<Array>] the lines, as {Screen} expects them
         def lines
           table = COLUMNS.to_h do |name, cell|
             [name, [name, *@workers.map { |one| cell.call(one, @rate.call(one)).to_s }]]
