@@ -4,16 +4,16 @@ require "heddle/error_text"
 require "heddle/printable_text"
 
 module Heddle
-  # What Heddle reports to operators. {TABLE} has each event once: its name, level, fields and text. The line of a log
-  # in each format, the metric `heddle_events_total` and docs/events.md come from it.
+  # What Heddle reports to operators. {TABLE} defines each event once: its name, level, fields and text. The lines of
+  # all log formats, the metric `heddle_events_total` and docs/events.md are derived from it.
   #
-  # While a server runs, events go to its log, otherwise to $stderr.
+  # While a server runs, Heddle writes events to the server's log, otherwise to $stderr.
   #
   # @api private
   module Events
-    # From the least to the most important.
+    # The levels, the least important first.
     LEVELS = %i[debug info warn error].freeze
-    # Each Ractor has a log of its own.
+    # The key of a Ractor's log in its local storage: each Ractor has its own log.
     KEY = :heddle_events
     private_constant :KEY
 
@@ -23,13 +23,13 @@ module Heddle
       # @return [void]
       def report(name, **fields)
         log = Ractor.current[KEY]
-        # Does not use warn, which -W0 would silence.
+        # Ruby's warn is not used here, because -W0 would silence it.
         return log.event(name, **fields) if log
 
         $stderr.write("heddle: #{PrintableText.lines(TABLE.fetch(name).text(fields))}\n")
       end
 
-      # While the block runs, this Ractor's events go to a log.
+      # While the block runs, the events of this Ractor are written to the given log.
       # @param log [#event]
       # @return what the block returns
       def reporting_to(log)

@@ -209,7 +209,7 @@ class SequelPoolTest < Minitest::Test
         Heddle.run { database.transaction { inside { inside { database.synchronize { :served } } } } }
       end
 
-      assert_match(/the task at #{__FILE__}:#{line} takes a database connection of its own while the task around/, err)
+      assert_match(/the task at #{__FILE__}:#{line} uses another database connection than the task around/, err)
     end
   end
 

@@ -53,7 +53,7 @@ class RailsPostgresqlTest < Minitest::Test
     assert_empty codes.uniq - %w[200 503]
     assert_operator codes.count("200"), :>, 250, codes.tally.to_s
     refute_includes @served.output, "ConnectionTimeoutError"
-    await_output(@served, /busy: \d+ requests? runs? at once/)
+    await_output(@served, /busy: \d+ requests? waits?, because/)
   end
 
   def test_a_page_is_streamed_while_it_is_made

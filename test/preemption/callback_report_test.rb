@@ -43,7 +43,8 @@ class CallbackReportTest < Minitest::Test
 
     assert_equal [["callbacks.so", "#{__FILE__}:#{line}"]], found.map { |one| [File.basename(one.library), one.place] }
     assert_includes found.first.method_name, "call"
-    assert_match(/callbacks\.so, called by \S*call\S*, calls back the code at .*_test\.rb:#{line},/, found.first.to_s)
+    assert_match(/\A\S*call\S* called \S*callbacks\.so, which called back the Ruby code at .*_test\.rb:#{line},/,
+                 found.first.to_s)
     assert_includes found.first.advice, 'reentrant += ["callbacks"]'
   end
 

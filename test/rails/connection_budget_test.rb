@@ -31,9 +31,9 @@ class RailsConnectionBudgetTest < Minitest::Test
 
   def test_the_notice_warns_above_four_fifths_of_the_databases_connections
     refute_match(/more than/, text(pool: 20, reloads: true))
-    assert_equal "pool 21, workers 2 → at most 42 connections, 84 during a reload. Heddle may thus open more than " \
+    assert_equal "pool 21, workers 2 → at most 42 connections, 84 during a reload. This is more than " \
                  "80 % of the 100 connections that the database server allows, and each further machine opens as " \
-                 "many. Make the pool smaller, or see docs/databases.md for PgBouncer", text(pool: 21, reloads: true)
+                 "many. Make the pool smaller, or use PgBouncer (docs/databases.md)", text(pool: 21, reloads: true)
   end
 
   def test_a_database_that_could_not_be_asked_is_left_out

@@ -48,6 +48,6 @@ class OutsideOfServingTest < Minitest::Test
       Heddle.run(&ask)
     RUBY
 
-    assert_equal 1, errors.scan("heddle: Active Record isolates by thread here").size, errors
+    assert_equal 1, errors.scan("heddle: Active Record's isolation level is :thread").size, errors
   end
 end

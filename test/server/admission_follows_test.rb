@@ -77,7 +77,8 @@ class AdmissionFollowsTest < Minitest::Test
       until_statistics { |statistics| statistics[:waiting] == 5 }
       Thread.pass until output.string.include?("busy")
 
-      assert_match(/busy: \d+ requests run at once \(most requests wait for a pool\), and 5 wait/, output.string)
+      assert_match(/busy: 5 requests wait, because at most \d+ requests run at once \(most requests wait for a pool\)/,
+                   output.string)
       @release.close
       more.each { |socket| assert_match(/ 200 /, read_all(socket)) }
     end

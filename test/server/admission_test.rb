@@ -465,7 +465,7 @@ class AdmissionTest < Minitest::Test
 
     refute wait_for_end
     sockets.drop(1).each { |socket| assert_match(/\AHTTP.1.1 503 .*the server stops/m, read_all(socket)) }
-    assert_match(/stopping with 3 requests unanswered/, output.string)
+    assert_match(/stopping (after \S+ s )?with 3 requests unanswered/, output.string)
     assert_equal 1, @arrived.size
   end
 
@@ -478,8 +478,8 @@ class AdmissionTest < Minitest::Test
     told = output.string.lines.grep(/busy:/)
 
     refute_match(/answered with 503: the server is busy/, output.string)
-    assert_match(/busy: 1 request runs at once \(max_requests\), and 2 wait/, told[0])
-    assert_match(/busy: \d+ requests? w\w+ answered with 503\. Totals .+ \d+ because the queue was full, 0 because/,
+    assert_match(/busy: 2 requests wait, because at most 1 request runs at once \(max_requests\)/, told[0])
+    assert_match(/busy: \d+ requests? got 503\. Since the start, \d+ got it .* was full \(queue_limit\), and 0 because/,
                  told[1])
   end
 end

@@ -7,7 +7,7 @@ require_relative "server_helpers"
 class ForwardingNoticeTest < Minitest::Test
   include ServerHelpers
 
-  NOTICE = /clients in private networks that reach (\S+) can set their address and scheme with X-Forwarded-\*/
+  NOTICE = /clients in private networks that connect to (\S+) can forge their address and scheme with X-Forwarded-\*/
 
   def said_with(**options)
     serving(text, lint: false, **options) { nil }

@@ -29,7 +29,7 @@ class RemovedFieldsTest < Minitest::Test
       3.times { assert_match(/"http"/, Net::HTTP.get(served.at("/"), { "x-forwarded-proto" => "https" })) }
     end
 
-    assert_equal 1, output.scan("X-Forwarded-* of 127.0.0.1 were removed, because it is not in trusted_proxies").size
+    assert_equal 1, output.scan("X-Forwarded-* of 127.0.0.1, because it is not in trusted_proxies").size
   end
 
   def test_nothing_is_logged_of_a_client_that_is_trusted_or_sends_no_scheme
@@ -47,7 +47,7 @@ class RemovedFieldsTest < Minitest::Test
     define_method("test_first_field_with_an_underscore_is_logged_over_#{version.delete("/.").downcase}") do
       output = serve { |served| 2.times { refute_match(/API_KEY/, curl(served, flag, "-H", "api_key: 1")) } }
 
-      assert_equal 1, output.scan("removed a field from the request for /a?b, because its name has an underscore").size
+      assert_equal 1, output.scan("removed a header from the request for /a?b: its name contains an underscore").size
     end
 
     define_method("test_nothing_is_logged_of_other_fields_over_#{version.delete("/.").downcase}") do

@@ -22,7 +22,7 @@ class RequestTimeoutTest < Minitest::Test
     assert_equal %w[503 200], answers.map(&:code)
     assert_equal ["The request took longer than 0.3 s.\n", "in time"], answers.map(&:body)
     assert_equal "/quick", cleaned_up
-    assert_match(%r{GET /slow exceeded request_timeout \(0.3 s\), in #{__FILE__}:\d+:in}, output.string)
+    assert_match(%r{GET /slow exceeded request_timeout \(0.3 s\), at #{__FILE__}:\d+:in}, output.string)
   end
 
   def test_other_requests_are_not_affected_by_a_timeout

@@ -195,7 +195,7 @@ class SlowReadersTest < Minitest::Test
   end
 
   def assert_cut_off(connections: COUNT)
-    until_statistics { output.string.match?(/busy: \d clients? (was|were) cut off/) }
+    until_statistics { output.string.match?(/busy: \d clients? (was|were) disconnected/) }
 
     assert_operator server.statistics[:connections], :<, connections
     refute_match(/Error/, output.string)

@@ -51,7 +51,7 @@ class StopTest < Minitest::Test
 
     refute wait_for_end
     assert_operator read_all(busy), :start_with?, "HTTP/1.1 503 Service Unavailable\r\n"
-    assert_match(/stopping with 1 request unanswered after 0.1 s/, output.string)
+    assert_match(/stopping after 0.1 s with 1 request unanswered/, output.string)
   end
 
   [{ mode: :fiber }, { mode: :fiber, threads: 2 }, { mode: :thread }, { mode: :single }].each do |options|
@@ -76,7 +76,7 @@ class StopTest < Minitest::Test
     server.stop
 
     refute wait_for_end
-    assert_match(/stopping with 0 requests unanswered after 0.4 s, and 1 upload or download cut off$/, output.string)
+    assert_match(/stopping after 0.4 s with 0 requests unanswered, and 1 upload or download cut off$/, output.string)
   end
 
   def test_stopping_now_does_not_wait

@@ -76,7 +76,7 @@ class ThreadGuardTest < Minitest::Test
       assert_equal "own", request.value
       assert @thread.join(PATIENCE)
     end
-    assert_includes all_lines, "tried to kill a thread that serves requests. Instead, this process stops"
+    assert_includes all_lines, "tried to kill a thread that serves requests. Heddle stops this process"
   end
 
   def test_exception_that_a_request_raises_in_its_own_thread_is_its_own

@@ -40,7 +40,7 @@ class CallbackCheckTest < Minitest::Test
 
     assert_match(/^4 runs, .* 3 failures, 0 errors/, output)
     %w[waits_in_a_callback waits_there_once_more switches_the_report_off].each { |name| assert_includes output, name }
-    assert_match(/callbacks\.so, called by .*planted_test\.rb:7, which lets another fiber run/, output)
+    assert_match(/callbacks\.so, which called .*planted_test\.rb:7, and this code let other fibers run/, output)
   end
 
   def test_the_callback_check_is_on_by_default

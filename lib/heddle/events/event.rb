@@ -2,8 +2,8 @@
 
 module Heddle
   module Events
-    # One kind of event. Its template contains fields in braces. A field may have a unit (`{delay:delay}`) or a noun to
-    # count (`{workers:worker}`). A part in angle brackets is omitted if a field in it is nil.
+    # One kind of event. Its template has fields in braces. A field may have a unit (`{delay:delay}`), or a noun that it
+    # counts (`{workers:worker}`). The text leaves out a part in angle brackets if a field in that part is nil.
     #
     # @!attribute name [Symbol]
     # @!attribute level [Symbol] one of {LEVELS}
@@ -13,8 +13,8 @@ module Heddle
       # @return [Array<Symbol>] the names of all fields
       def fields = Event.fields_in(template) + extra
 
-      # @param values [Hash{Symbol => Object}] values of the fields
-      # @return [String] the log text in UTF-8; may have several lines
+      # @param values [Hash{Symbol => Object}]
+      # @return [String] the text, in UTF-8; it may have several lines
       def text(values)
         chosen = template.gsub(Event::OPTIONAL) do |part|
           part[1..-2] if values.values_at(*Event.fields_in(part)).none?(&:nil?)
@@ -51,7 +51,7 @@ module Heddle
 
         private
 
-        # Removes ".0": seconds from a flag or variable are Floats.
+        # A number of seconds from a flag or a variable is a Float, such as 5.0.
         def seconds(value) = "#{value.to_s.delete_suffix(".0")} s"
 
         # Uses the units of the access log.

@@ -19,7 +19,7 @@ class ClusterMasterRestartTest < Minitest::Test
     load.wait_for(50)
     write("config.ru", APP.sub("code 1", "code 2"))
     signal("USR2")
-    wait_for("serves; this one ends")
+    wait_for("serves; the old master ends")
     wait_until { File.read(path("server.pid")).to_i != old }
     @master = File.read(path("server.pid")).to_i
     wait_until { !alive?(old) }
@@ -99,7 +99,7 @@ class ClusterMasterRestartTest < Minitest::Test
     serve
     write("config/heddle.rb", "mode :single\n")
     signal("USR2")
-    wait_for("a restart can't change from several processes to one: stop the server, and start")
+    wait_for("a restart can't change a server with several processes into a single process")
     wait_for(/restart failed: the new master could not start.*; keeping this master/m)
 
     assert_equal "code 1", served.get("/").body

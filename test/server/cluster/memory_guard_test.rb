@@ -87,7 +87,7 @@ class ClusterMemoryGuardTest < Minitest::Test
     check(guard, 0)
 
     assert_equal [[0, fleet.workers.first]], fleet.started
-    assert_equal ["replacing worker 0: it uses 900 MiB of memory, worker_memory_limit is 600 MiB"], @lines
+    assert_equal ["replacing worker 0: it uses 900 MiB of memory, and worker_memory_limit is 600 MiB"], @lines
     fleet.workers.first.state[0] = :starting
     check(guard, 10)
 

@@ -97,7 +97,7 @@ class ClusterPubSubTest < Minitest::Test
     assert_equal "#{after} \"kept\"", take(before)
     old = served.pid
     client.command("restart")
-    wait_for("serves; this one ends")
+    wait_for("serves; the old master ends")
     wait_until { File.read(path("server.pid")).to_i != old }
     @master = File.read(path("server.pid")).to_i
     wait_until { !alive?(old) }

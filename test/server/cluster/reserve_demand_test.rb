@@ -114,7 +114,7 @@ class ClusterReserveDemandTest < Minitest::Test
     @short = true
 
     assert_equal [0, 0], [stall, check(1)]
-    assert_equal ["no reserve worker is started, because memory is short"], @lines
+    assert_equal ["not starting a reserve worker, because memory is short"], @lines
     @short = false
 
     assert_equal 1, check(1)

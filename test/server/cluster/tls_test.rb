@@ -76,7 +76,7 @@ class ClusterTLSTest < Minitest::Test
     before = resume(nil, nil).last
     sessions.each { |version, session| resume(session, version) }
     signal("USR2")
-    wait_for("serves; this one ends")
+    wait_for("serves; the old master ends")
     @master = served.output[/new master \(pid (\d+)\)/, 1].to_i
     sessions.each { |version, session| resume(session, version, before) }
   end

@@ -44,7 +44,7 @@ class ClusterWorkerLifetimeTest < Minitest::Test
     lifetime.check
 
     assert_equal [1], @fleet.started
-    assert_equal ["replacing worker 1: it has served 100 requests in 7.50 s, worker_max_requests is 100"], @lines
+    assert_equal ["replacing worker 1: it has served 100 requests in 7.50 s (worker_max_requests is 100)"], @lines
   end
 
   def test_worker_is_replaced_at_its_age
@@ -57,7 +57,7 @@ class ClusterWorkerLifetimeTest < Minitest::Test
     lifetime.check
 
     assert_equal [0], @fleet.started, "one at a time"
-    assert_match(/worker_max_age is 60 s\z/, @lines.first)
+    assert_match(/worker_max_age is 60 s\)\z/, @lines.first)
   end
 
   def test_oldest_worker_is_replaced_first_of_those_that_reached_a_limit
@@ -113,7 +113,7 @@ class ClusterWorkerReplacementTest < Minitest::Test
     serve("--worker-max-requests", "300")
     first = workers
     load = self.load(kept: 4, fresh: 4)
-    wait_for(/replacing worker \d \(pid \d+\): it has served \d+ requests? in .*, worker_max_requests is 300$/, 4)
+    wait_for(/replacing worker \d \(pid \d+\): it has served \d+ requests? in .* \(worker_max_requests is 300\)$/, 4)
     wait_until("the first workers live on") { first.none? { |pid| alive?(pid) } }
     load.stop
 
