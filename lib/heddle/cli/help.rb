@@ -28,7 +28,7 @@ module Heddle
         def general
           rows = COMMANDS.map { |name, command| row_of("  #{name}", command.text, 12) }
           "Heddle serves Rack applications; each request runs in a fiber.\n\n#{rows.join("\n")}\n\n`heddle help " \
-          "serve` lists the flags."
+            "serve` lists the flags."
         end
 
         def server(all:)

@@ -71,7 +71,7 @@ module Heddle
         Dir["config/puma/*.rb"].map do |path|
           new = path.sub("puma", "heddle")
           "#{path} was not translated, because Heddle reads one file in all environments. `heddle init #{new} --from " \
-          "#{path}` translates it; with HEDDLE_CONFIG=#{new} the server reads the new file.\n"
+            "#{path}` translates it; with HEDDLE_CONFIG=#{new} the server reads the new file.\n"
         end
       end
 

@@ -32,8 +32,10 @@ module Heddle
         raise UsageError, "--interval must be more than 0 (seconds), but is #{@interval}" unless @interval > 0
 
         report = client.status # called before the screen changes, because it raises if no server runs
-        raise UsageError, "heddle top needs a terminal; heddle status works without a " \
-                          "terminal" unless terminal? && $stdin.tty?
+        unless terminal? && $stdin.tty?
+          raise UsageError, "heddle top needs a terminal; heddle status works without a " \
+                            "terminal"
+        end
 
         watch(report)
         DONE

@@ -60,8 +60,10 @@ module Heddle
         # @raise [UsageError] if the file does not exist, or has a syntax error
         def initialize(path)
           @name = path
-          raise UsageError, "the file #{path} does not exist: --from must be the path of Puma's configuration " \
-                            "file" unless File.file?(path)
+          unless File.file?(path)
+            raise UsageError, "the file #{path} does not exist: --from must be the path of Puma's configuration " \
+                              "file"
+          end
 
           @source = File.read(path, encoding: Encoding::UTF_8)
           @tree = SyntaxTree.parse(path, @source)

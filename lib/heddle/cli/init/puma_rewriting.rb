@@ -35,7 +35,7 @@ module Heddle
           return if @failures.empty?
 
           "# INCOMPLETE: these lines of #{@file.name} failed, so their settings may be missing " \
-          "here:\n#{@failures.map { |text| Template.comment(text) }.join}\n"
+            "here:\n#{@failures.map { |text| Template.comment(text) }.join}\n"
         end
 
         def of(kind) = @outcomes.select { |one| one.kind == kind }

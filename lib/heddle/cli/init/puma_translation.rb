@@ -86,8 +86,10 @@ module Heddle
           return workers_by_processors if name == :workers && call.processors
           raise SkippedError, "its value can't be computed" unless call.values
 
-          @remarks << "The file computes this value; this was the result on the machine where `heddle init` " \
-                      "ran." if call.computed
+          if call.computed
+            @remarks << "The file computes this value; this was the result on the machine where `heddle init` " \
+                        "ran."
+          end
           return same_option(call, PumaSettings::OPTIONS.fetch(name)) if PumaSettings::OPTIONS.key?(name)
           return bind(call) if name == :bind
           return translate_plugin(call, *call.values) if name == :plugin
@@ -102,8 +104,10 @@ module Heddle
           raise NeedlessError, PumaSettings::NEEDLESS[name] if PumaSettings::NEEDLESS.key?(name)
           raise NeedlessError, "config.ru is the default" if name == :rackup && CONFIG.match?(call.arguments)
           raise SkippedError, PumaSettings::UNTRANSLATED[name] if PumaSettings::UNTRANSLATED.key?(name)
+          return if call.conditions
+
           raise SkippedError, "it is inside of a loop, a method or another block: move it to the top level of the " \
-                              "file" unless call.conditions
+                              "file"
         end
 
         # Translates a setting to the option `name`. A call such as `environment ENV.fetch("RAILS_ENV", "development")`
