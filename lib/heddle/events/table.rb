@@ -46,8 +46,8 @@ module Heddle
         address_limited: "busy: {connections:connection was|connections were} closed, because their client address " \
                          "had more than a quarter of max_connections. If the client is a proxy, add its address to " \
                          "trusted_proxies",
-        blocking_call: "{function} blocked the event loop for {duration:ms} and was not offloaded: {reason}<; " \
-                       "{advice}>",
+        blocking_call: "{function} blocked the event loop for {duration:ms}, because it was not offloaded: " \
+                       "{reason}<; {advice}>",
         callback_switch: "{caller} called {library}, which called back the Ruby code at {place}, and this code let " \
                          "other fibers run. If one of these calls {library}, too, the calls mix up the state that " \
                          "{library} keeps per thread<; {advice}>",

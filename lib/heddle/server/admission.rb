@@ -24,7 +24,7 @@ module Heddle
       LOG_INTERVAL = 60
       REASONS = {
         memory: "memory is short", pool: "most requests wait for a pool", max_requests: "max_requests",
-        threads: "one per thread"
+        threads: "one request for each thread"
       }.freeze
       private_constant :BUSY_INTERVAL, :IDLE_INTERVAL, :MEMORY_INTERVAL, :RESPONSE_SHARE, :RESPONSE_BYTES, :MIN_RATE,
                        :LOG_INTERVAL, :REASONS

@@ -35,7 +35,7 @@ class ClusterBootTest < Minitest::Test
     lines = served.output.lines.grep(/while it was loaded/)
 
     assert_equal 1, lines.size, served.output
-    assert_match(/workers run without 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])
+    assert_match(/workers don't have 2 threads .*: metrics \(\S+config\.ru:1\), \S+config\.ru:2\. Start/, lines[0])
   end
 
   def test_an_application_that_cannot_be_loaded_is_reported_once_and_ends_the_server
