@@ -136,6 +136,17 @@ class SocketHandoffTest < Minitest::Test
     end
   end
 
+  def test_socket_whose_handler_fails_to_resume_is_closed_with_1012_and_logged
+    with_server do |head, words|
+      Handler.define_method(:on_resume) { |_client| raise "no room" }
+
+      assert_equal 1012, answer(hand_off(head, words))
+      assert_match(/closing a WebSocket because SocketHandoffTest::Handler#on_resume failed: .*no room/, errors.string)
+    ensure
+      Handler.remove_method(:on_resume)
+    end
+  end
+
   def test_a_truncated_description_closes_the_socket_and_nothing_else
     with_server do |head, words|
       codes = (1...words.bytesize).map { |size| answer(hand_off(head, words.byteslice(0, size))) }

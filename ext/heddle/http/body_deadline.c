@@ -18,7 +18,12 @@ int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline,
 void heddle_body_reject_slow(heddle_exchange *exchange)
 {
     heddle_rejection rejection;
-    heddle_reject(&rejection, 408, "the body came slower than %llu bytes a second, or paused for %g s",
-                  (unsigned long long)exchange->engine->body_rate, (double)exchange->engine->body_timeout / 1e9);
+    unsigned long long rate = exchange->engine->body_rate;
+    double pause = (double)exchange->engine->body_timeout / 1e9;
+    if (rate)
+        heddle_reject(&rejection, 408, "the body came slower than %llu bytes a second, or paused for %g s", rate,
+                      pause);
+    else
+        heddle_reject(&rejection, 408, "the body paused for %g s", pause);
     exchange->operations->reject(exchange, &rejection, NULL);
 }

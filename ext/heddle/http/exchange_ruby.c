@@ -96,7 +96,7 @@ VALUE heddle_exchange_describe(VALUE self)
         DBL2NUM((double)(heddle_clock_now() - exchange->arrived) / 1e9),
         heddle_address_string(&client),
         handle->status ? INT2FIX(handle->status) : Qnil,
-        rb_str_new_cstr(exchange->work.connection && exchange->work.connection->transport.tls ? "https" : "http"),
+        rb_str_new_cstr(handle->tls_version ? "https" : "http"),
     };
     return rb_ary_new_from_values(sizeof(parts) / sizeof(parts[0]), parts);
 }

@@ -97,8 +97,8 @@ module Heddle
       def too_slow
         raise ClientGoneError, "the client sent no more of its body for #{@limits.idle_timeout} s" if @answered
 
-        raise BadRequestError, Rejection.new(408, "the body came slower than #{@limits.body_rate} bytes a second, " \
-                                                  "or paused for #{@limits.body_timeout} s")
+        rate = "came slower than #{@limits.body_rate} bytes a second, or " if @limits.body_rate > 0
+        raise BadRequestError, Rejection.new(408, "the body #{rate}paused for #{@limits.body_timeout} s")
       end
 
       # Sends 100 Continue, unless the client has already begun to send the body (RFC 9110, 10.1.1).

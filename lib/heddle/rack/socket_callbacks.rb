@@ -44,6 +44,12 @@ module Heddle
         fail_with(handler, callback, client, failure) if failure
       end
 
+      # Logs why a socket from another process can't continue here. The caller closes it with 1012.
+      # @param handler [Object]
+      # @param error [Exception]
+      # @return [void]
+      def resume_failed(handler, error) = log_failure(handler, :on_resume, error)
+
       private
 
       # Returns whether callbacks run in the loop's fibers.
@@ -60,11 +66,14 @@ module Heddle
       def fail_with(handler, callback, client, error)
         client.close(1011, "the server failed; see its log")
         case error
-        when ApplicationFailure
-          name = handler.is_a?(Module) ? "#{handler}.#{callback}" : "#{handler.class}##{callback}"
-          @log.event(:websocket_failed, callback: name, error: ErrorText.full(error))
+        when ApplicationFailure then log_failure(handler, callback, error)
         else raise error
         end
+      end
+
+      def log_failure(handler, callback, error)
+        name = handler.is_a?(Module) ? "#{handler}.#{callback}" : "#{handler.class}##{callback}"
+        @log.event(:websocket_failed, callback: name, error: ErrorText.full(error))
       end
     end
   end

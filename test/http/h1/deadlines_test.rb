@@ -138,18 +138,31 @@ class H1DeadlinesTest < Minitest::Test
     end
   end
 
-  def test_streamed_body_that_pauses_is_refused_however_fast_it_came
-    reason = nil
-    answer = lambda do |exchange|
-      reason = assert_raises(Heddle::HTTP::BadRequestError) { read_all(exchange.body) }.message
-      reply(exchange, "", status: 408)
-    end
-    converse(answer, stream_bodies: true, body_grace: 0.2, body_rate: 1, body_timeout: 0.2) do |conversation|
-      conversation.say(post(100_000, "x" * 99_999))
-      conversation.settle
-    end
+  def test_rejection_of_a_body_that_pauses_names_no_rate_where_there_is_none
+    [post(1_000, "abc"), post(400_000, "abc"), "#{CHUNKED}3\r\nabc\r\n"].each do |request|
+      converse(->(exchange) { exchange.body.read }, body_rate: 0, body_timeout: 0.2) do |conversation|
+        conversation.say(request)
+        conversation.await_end
+      end
 
-    assert_equal "the body came slower than 1 bytes a second, or paused for 0.2 s", reason
+      assert_equal [[408, "the body paused for 0.2 s"]], conversation.rejections
+    end
+  end
+
+  def test_streamed_body_that_pauses_is_refused_however_fast_it_came
+    { 1 => "came slower than 1 bytes a second, or paused", 0 => "paused" }.each do |body_rate, expected|
+      reason = nil
+      answer = lambda do |exchange|
+        reason = assert_raises(Heddle::HTTP::BadRequestError) { read_all(exchange.body) }.message
+        reply(exchange, "", status: 408)
+      end
+      converse(answer, stream_bodies: true, body_grace: 0.2, body_rate:, body_timeout: 0.2) do |conversation|
+        conversation.say(post(100_000, "x" * 99_999))
+        conversation.settle
+      end
+
+      assert_equal "the body #{expected} for 0.2 s", reason
+    end
   end
 
   def test_a_streamed_chunked_body_that_never_ends_is_not_served_before_it_pauses

@@ -266,7 +266,7 @@ static void resume_stream(heddle_connection *connection, VALUE description)
     int state = 0;
     heddle_fanout *fanout = (heddle_fanout *)rb_protect(find_fanout, (VALUE)connection->sockets->loop, &state);
     if (state)
-        rb_set_errinfo(Qnil);
+        heddle_take_errinfo();
     heddle_push_session *session = NULL;
     if (!state && read_stream(description, &fields))
         session = heddle_push_session_new(heddle_engine_of_connection(connection), &heddle_push_h1_carrier,

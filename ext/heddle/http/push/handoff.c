@@ -9,6 +9,7 @@
 #include "http/push/subscriptions.h"
 #include "http/push/description.h"
 #include "net/handoff.h"
+#include "scheduler/take_errinfo.h"
 
 #include <ruby/encoding.h>
 #include <ruby/io.h>
@@ -249,6 +250,17 @@ static VALUE resume_topics(VALUE data)
     return Qnil;
 }
 
+/* Logs the error that rb_protect has caught. */
+static void report_failure(VALUE callbacks, VALUE handler)
+{
+    int state = 0;
+    VALUE error = heddle_take_errinfo(), arguments[] = {handler, error};
+    if (heddle_is_exception(error))
+        heddle_call_protected(callbacks, rb_intern("resume_failed"), 2, arguments, &state);
+    if (state)
+        heddle_take_errinfo();
+}
+
 void heddle_push_resume(heddle_connection *connection, VALUE loaded)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
@@ -274,7 +286,7 @@ void heddle_push_resume(heddle_connection *connection, VALUE loaded)
     if (!NIL_P(handler))
         rb_protect(resume_topics, (VALUE)&resumption, &state);
     if (state)
-        rb_set_errinfo(Qnil);
+        report_failure(RARRAY_AREF(loaded, 1), handler);
     if (state || NIL_P(handler))
         heddle_push_begin_close(session, HEDDLE_WEBSOCKET_RESTART, NULL, 0);
     heddle_push_release_hold(session);
