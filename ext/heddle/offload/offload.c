@@ -188,7 +188,8 @@ static VALUE offload_methods(VALUE self, VALUE quick, VALUE loading)
 }
 
 /*
- * Adds `change` (1: entered, -1: left) to the number of blocks of without_offload that the calling fiber is in.
+ * Adds `change` to the number of blocks of without_offload that the calling fiber is in: 1 when it enters a block, -1
+ * when it leaves one.
  */
 static VALUE offload_count_inline(VALUE self, VALUE scheduler, VALUE change)
 {

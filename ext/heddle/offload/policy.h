@@ -27,7 +27,7 @@ typedef struct {
     const void *base;    /* the address of its library */
     const char *path;    /* the library's path */
     const char *library; /* the path's last part */
-    const char *symbol;  /* or NULL: most functions are static */
+    const char *symbol;  /* its symbol; NULL for most functions, because they are static */
     uintptr_t method;    /* the Ruby method (an ID) in which it was first called */
     uint64_t calls, offloaded;
     int64_t wall; /* its duration in ns, an average that rises fast and falls slowly */

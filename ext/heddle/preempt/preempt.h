@@ -27,7 +27,7 @@
  */
 bool heddle_exception_deliver(heddle_loop *loop, VALUE exception);
 
-/* Makes the fiber's next wait or next slice raise the exception. */
+/* Makes the fiber raise the exception at its next wait, or when it has used up its next time slice. */
 void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 
 /*

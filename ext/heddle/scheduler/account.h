@@ -12,7 +12,8 @@
 /* The parts of an account, in the order in which they are printed. heddle_account_names has their names. */
 typedef enum {
     HEDDLE_SPENT_PROXY, /* from the time in the field X-Request-Start to the request's arrival; not part of the total */
-    HEDDLE_SPENT_RECEIVED,  /* from the first byte to the complete head, or to the complete body */
+    /* from the first byte until the body was complete, or only the head, if the body is streamed */
+    HEDDLE_SPENT_RECEIVED,
     HEDDLE_SPENT_QUEUED,    /* waiting for a runner */
     HEDDLE_SPENT_RUNNING,   /* in Ruby, or in native code that was not offloaded */
     HEDDLE_SPENT_READY,     /* ready to run, while the loop ran other fibers */
@@ -39,8 +40,8 @@ extern const char *const heddle_account_names[HEDDLE_SPENT_PARTS];
 
 /*
  * An adapter (code for one library, such as a database driver) may set the part `named` for all waits of a block. Does
- * a wait count as its own `part` nevertheless? Yes for sleeps and child processes, and for a lock within a query,
- * because then the fiber waits for another fiber. Yes also if `named` is 0.
+ * a wait count as its own `part` nevertheless? Yes if `named` is 0. Yes also for sleeps and child processes, and for a
+ * lock within a query, because then the fiber waits for another fiber.
  */
 static inline bool heddle_spent_overrides(heddle_spent part, heddle_spent named)
 {
@@ -71,11 +72,11 @@ struct heddle_spender {
     heddle_account *account; /* NULL: nothing is counted */
     /* the number of the fiber's request; after that request has ended, the fiber's time is not counted */
     unsigned request;
-    bool task;               /* the request's own fiber started it */
+    bool task;               /* the request has started this fiber; false for the fiber that serves the request */
     uint8_t waits_for;       /* the part that an adapter has set for its waits; 0: none */
     uint8_t doing;           /* the part that its time counts as now */
     bool timed_out;          /* its last wait was ended by a time limit */
-    int64_t since;           /* its time before this is counted already */
+    int64_t since;           /* the fiber's time is counted up to this time */
     int64_t collected;       /* heddle_collected at the time `since` */
 };
 
@@ -91,7 +92,7 @@ static inline bool heddle_spender_counts(const heddle_spender *spender)
     return spender->account && spender->account->request == spender->request;
 }
 
-/* Adds the time since `since` to these parts. */
+/* Adds the time from spender->since to `now` to these parts. */
 static inline void heddle_spender_add(const heddle_spender *spender, int64_t parts[HEDDLE_SPENT_PARTS], int64_t now)
 {
     int64_t spent = now - spender->since;

@@ -176,8 +176,8 @@ static VALUE end_share(VALUE data)
 }
 
 /*
- * call-seq: Heddle::Account.use(share) { ... } -> the block's value. Counts the calling thread's time in the block in
- * that account.
+ * call-seq: Heddle::Account.use(share) { ... } -> the block's value. Runs the block, and counts the calling thread's
+ * time meanwhile in that account.
  */
 static VALUE account_use(VALUE self, VALUE object)
 {
@@ -282,7 +282,7 @@ static VALUE account_wait_for(VALUE self, VALUE part)
 {
     int number = NUM2INT(part);
     if (number < 0 || number >= HEDDLE_SPENT_PARTS)
-        rb_raise(rb_eArgError, "unknown part %d of a time account", number);
+        rb_raise(rb_eArgError, "unknown part %d of a time account (known: 0 to %d)", number, HEDDLE_SPENT_PARTS - 1);
     heddle_loop *loop = heddle_accounting ? heddle_loop_current() : NULL;
     heddle_fiber *fiber = loop ? loop->current : NULL;
     if (!loop && is_counted(thread_share))

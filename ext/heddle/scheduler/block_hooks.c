@@ -1,4 +1,4 @@
-/* The hooks block, unblock, kernel_sleep and yield. The methods park and unpark, for higher layers. */
+/* The hooks block, unblock, kernel_sleep and yield, and the methods park and unpark, which higher layers call. */
 
 #include "scheduler/early_unblock.h"
 #include "scheduler/frame_names.h"
@@ -9,8 +9,8 @@
 #include <ruby/debug.h>
 
 /*
- * Returns true if the park was woken, and false if the timeout passed first. With a timeout of 0, the timeout always
- * passes first.
+ * Suspends the calling fiber. Returns true if it was woken, and false if the timeout (ns; < 0: none) has passed. With a
+ * timeout of 0, only the other ready fibers run first, and the result is false.
  */
 static bool park_for(heddle_loop *loop, int64_t timeout, bool blocked, heddle_spent part)
 {

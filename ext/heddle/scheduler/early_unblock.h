@@ -19,8 +19,8 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker);
  */
 bool heddle_early_unblock_consume(heddle_loop *loop, VALUE blocker);
 /*
- * Was the calling fiber unblocked before it parked in kernel_sleep, which gets no blocker? Mutex#sleep (and so
- * ConditionVariable#wait) may end early, as Ruby documents. Kernel#sleep must not end early: Ruby adds a sleeping fiber
- * to no list, so a kept wake-up belongs to an earlier wait.
+ * Was the calling fiber unblocked before its wait in the hook kernel_sleep, which gets no blocker? Removes the wake-up.
+ * True only in Mutex#sleep (and so ConditionVariable#wait), which may end early, as Ruby documents. Kernel#sleep must
+ * not end early: its fiber is in no list of waiters, so the wake-up was for an earlier wait.
  */
 bool heddle_early_unblock_consume_asleep(heddle_loop *loop);

@@ -18,10 +18,7 @@ static const ssize_t FIBER_MEMORY = 760;
 /* After a fiber has started this many others, the fibers that are ready run before it continues. */
 static const unsigned STARTS_BEFORE_YIELD = 16;
 
-/*
- * Called when the extension is loaded. At first use would be too late, because two Ractors might do it at the same
- * time.
- */
+/* Called when the extension is loaded, and not at first use, because two Ractors might use it at the same time. */
 void heddle_fiber_setup(void)
 {
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));

@@ -55,7 +55,10 @@ struct heddle_timeout {
     heddle_timer timer;
     heddle_fiber *owner; /* NULL once the fiber has ended, or its loop was closed: then the timeout is not raised */
     heddle_timeout *outer;
-    /* the fiber that runs the block: the owner, or one nested in it. Marked, because this record lies on its stack */
+    /*
+     * the fiber that runs the block: the owner, or one nested in it; marked, so that its stack, on which this record
+     * lies, is not freed
+     */
     VALUE fiber;
     VALUE exception; /* `exception` and `message` are arguments of Kernel#raise; the fiber's stack keeps them alive */
     VALUE asked;     /* the exception that the caller of timeout_after requested, see convert_exception */
@@ -83,8 +86,8 @@ static inline VALUE heddle_fiber_transfer(VALUE fiber)
     return rb_fiber_transfer(fiber, 0, NULL);
 }
 /*
- * Transfers with the checks of Fiber#transfer. Without the checks, Ruby would continue a fiber that has resumed another
- * one.
+ * Transfers with the checks of the method Fiber#transfer. Without them, Ruby would continue a fiber that has resumed
+ * another fiber.
  */
 static inline VALUE heddle_fiber_transfer_checked(VALUE fiber, int count, const VALUE *values)
 {
@@ -99,13 +102,13 @@ VALUE heddle_fiber_make_body(VALUE scheduler);
 /* Invalidates the fiber's timeouts and interrupt masks, whose blocks may still be on a stack. */
 void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
 /*
- * May the fiber `waiting` be waiting within the timeout's block? It is the timeout's owner, or a fiber that the owner
- * has resumed.
+ * May the fiber `waiting` be waiting within the timeout's block? `waiting` is the timeout's owner, or a fiber that the
+ * owner has resumed.
  */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
 /* Does an interrupt mask delay the timeout in that fiber? */
 bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting);
-/* Gives the fiber's `queue_park` a slot; raises NoMemoryError. */
+/* Reserves a slot for the fiber's `queue_park`; raises NoMemoryError. */
 void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);
 heddle_fiber *heddle_fiber_find(heddle_loop *loop, VALUE fiber);
 /* Raises the exception at the fiber's current wait, or else at its next one. */

@@ -109,8 +109,8 @@ struct heddle_heartbeat {
     clockid_t cpu_clock;
     int schedstat, thread_id; /* a descriptor of the thread's schedstat file, or -1; the kernel's id of the thread */
 
-    uint32_t gvl_seen, answers_seen;
-    bool asked;
+    uint32_t gvl_seen, answers_seen; /* `gvl` at the last sample; `answers` when the postponed job was triggered */
+    bool asked;                      /* the job was triggered, and the thread has not answered yet */
     /* Written by the watch thread, read by the loop's thread, too. */
     _Atomic uint32_t unanswered; /* samples since the postponed job was triggered, if the job has not run since */
     _Atomic int64_t probed;      /* the `since` for which the job was triggered */

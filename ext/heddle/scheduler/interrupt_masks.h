@@ -10,9 +10,13 @@
 struct heddle_interrupt_mask {
     heddle_fiber *owner; /* NULL once the owner has ended, or its loop was closed */
     heddle_interrupt_mask *outer;
-    /* the fiber that runs the block: `owner`, or one nested in it. Marked, because this record lies on its stack */
+    /*
+     * the fiber that runs the block: `owner`, or one nested in it; marked, so that its stack, on which this record
+     * lies, is not freed
+     */
     VALUE fiber;
-    VALUE timings; /* {class or module => :immediate, :on_blocking or :never}, on the stack of the block's caller */
+    /* {class or module => :immediate, :on_blocking or :never}; kept alive by the stack of the block's caller */
+    VALUE timings;
 };
 
 /*
@@ -23,7 +27,7 @@ bool heddle_interrupt_masked(const heddle_fiber *fiber, VALUE waiting, VALUE exc
 
 void heddle_fiber_mark_masks(const heddle_fiber *fiber);
 
-/* Separates the blocks that are still open from their fiber, which has ended. */
+/* Called when the fiber has ended: unlinks its masks, whose blocks may still be open. */
 void heddle_fiber_drop_masks(heddle_fiber *fiber);
 
 void heddle_define_interrupt_masks(VALUE scheduler_class);

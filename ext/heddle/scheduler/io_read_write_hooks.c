@@ -1,4 +1,4 @@
-/* The hooks io_read, io_write, io_pread, io_pwrite: try the system call first, and wait only after EAGAIN. */
+/* The hooks io_read, io_write, io_pread and io_pwrite. They try the system call first, and wait only after EAGAIN. */
 
 #include "scheduler/frame_names.h"
 #include "scheduler/ruby_hooks.h"

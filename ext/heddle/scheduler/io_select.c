@@ -1,4 +1,4 @@
-/* The hook io_select: IO.select. */
+/* The hook io_select, which IO.select calls. */
 
 #include "scheduler/ruby_hooks.h"
 #include "scheduler/io_wait.h"

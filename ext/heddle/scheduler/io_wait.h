@@ -16,7 +16,10 @@ struct heddle_io_wait {
     int result;
     bool linked;
     bool reopened; /* IO#reopen has given the descriptor another file */
-    /* `io` does not own its descriptor, so the number may now belong to another file than `device` and `inode` */
+    /*
+     * `io` does not own its descriptor, so the number may belong to another file by now: `device` and `inode` identify
+     * the first one
+     */
     bool by_number;
     dev_t device;
     ino_t inode;

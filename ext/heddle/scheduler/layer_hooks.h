@@ -34,7 +34,7 @@ typedef struct {
     /* -- preempt: interrupts a fiber that computes for longer than its time slice -- */
     /* Called before a loop runs on this thread. */
     void (*prepare_preemption)(void);
-    /* Starts or stops following the switches of this loop's fibers. */
+    /* Adds or removes the hook that records each switch of this loop's fibers. */
     void (*follow_switches)(heddle_loop *loop, bool follow);
     /*
      * Raises the fiber's `delivered_error`; called in that fiber. This is an exception that arrived during a preemption

@@ -32,8 +32,8 @@ struct heddle_attachment {
     /* called before any part of the loop is freed; must call heddle_loop_detach */
     void (*closing)(heddle_attachment *attachment);
     /*
-     * Begins work that waits. Called at the end of a tick, after the poll, if the loop's `work_waits` is set. Must not
-     * raise.
+     * Begins waiting work, such as requests. Called at the end of a tick, after the poll, if the loop's `work_waits` is
+     * set. Must not raise.
      */
     void (*begin_work)(heddle_attachment *attachment);
     heddle_attachment *next, *previous;
@@ -53,7 +53,8 @@ static inline uint64_t heddle_park_token(const heddle_park *park)
 /* The parts of heddle_loop, one struct for each concern. */
 
 /*
- * The table of parks. A token refers to a park by its slot and the slot's generation, so it is invalid after the park.
+ * The table of parks. A token refers to a park by its slot and the slot's generation, so it becomes invalid when the
+ * park ends.
  */
 typedef struct {
     heddle_slot *items;
@@ -370,7 +371,7 @@ heddle_loop *heddle_loop_current(void);
  */
 heddle_loop *heddle_loop_get(VALUE scheduler);
 
-/* Called before a switch from the calling fiber. */
+/* Called before the calling fiber switches away: reports callbacks from native code, if that is switched on. */
 static inline void heddle_loop_note_switch(heddle_loop *loop)
 {
     if (__builtin_expect(heddle_reporting_callbacks, 0))

@@ -84,8 +84,8 @@ static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
  * Records when the awaited event occurred, for the time account. The loop notices an event only after the fibers that
- * are ready have run. If they ran for long, the time of the event is estimated: when the wait had lasted twice as long
- * as at the beginning of that run, but at the latest in the middle of the run.
+ * are ready have run. If they ran for long, the time of the event is estimated: the whole wait is assumed to be twice
+ * as long as it was when they began to run, but the event is assumed to have occurred in the first half of that run.
  */
 static void note_ready(heddle_park *park)
 {
@@ -273,8 +273,7 @@ static void switch_away(heddle_park *park)
     heddle_loop *loop = park->loop;
     if (!heddle_park_entered(park))
         rb_raise(rb_eRuntimeError,
-                 "nothing runs this fiber any more: its scheduler is closed, or was left behind in the parent "
-                 "process by a fork");
+                 "this fiber can't continue: its scheduler is closed, or belongs to the process that forked this one");
     heddle_fiber_keep_error(park->owner);
     heddle_park *next = heddle_fiber_take_parent_park(park->owner);
     if (!next && !heddle_loop_is_running(loop) && (park->owner == &loop->implicit || loop->run.forked_by)) {

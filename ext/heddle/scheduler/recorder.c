@@ -43,7 +43,10 @@ typedef struct {
     char text[NAME];
 } name;
 
-/* A ring of the newest `size` entries. `count` entries were ever added; those before number `first` are deleted. */
+/*
+ * A ring of the newest `size` entries. `count` is the number of entries added so far; entries before number `first`
+ * were deleted.
+ */
 typedef struct {
     uint64_t size, count, first;
     size_t entry; /* bytes */

@@ -11,7 +11,7 @@
 
 enum {
     HEDDLE_PLACES = 4096,
-    HEDDLE_PLACE_SIZE = 128, /* bytes of a text, its end included */
+    HEDDLE_PLACE_SIZE = 128, /* bytes of a text, including the final NUL */
 };
 
 typedef struct {

@@ -15,8 +15,8 @@ struct heddle_wait {
     int64_t deadline;
     heddle_spent part; /* the part of the request's account that the wait counts as */
     /*
-     * Called when the slot was set (`begins` is true), and when the wait ends, when the record may have been freed. May
-     * be NULL.
+     * Called when the slot was set (`begins` is true), and when the wait ends (`begins` is false); at the end, the
+     * record may have been freed. May be NULL.
      */
     void (*note)(heddle_wait *wait, bool begins);
     void *data; /* for `note` */

@@ -12,7 +12,7 @@ static inline bool heddle_is_exception(VALUE error)
            RTEST(rb_obj_is_kind_of(error, rb_eException));
 }
 
-/* Does this error end the loop if a task does not rescue it? Any other error is reported at once. */
+/* Does this error end the loop if a task does not rescue it? Any other error is only reported. */
 static inline bool heddle_ends_loop(VALUE error)
 {
     return RTEST(rb_obj_is_kind_of(error, rb_eSystemExit)) || RTEST(rb_obj_is_kind_of(error, rb_eSignal)) ||

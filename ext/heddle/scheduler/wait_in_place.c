@@ -94,7 +94,7 @@ static VALUE wait_until_ready(VALUE data)
         rb_nogvl(poll_without_gvl, &one, RUBY_UBF_IO, NULL, 0);
         heddle_hooks.prolong_wait_in_place(self->loop);
         if (one.result < 0 && one.error != EINTR)
-            rb_syserr_fail(one.error, "waiting in place");
+            rb_syserr_fail(one.error, "waiting for IO");
         self->result = one.result > 0 ? one.result : 0;
         if (self->result || (self->woken && *self->woken) ||
             (self->deadline >= 0 && heddle_clock_now() >= self->deadline))
