@@ -44,6 +44,6 @@ class HeldConnectionsTest < Minitest::Test
 
   def assert_leased(report, lines)
     assert_includes report, "out at #{PROGRAM}:#{lines["leased"]}, as a permanent lease, and waits at"
-    assert_includes report, "Write with_connection"
+    assert_includes report, "Use with_connection"
   end
 end

@@ -119,7 +119,7 @@ module Heddle
       # @api private
       def on_wake(_client) = perform_waiting
 
-      # Called when messages are lost. The client does not get to know, because Action Cable's protocol can't report it.
+      # Called when messages are lost. The client gets no notice, because Action Cable's protocol has none.
       # @api private
       def on_reset(_client, topic) = logger.warn("broadcasts of #{topic} were lost, because too many came at once")
 

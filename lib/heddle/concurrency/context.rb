@@ -75,8 +75,8 @@ module Heddle
         @root && !@root.ended? ? @root : detached_tasks
       end
 
-      # Has any running request a scope, because it has started tasks? If so, every fiber that serves requests must call
-      # {end_request_scope} after its request.
+      # Does any running request have a scope, because it has started tasks? If so, every fiber that serves requests
+      # must call {end_request_scope} after its request.
       def request_scopes? = !@request_scopes.empty?
 
       # Ends the scope of the request that the current fiber has served. Does nothing if it has none.

@@ -104,7 +104,7 @@ module Heddle
 
     # Acquires a resource for the block, and releases it afterwards. After a StandardError of the block, the resource is
     # checked. If the block is cancelled, its fiber is killed, or it raises another exception, the state of the resource
-    # is unknown, so it is closed. Exception: a database connection is kept if its driver can cancel the abandoned
+    # is unknown, so it is closed. A database connection is kept, however, if its driver can cancel the abandoned
     # query; see {Databases}.
     #
     # @param timeout [Numeric, nil] maximum seconds to wait for a resource; nil: no limit

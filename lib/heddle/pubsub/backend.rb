@@ -53,7 +53,7 @@ module Heddle
       # @raise [ArgumentError]
       def initialize(url, stored: 10_000)
         @kind, @gem = SCHEMES.fetch(url[/\A[a-z]+(?=:)/]) do
-          raise ArgumentError, "#{PrintableText.url(url).inspect} is not the address of a pub/sub backend. Accepted " \
+          raise ArgumentError, "#{PrintableText.url(url).inspect} is not an address of a pub/sub backend. Accepted " \
                                "are redis:// and rediss:// for Redis, postgres:// and postgresql:// for PostgreSQL, " \
                                "such as \"redis://localhost:6379/1\" or \"postgres://user@host/database\". Omit " \
                                "the setting to use this server's memory"

@@ -173,7 +173,7 @@ module Heddle
         @protocol = fields["sec-websocket-protocol"]
         violation = if !fields["upgrade"].to_s.casecmp?("websocket") then "it upgrades to another protocol"
                     elsif fields["connection"].to_s.split(",").none? { |name| name.strip.casecmp?("upgrade") }
-                      "its field Connection lacks \"upgrade\""
+                      "its field Connection does not name the upgrade"
                     elsif fields["sec-websocket-accept"] != accept then "its field Sec-WebSocket-Accept is wrong"
                     elsif fields["sec-websocket-extensions"] then "it selects an extension that was not offered"
                     elsif @protocol && !protocols.include?(@protocol)

@@ -76,7 +76,7 @@ module Heddle
       # @return [Boolean] whether a task around the waiter's task waits for it
       def nested? = Waiter.nested?(@task)
 
-      # Has the waiter's fiber a resource, or has a task one that waits for the end of the waiter's task?
+      # Does the waiter's fiber, or a task that waits for the end of the waiter's task, have a resource?
       #
       # @param holders [#include?] fibers that have resources
       def inside_holder?(holders)

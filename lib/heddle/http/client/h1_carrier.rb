@@ -42,7 +42,7 @@ module Heddle
         def trailers = nil
 
         # Releases the connection for another request. Closes it first if the request was not written completely or the
-        # response has not begun, because the rest of either would mix with the next request.
+        # response has not begun, because its remaining bytes would mix with the next request.
         # @return [void]
         def finish
           @connection.close if @unwritten || !@answer
