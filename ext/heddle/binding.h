@@ -4,22 +4,26 @@
 
 #include <ruby.h>
 
-/* The type of a record that Ruby objects have; the last arguments are its functions. */
+/*
+ * Initializes an rb_data_type_t, which describes the C record inside a Ruby object. The last arguments initialize its
+ * functions, such as `.dfree = f`.
+ */
 #define HEDDLE_TYPE(name, more_flags, ...)                                                                             \
     {                                                                                                                  \
         .wrap_struct_name = name, .function = {__VA_ARGS__}, .flags = RUBY_TYPED_FREE_IMMEDIATELY | (more_flags)       \
     }
 /*
- * `dmark` for a record whose only references are these members, given by offsetof; use it with RUBY_TYPED_DECL_MARKING.
+ * The `dmark` of a record whose only references to Ruby objects are the given members, each as its offsetof. The type
+ * needs the flag RUBY_TYPED_DECL_MARKING.
  */
 #define HEDDLE_REFERENCES(...) RUBY_REFS_LIST_PTR(((const size_t[]){__VA_ARGS__, RUBY_REF_END}))
-/* Defines a function that checks an object and returns its record. */
+/* Defines a function that returns the record of an object. It raises TypeError for an object of another type. */
 #define HEDDLE_RECORD_OF(function, record, data_type)                                                                  \
     static record *function(VALUE object)                                                                              \
     {                                                                                                                  \
         return rb_check_typeddata(object, &(data_type));                                                               \
     }
-/* Defines a function that allocates an object with a record of zeros. */
+/* Defines the allocation function of a class. It makes an object whose record is all zeros. */
 #define HEDDLE_ALLOCATE(function, record, data_type)                                                                   \
     static VALUE function(VALUE class)                                                                                 \
     {                                                                                                                  \
@@ -27,7 +31,10 @@
         return TypedData_Make_Struct(class, record, &(data_type), zeros);                                              \
     }
 
-/* A class that the collector neither frees nor moves. Without `allocate` only C makes its objects. */
+/*
+ * Defines a class that the garbage collector neither frees nor moves. If `allocate` is NULL, only C code can make its
+ * objects.
+ */
 static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_func_t allocate)
 {
     VALUE class = rb_define_class_under(under, name, rb_cObject);
@@ -40,9 +47,10 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
 }
 
 /*
- * Methods of a class that consist of one expression are rows of a table, METHODS: X(function, name, expression of
- * `self`). The table defines the functions, and within Init_… the methods of `class`. The first macro can also be used
- * alone.
+ * For methods whose body is one expression. A file lists them in a macro METHODS(X), with a row X(function, name,
+ * expression of `self`) for each. METHODS(HEDDLE_DEFINE_METHOD) then defines the functions, and
+ * METHODS(HEDDLE_REGISTER_METHOD) within Init_… adds the methods to `class`. A file with one such method can use
+ * HEDDLE_DEFINE_METHOD alone.
  */
 #define HEDDLE_DEFINE_METHOD(function, name, expression)                                                               \
     static VALUE function(VALUE self)                                                                                  \
@@ -51,7 +59,7 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
     }
 #define HEDDLE_REGISTER_METHOD(function, name, expression) rb_define_method(class, name, function, 0);
 /*
- * The same for methods with one argument, METHODS_1: X(function, name, argument, expression of `self` and the
+ * The same for methods with one argument. The rows are X(function, name, argument, expression of `self` and the
  * argument).
  */
 #define HEDDLE_DEFINE_METHOD_1(function, name, argument, expression)                                                   \
@@ -61,7 +69,7 @@ static inline VALUE heddle_define_class(VALUE under, const char *name, rb_alloc_
     }
 #define HEDDLE_REGISTER_METHOD_1(function, name, argument, expression) rb_define_method(class, name, function, 1);
 
-/* Each layer has one; heddle.c calls it. */
+/* heddle.c calls these functions when Ruby loads the extension. */
 void Init_heddle_rack(VALUE heddle);
 void Init_heddle_processes(VALUE heddle);
 void Init_heddle_pubsub(VALUE heddle);

@@ -1,4 +1,4 @@
-/* Defines what Ruby sees; each part is in the folder of its layer. */
+/* The entry point of the extension. It defines the Ruby modules and classes; each layer's folder contains its part. */
 
 #include "binding.h"
 #include "concurrency/concurrency.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-/* The headers of the C library that most files need. */
+/* The system headers that most files need. */
 
 #include <errno.h>
 #include <pthread.h>

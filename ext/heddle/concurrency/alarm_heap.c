@@ -1,6 +1,6 @@
 /*
- * Heddle::Concurrency::AlarmHeap: the messages that Alarms sends when their time has come, in a timer heap. Its
- * users are lib/heddle/concurrency/alarms.rb and timers.rb.
+ * Heddle::Concurrency::AlarmHeap: a heap of alarms, ordered by time. An alarm is a method call that is due at a time.
+ * Used by lib/heddle/concurrency/alarms.rb and timers.rb.
  */
 
 #include "concurrency/concurrency.h"
@@ -10,13 +10,16 @@
 
 #include <math.h>
 
-/* Not embedded in the object: the collector moves objects, and the heap has the record's address. */
+/*
+ * Not embedded in the Ruby object: the garbage collector may move the object, but the heap refers to the record by
+ * address.
+ */
 typedef struct {
     heddle_timer timer;
-    VALUE self;   /* the Ruby object of this record; valid while the alarm is in a heap, which updates it */
-    VALUE heap;   /* the AlarmHeap that contains it; or Qfalse */
-    VALUE target; /* gets the message; or nil */
-    ID message;
+    VALUE self;   /* the alarm's Ruby object; valid while the alarm is in a heap, which updates it after a move */
+    VALUE heap;   /* the AlarmHeap that contains the alarm, or Qfalse */
+    VALUE target; /* the receiver of the method call, or nil */
+    ID message;   /* the method's name */
 } alarm_record;
 
 static VALUE alarm_class;
@@ -34,7 +37,7 @@ HEDDLE_RECORD_OF(alarm_of, alarm_record, alarm_type)
 /*
  * call-seq: time -> Float
  *
- * The time that was given to AlarmHeap#add, in seconds, cut to whole nanoseconds; 0 if it was negative.
+ * Returns the time that was passed to AlarmHeap#add, in seconds, truncated to whole nanoseconds; 0 if it was negative.
  */
 HEDDLE_DEFINE_METHOD(alarm_time, "time", rb_float_new((double)alarm_of(self)->timer.deadline / 1e9))
 
@@ -78,7 +81,7 @@ static int64_t to_deadline(VALUE seconds)
 {
     double nanoseconds = NUM2DBL(seconds) * 1e9;
     if (isnan(nanoseconds))
-        rb_raise(rb_eArgError, "the time of an alarm is not a number");
+        rb_raise(rb_eArgError, "the time of an alarm must be a number, but is NaN");
     if (nanoseconds <= 0)
         return 0;
     return nanoseconds >= (double)INT64_MAX ? INT64_MAX : (int64_t)nanoseconds;
@@ -94,7 +97,8 @@ static void release_alarm(heddle_timer_heap *heap, alarm_record *alarm)
 /*
  * call-seq: add(time, target, message) -> Alarm
  *
- * Sets an alarm: #ring calls target.message, which must not wait, at +time+ (seconds on the caller's clock). O(log n).
+ * Adds an alarm that is due at +time+ (seconds on the caller's clock). Then #ring calls the method +message+ of
+ * +target+, which must not wait. O(log n).
  */
 static VALUE heap_add(VALUE self, VALUE time, VALUE target, VALUE message)
 {
@@ -118,7 +122,7 @@ static VALUE heap_add(VALUE self, VALUE time, VALUE target, VALUE message)
 /*
  * call-seq: remove(alarm) -> true or false
  *
- * Removes an alarm, which then no longer refers to its target. Returns false if it is not in this heap. O(log n).
+ * Removes an alarm; it then no longer refers to its target. Returns false if the alarm is not in this heap. O(log n).
  */
 static VALUE heap_remove(VALUE self, VALUE object)
 {
@@ -133,7 +137,7 @@ static VALUE heap_remove(VALUE self, VALUE object)
 /*
  * call-seq: ring(time) -> true or false
  *
- * Removes the earliest alarm and sends its message, if its time is not after +time+; otherwise returns false.
+ * If the earliest alarm is due at +time+, removes it, calls its method and returns true. Otherwise returns false.
  */
 static VALUE heap_ring(VALUE self, VALUE time)
 {
@@ -151,7 +155,7 @@ static VALUE heap_ring(VALUE self, VALUE time)
 /*
  * call-seq: first -> Alarm or nil
  *
- * The earliest alarm; if several have the same time, the one that was added first.
+ * Returns the earliest alarm. If several alarms have the same time, returns the one that was added first.
  */
 static VALUE heap_first(VALUE self)
 {

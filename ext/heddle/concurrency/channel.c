@@ -1,5 +1,5 @@
 /*
- * Heddle::Concurrency::ChannelCore: the part of Heddle::Channel that runs for each item. The other part, and the
+ * Heddle::Concurrency::ChannelCore: the part of Heddle::Channel that runs for each item. The rest of the class, and its
  * documentation, are in lib/heddle/concurrency/channel.rb.
  */
 
@@ -13,37 +13,43 @@
 
 typedef struct channel channel;
 typedef struct channel_wait channel_wait;
-typedef struct visit visit;
+typedef struct entry entry;
 
-/* The entry of a wait in the list of one channel. */
-struct visit {
+/*
+ * The entry of a waiting fiber in the list of a channel. A fiber that waits for several channels has an entry in the
+ * list of each.
+ */
+struct entry {
     channel_wait *wait;
     channel *at;
-    visit *next, *previous;
+    entry *next, *previous;
     bool listed;
 };
 
-/* A fiber that waits for an item of one or several channels, or for room in one. Lies on the fiber's own stack. */
+/*
+ * The record of a fiber that waits for an item from one or several channels, or for room in one channel. It is on the
+ * fiber's own stack.
+ */
 struct channel_wait {
     heddle_park park;
-    enum { WAITING, SERVED, REFUSED } outcome;
+    enum { WAITING, SERVED, REFUSED } outcome; /* REFUSED: all its channels were closed */
     VALUE item;
-    channel *by; /* the channel that has given it the item; unset for a push */
-    visit *visits;
-    long count, open; /* the number of its channels; how many of them are not closed */
+    channel *by; /* the channel that the item came from; unset for a push */
+    entry *entries;
+    long count, open; /* the number of its channels; how many of these are not closed */
     int64_t timeout;  /* ns; < 0: none */
 };
 
 typedef struct {
-    visit *first, *last;
-} visit_list;
+    entry *first, *last;
+} entry_list;
 
 struct channel {
-    VALUE *items; /* a ring; its size is a power of two */
+    VALUE *items; /* a ring buffer; `size` is a power of two */
     size_t head, count, size;
     long capacity; /* < 0: no limit */
-    visit_list takers;  /* empty while there is an item */
-    visit_list pushers; /* empty while there is room */
+    entry_list takers;  /* fibers that wait for an item; empty while there is one */
+    entry_list pushers; /* fibers that wait for room; empty while there is room */
     bool closed;
     unsigned fork_generation;
 };
@@ -80,8 +86,8 @@ static channel *channel_of(VALUE object)
 {
     channel *self = rb_check_typeddata(object, &channel_type);
     if (self->fork_generation != heddle_forks) {
-        /* A forked child does not have the parent's waiters. */
-        self->takers = self->pushers = (visit_list){NULL, NULL};
+        /* The fibers that waited in the parent do not exist in a forked child. */
+        self->takers = self->pushers = (entry_list){NULL, NULL};
         self->fork_generation = heddle_forks;
     }
     return self;
@@ -130,20 +136,20 @@ static bool has_room(const channel *self)
     return self->capacity < 0 || self->count < (size_t)self->capacity;
 }
 
-/* -- visits ------------------------------------------------------------------------------------------------------ */
+/* -- list entries -------------------------------------------------------------------------------------------------- */
 
-static void append_visit(visit_list *list, visit *visit)
+static void append_entry(entry_list *list, entry *entry)
 {
-    visit->listed = true;
-    HEDDLE_QUEUE_APPEND(list, visit);
+    entry->listed = true;
+    HEDDLE_QUEUE_APPEND(list, entry);
 }
 
-static void remove_visit(visit_list *list, visit *visit)
+static void remove_entry(entry_list *list, entry *entry)
 {
-    if (!visit->listed)
+    if (!entry->listed)
         return;
-    visit->listed = false;
-    HEDDLE_QUEUE_REMOVE(list, visit);
+    entry->listed = false;
+    HEDDLE_QUEUE_REMOVE(list, entry);
 }
 
 static void end_wait(channel_wait *waiter, int outcome)
@@ -155,10 +161,10 @@ static void end_wait(channel_wait *waiter, int outcome)
 static void leave_taker_list(channel_wait *taker)
 {
     for (long i = 0; i < taker->count; i++)
-        remove_visit(&taker->visits[i].at->takers, &taker->visits[i]);
+        remove_entry(&taker->entries[i].at->takers, &taker->entries[i]);
 }
 
-/* Gives the item to the fiber that has waited longest, and removes its wait from all channels. */
+/* Passes the item to the fiber that has waited longest, and removes that fiber from the lists of all its channels. */
 static void serve_taker(channel *self, VALUE item)
 {
     channel_wait *taker = self->takers.first->wait;
@@ -168,15 +174,19 @@ static void serve_taker(channel *self, VALUE item)
     end_wait(taker, SERVED);
 }
 
+/* Ends the wait of the fiber that has waited longest for room. Returns the item that it pushes. */
 static VALUE accept_pusher(channel *self)
 {
-    visit *visit = self->pushers.first;
-    remove_visit(&self->pushers, visit);
-    end_wait(visit->wait, SERVED);
-    return visit->wait->item;
+    entry *entry = self->pushers.first;
+    remove_entry(&self->pushers, entry);
+    end_wait(entry->wait, SERVED);
+    return entry->wait->item;
 }
 
-/* Puts an item back as the channel's next one. It was given to a fiber that was interrupted before it ran. */
+/*
+ * Puts an item back at the front of the channel. Called if the fiber that received the item was interrupted before it
+ * ran.
+ */
 static void restore_item(channel *self, VALUE item)
 {
     if (self->takers.first)
@@ -197,7 +207,7 @@ static VALUE wait_until_served(VALUE data)
     }
 }
 
-/* The loop of the calling fiber; raises outside of a loop. */
+/* Returns the loop of the calling fiber. Outside of a loop raises an error, in which `what` names the called method. */
 static heddle_loop *current_loop(const char *what)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
@@ -208,7 +218,10 @@ static heddle_loop *current_loop(const char *what)
     return heddle_loop_get(scheduler);
 }
 
-/* Waits in the lists of its channels, into which `enlist` puts the waiter. Returns 0 or the state of an exception. */
+/*
+ * Adds the waiter to the lists of its channels with `enlist`, and waits. Returns 0, or the state of rb_protect if an
+ * exception was raised.
+ */
 static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
 {
     int state = 0;
@@ -231,16 +244,19 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(
 static void enlist_taker(channel_wait *taker)
 {
     for (long i = 0; i < taker->count; i++)
-        append_visit(&taker->visits[i].at->takers, &taker->visits[i]);
+        append_entry(&taker->entries[i].at->takers, &taker->entries[i]);
 }
 
-/* Returns true if the taker has got an item. */
+/*
+ * Waits until there is an item, until all channels are closed, or until the timeout has passed. Returns true if the
+ * taker has received an item.
+ */
 static bool wait_for_item(channel_wait *taker, const char *what)
 {
     taker->item = Qnil;
     taker->open = taker->count;
     for (long i = 0; i < taker->count; i++)
-        taker->visits[i].wait = taker;
+        taker->entries[i].wait = taker;
     int state = wait_in_list(taker, current_loop(what), enlist_taker);
     leave_taker_list(taker);
     if (state) {
@@ -274,8 +290,8 @@ static VALUE channel_pop(int argc, VALUE *argv, VALUE object)
         return take_item(self);
     if (self->closed)
         return Qnil;
-    visit at = {.at = self};
-    channel_wait taker = {.visits = &at, .count = 1, .timeout = timeout};
+    entry at = {.at = self};
+    channel_wait taker = {.entries = &at, .count = 1, .timeout = timeout};
     wait_for_item(&taker, "Heddle::Channel#pop");
     RB_GC_GUARD(object);
     return taker.item;
@@ -286,14 +302,14 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
     Check_Type(channels, T_ARRAY);
     long count = RARRAY_LEN(channels);
     VALUE buffer;
-    visit *visits = ALLOCV_N(visit, buffer, count);
+    entry *entries = ALLOCV_N(entry, buffer, count);
     for (long i = 0; i < count; i++)
-        visits[i] = (visit){.at = channel_of(rb_ary_entry(channels, i))};
-    channel_wait taker = {.visits = visits, .count = count, .timeout = heddle_parse_limit(timeout)};
+        entries[i] = (entry){.at = channel_of(rb_ary_entry(channels, i))};
+    channel_wait taker = {.entries = entries, .count = count, .timeout = heddle_parse_limit(timeout)};
     VALUE result = Qnil;
     if (wait_for_item(&taker, "Heddle::Channel.select")) {
         for (long i = 0; i < count; i++) {
-            if (visits[i].at == taker.by)
+            if (entries[i].at == taker.by)
                 result = rb_assoc_new(rb_ary_entry(channels, i), taker.item);
         }
     }
@@ -306,17 +322,17 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
 
 static void enlist_pusher(channel_wait *pusher)
 {
-    append_visit(&pusher->visits->at->pushers, pusher->visits);
+    append_entry(&pusher->entries->at->pushers, pusher->entries);
 }
 
-/* Returns false if the timeout has passed. */
+/* Waits for room, and then pushes the item. Returns false if the timeout has passed. */
 static bool push_later(channel *self, VALUE item, int64_t timeout)
 {
-    visit at = {.at = self};
-    channel_wait pusher = {.visits = &at, .count = 1, .timeout = timeout, .item = item};
+    entry at = {.at = self};
+    channel_wait pusher = {.entries = &at, .count = 1, .timeout = timeout, .item = item};
     at.wait = &pusher;
     int state = wait_in_list(&pusher, current_loop("Heddle::Channel#push"), enlist_pusher);
-    remove_visit(&self->pushers, &at);
+    remove_entry(&self->pushers, &at);
     if (state)
         rb_jump_tag(state);
     if (pusher.outcome == REFUSED)
@@ -330,7 +346,7 @@ static VALUE channel_push(int argc, VALUE *argv, VALUE object)
     int64_t timeout = heddle_parse_timeout(argc, argv, 1);
     channel *self = channel_of(object);
     if (self->closed)
-        rb_raise(rb_path2class("ClosedQueueError"), "the channel is closed: nothing can be pushed any more");
+        rb_raise(rb_path2class("ClosedQueueError"), "can't push to a channel that is closed");
     if (self->takers.first)
         serve_taker(self, argv[0]);
     else if (has_room(self))
@@ -347,15 +363,15 @@ static VALUE channel_close(VALUE object)
     channel *self = channel_of(object);
     self->closed = true;
     while (self->takers.first) {
-        visit *visit = self->takers.first;
-        remove_visit(&self->takers, visit);
-        if (--visit->wait->open == 0)
-            end_wait(visit->wait, REFUSED);
+        entry *entry = self->takers.first;
+        remove_entry(&self->takers, entry);
+        if (--entry->wait->open == 0)
+            end_wait(entry->wait, REFUSED);
     }
     while (self->pushers.first) {
-        visit *visit = self->pushers.first;
-        remove_visit(&self->pushers, visit);
-        end_wait(visit->wait, REFUSED);
+        entry *entry = self->pushers.first;
+        remove_entry(&self->pushers, entry);
+        end_wait(entry->wait, REFUSED);
     }
     return object;
 }
@@ -377,9 +393,9 @@ static VALUE channel_num_waiting(VALUE object)
 {
     const channel *self = channel_of(object);
     size_t count = 0;
-    for (const visit *visit = self->takers.first; visit; visit = visit->next)
+    for (const entry *entry = self->takers.first; entry; entry = entry->next)
         count++;
-    for (const visit *visit = self->pushers.first; visit; visit = visit->next)
+    for (const entry *entry = self->pushers.first; entry; entry = entry->next)
         count++;
     return SIZET2NUM(count);
 }

@@ -8,12 +8,14 @@
 
 extern char **environ;
 
-/* Set before the import table is changed. Children read them, also after vfork, where writing is forbidden. */
+/*
+ * Set before the import table is changed. Forked children only read them: after vfork a child must not write to memory.
+ */
 static rlim_t soft_limit, raised_limit;
 
-/* -- between fork, or vfork, and exec: nothing but system calls --------------------------------------------------- */
+/* -- called between fork or vfork and exec: only system calls are allowed ------------------------------------------ */
 
-/* Lowers the soft limit if it is the raised one. Another value was set on purpose (spawn's `rlimit_nofile:`). */
+/* Lowers the soft limit if it equals `raised_limit`. Any other value was set on purpose (spawn's `rlimit_nofile:`). */
 static bool lower_limit(struct rlimit *before)
 {
     if (getrlimit(RLIMIT_NOFILE, before) != 0 || before->rlim_cur != raised_limit)
@@ -28,7 +30,7 @@ static int exec_execve(const char *path, char *const *words, char *const *enviro
     bool lowered = lower_limit(&before);
     int result = execve(path, words, environment);
     int error = errno;
-    if (lowered) /* exec failed and this process continues: it may try another path */
+    if (lowered) /* execve has failed, so the process continues and may try another path */
         setrlimit(RLIMIT_NOFILE, &before);
     errno = error;
     return result;

@@ -4,7 +4,10 @@
 
 #include <malloc.h>
 
-/* Larger gaps are not filled: their whole pages are returned to the system, and so are never copied. */
+/*
+ * In bytes. Gaps of SPARED bytes and more are not filled: malloc_trim returns their whole pages to the system, so the
+ * kernel never copies these pages for a child.
+ */
 enum { SPARED = 4096, MOST_SPARED = 65536, ALIGNMENT = 2 * sizeof(size_t) };
 
 struct gap {
@@ -17,10 +20,13 @@ struct heap {
     uintptr_t begin, end;
 };
 
-/* The part of the heap that is in use, without its free end. Empty if malloc is not glibc's. */
+/*
+ * Returns the part of the heap that is in use, without the free memory at its end. Returns an empty part if malloc is
+ * not glibc's.
+ */
 static struct heap heap_in_use(void)
 {
-    malloc_trim(0); /* leaves less than two pages at the end */
+    malloc_trim(0); /* leaves less than two free pages at the end */
     uintptr_t end = (uintptr_t)sbrk(0) - 2 * (uintptr_t)sysconf(_SC_PAGESIZE);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo2 would need glibc 2.33 */
@@ -29,7 +35,10 @@ static struct heap heap_in_use(void)
     return (struct heap){.begin = size < end ? end - size : end, .end = end};
 }
 
-/* Returns NULL if there is no gap of this size: then malloc takes memory from the heap's end. */
+/*
+ * Allocates a gap of this size. Returns NULL if there is none: malloc then takes memory from outside of the heap's used
+ * part.
+ */
 static void *take_gap(const struct heap *heap, size_t size)
 {
     void *block = malloc(size);
@@ -56,7 +65,10 @@ static void add_gap(struct gap **list, struct gap *one)
 
 ssize_t heddle_fill_heap_gaps(void)
 {
-    /* frees the gaps that an earlier mold has filled, because some are larger now */
+    /*
+     * Frees the gaps that an earlier mold (the process that workers are forked from) has filled, because some of them
+     * are larger now.
+     */
     free_gaps(&filled);
     struct heap heap = heap_in_use();
     if (heap.begin == heap.end)

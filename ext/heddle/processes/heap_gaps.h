@@ -3,9 +3,11 @@
 #include "system.h"
 
 /*
- * Fills the small gaps that glibc's malloc keeps between blocks in use. Then a process's allocations after a fork lie
- * together in new pages, and not in the pages that it shares. The next call, in a later mold, frees them first.
+ * Fills the small gaps between the blocks of glibc's malloc, by allocating them. So a forked process makes its next
+ * allocations in new pages. In the gaps these allocations would change pages that it shares with its parent, and the
+ * kernel would copy these pages. The next call frees the gaps first; it may happen in a later mold (the process that
+ * workers are forked from).
  *
- * Returns how many bytes it has filled, or -1 if malloc is not glibc's.
+ * Returns the number of bytes that it has filled, or -1 if malloc is not glibc's.
  */
 ssize_t heddle_fill_heap_gaps(void);

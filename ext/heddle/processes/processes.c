@@ -1,4 +1,4 @@
-/* Heddle::Native::Processes: functions of the system and of Ruby's internals that a server's processes need. */
+/* Heddle::Native::Processes: system calls and functions of CRuby that the server's processes need. */
 
 #include "binding.h"
 
@@ -12,8 +12,8 @@
 /*
  * call-seq: Heddle::Native::Processes.adopt_orphans -> true or false
  *
- * From now on a descendant whose parent ends becomes a child of this process, which can then wait for it (prctl(2),
- * PR_SET_CHILD_SUBREAPER). Returns false if this system can't do that.
+ * Makes this process adopt orphans: when a descendant's parent ends, the descendant becomes a child of this process,
+ * which can then wait for it (prctl(2), PR_SET_CHILD_SUBREAPER). Returns false if this system can't do that.
  */
 static VALUE adopt_orphans(VALUE self)
 {
@@ -27,8 +27,9 @@ static VALUE adopt_orphans(VALUE self)
 /*
  * call-seq: Heddle::Native::Processes.allow_inspection -> nil
  *
- * Lets the master read how much memory this process uses. After a change of the user, /proc/PID belongs to root
- * (prctl(2), PR_SET_DUMPABLE), so the master could not read it. Other users can't read it in any case.
+ * Lets the master read how much memory this process uses. After a process has changed its user, its /proc/PID belongs
+ * to root, so the master could not read it. This call undoes that (prctl(2), PR_SET_DUMPABLE). Other users still can't
+ * read it.
  */
 static VALUE allow_inspection(VALUE self)
 {
@@ -46,8 +47,9 @@ static VALUE raise_error(VALUE error)
 /*
  * call-seq: Heddle::Native::Processes.end_child(error) -> never
  *
- * Ends this process, a forked child, as Ruby does when its main thread has ended with this exception or nil: handlers
- * of at_exit run. The frames below are a copy of the parent's program: their `ensure` blocks do not run.
+ * Ends this process, a forked child, as if its main thread had ended with the exception +error+, or without one if it
+ * is nil. The at_exit handlers run. The frames on the stack are a copy of the parent's, so their `ensure` blocks do not
+ * run.
  */
 NORETURN(static VALUE end_child(VALUE self, VALUE error));
 
@@ -62,8 +64,8 @@ static VALUE end_child(VALUE self, VALUE error)
 /*
  * call-seq: Heddle::Native::Processes.exec_with_limit(soft, raised) -> true or false
  *
- * From now on programs that Ruby starts (+spawn+, +system+, +exec+ …) get the soft RLIMIT_NOFILE +soft+ where they
- * would inherit +raised+. Returns false if this system can't do that.
+ * From now on a program that Ruby starts (+spawn+, +system+, +exec+ …) gets the soft RLIMIT_NOFILE +soft+ if it would
+ * otherwise inherit +raised+. Returns false if this system can't do that.
  */
 static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
 {
@@ -73,8 +75,8 @@ static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
 /*
  * call-seq: Heddle::Native::Processes.fill_heap_gaps -> Integer or nil
  *
- * Fills the small gaps between malloc's blocks, until the next call. Called before processes that share its pages are
- * forked. Returns the number of bytes, or nil if malloc is not glibc's.
+ * Fills the small gaps between malloc's blocks, until the next call. Called before this process forks processes that
+ * share its memory. Returns the number of filled bytes, or nil if malloc is not glibc's.
  */
 static VALUE fill_heap_gaps(VALUE self)
 {

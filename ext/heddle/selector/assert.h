@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * <assert.h> can't be used, because ruby.h defines NDEBUG. Only debug and sanitizer builds evaluate and check the
- * expression.
+ * Replaces assert(), which ruby.h disables by defining NDEBUG. The expression is evaluated and checked only in debug
+ * and sanitizer builds.
  */
 
 #include "system.h"

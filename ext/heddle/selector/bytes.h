@@ -1,6 +1,9 @@
 #pragma once
 
-/* A growing buffer. The bytes before `start` have been consumed. A record of zeros is an empty buffer. */
+/*
+ * A growing buffer. Its contents are the bytes from `start` to `size`; the bytes before `start` have been consumed.
+ * `room` is the size of the allocation. A record of zeros is an empty buffer.
+ */
 
 #include "system.h"
 
@@ -9,7 +12,7 @@ typedef struct {
     size_t start, size, room;
 } heddle_bytes;
 
-/* Makes room for `more` bytes behind the first `size` ones. If out of memory, returns false and keeps the bytes. */
+/* Makes room for `more` bytes after the contents. Returns false, and keeps the contents, if memory is exhausted. */
 static inline bool heddle_bytes_reserve(heddle_bytes *bytes, size_t more)
 {
     if (bytes->room - bytes->size >= more)
@@ -47,7 +50,7 @@ static inline size_t heddle_bytes_left(const heddle_bytes *bytes)
     return bytes->size - bytes->start;
 }
 
-/* Removes all bytes, and frees memory beyond `keep` bytes. */
+/* Empties the buffer. Frees its memory if that is larger than `keep` bytes. */
 static inline void heddle_bytes_reset(heddle_bytes *bytes, size_t keep)
 {
     bytes->start = bytes->size = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Clocks in nanoseconds, for any thread. */
+/* Clocks in nanoseconds. Any thread may call these functions. */
 
 #include "system.h"
 
@@ -15,13 +15,13 @@ static inline int64_t heddle_clock_read(clockid_t clock)
     return (int64_t)now.tv_sec * HEDDLE_SECOND + now.tv_nsec;
 }
 
-/* CLOCK_MONOTONIC */
+/* Reads CLOCK_MONOTONIC. */
 static inline int64_t heddle_clock_now(void)
 {
     return heddle_clock_read(CLOCK_MONOTONIC);
 }
 
-/* CLOCK_MONOTONIC with a resolution of a few milliseconds, at almost no cost. */
+/* Reads CLOCK_MONOTONIC with a resolution of a few milliseconds. On Linux this costs almost nothing. */
 static inline int64_t heddle_clock_coarse(void)
 {
 #ifdef CLOCK_MONOTONIC_COARSE
@@ -32,7 +32,8 @@ static inline int64_t heddle_clock_coarse(void)
 }
 
 /*
- * The time at which `duration` will have passed, in the form of pthread_cond_timedwait, by the clock of the condition.
+ * Returns the time `duration` ns from now as an argument for pthread_cond_timedwait. `clock` is the clock of the
+ * condition variable.
  */
 static inline struct timespec heddle_clock_after(clockid_t clock, int64_t duration)
 {

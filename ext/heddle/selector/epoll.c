@@ -11,9 +11,11 @@
 #include <sys/syscall.h>
 
 /*
- * Descriptors of the program are registered one-shot: the program may close and reuse them without Heddle's knowledge,
- * so each wait arms them again. The descriptor of a persistent waiter has no other waiter, and is registered once,
- * edge-triggered.
+ * The application may close a descriptor and reuse its number without Heddle's knowledge. So descriptors are registered
+ * one-shot (EPOLLONESHOT), and each wait registers them again.
+ *
+ * A persistent waiter is the only waiter of its descriptor. Its descriptor is registered once, edge-triggered
+ * (EPOLLET).
  */
 
 enum { EVENTS_A_WAIT = 256 };
@@ -21,14 +23,14 @@ enum { EVENTS_A_WAIT = 256 };
 typedef struct {
     heddle_selector base;
     int fd;
-    bool no_epoll_pwait2; /* kernel < 5.11: only milliseconds */
+    bool no_epoll_pwait2; /* epoll_pwait2 is missing (Linux < 5.11) or forbidden: timeouts are whole milliseconds */
     heddle_wakeup wakeup;
     heddle_fd_table table;
-    int harvested;  /* events from `wait` that `harvest` has not delivered yet */
+    int harvested;  /* the number of events that `wait` has found and `harvest` has not delivered yet */
     struct epoll_event events[EVENTS_A_WAIT];
 } epoll_selector;
 
-/* Marks the wake-up descriptor in `data`. */
+/* The event data of the wake-up descriptor. The event data of other descriptors is their number. */
 static const uint64_t WAKEUP = UINT64_MAX;
 
 static uint32_t to_epoll(uint8_t events)
@@ -52,7 +54,7 @@ static int from_epoll(uint32_t mask)
         events |= HEDDLE_PRIORITY;
     if (mask & (EPOLLOUT | EPOLLHUP | EPOLLERR))
         events |= HEDDLE_WRITABLE;
-    /* EPOLLERR and EPOLLHUP are always reported: a waiter for PRIORITY alone must get them, too. */
+    /* The kernel reports EPOLLERR and EPOLLHUP even if only PRIORITY was requested, so they count as PRIORITY, too. */
     if (mask & (EPOLLHUP | EPOLLERR))
         events |= HEDDLE_PRIORITY;
     return events;
@@ -71,7 +73,7 @@ static int epoll_open(heddle_selector **selector)
         return result;
     }
     self->fd = epoll_create1(EPOLL_CLOEXEC);
-    /* Edge-triggered: each write to the eventfd is an edge, so it never has to be read. */
+    /* With EPOLLET each write to the eventfd triggers one event, so the eventfd never has to be read. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKEUP};
     if (self->fd < 0 || epoll_ctl(self->fd, EPOLL_CTL_ADD, self->wakeup.read_fd, &event) != 0) {
         result = -errno;
@@ -103,7 +105,7 @@ static int register_fd(epoll_selector *self, int fd, struct epoll_event *event)
         entry->registered = 1;
         return 0;
     }
-    /* The descriptor was closed and reused, or a duplicate is still registered: try the other operation. */
+    /* `registered` was wrong: the descriptor was closed and its number reused, or a duplicate is still registered. */
     if (errno == ENOENT || errno == EEXIST) {
         int second = first == EPOLL_CTL_MOD ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
         if (epoll_ctl(self->fd, second, fd, event) == 0) {
@@ -131,7 +133,7 @@ static int epoll_arm(heddle_selector *selector, heddle_waiter *waiter)
     };
     int result = register_fd(self, waiter->fd, &event);
     if (result == -EPERM && (waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE)))
-        return waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE); /* a regular file is always ready */
+        return waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE); /* regular files are always ready */
     if (result < 0)
         return result;
     heddle_fd_entry_link(entry, waiter);
@@ -149,7 +151,9 @@ static void epoll_disarm(heddle_selector *selector, heddle_waiter *waiter)
         epoll_ctl(self->fd, EPOLL_CTL_DEL, waiter->fd, &event);
         entry->registered = 0;
     }
-    /* A one-shot registration stays: it fires at most once, and that event finds no waiter. */
+    /*
+     * A one-shot registration is left in place: it fires at most once, and `harvest` ignores an event without a waiter.
+     */
 }
 
 static bool epoll_has_events(heddle_selector *selector)
@@ -159,8 +163,8 @@ static bool epoll_has_events(heddle_selector *selector)
 }
 
 /*
- * Converts nanoseconds to epoll_wait's milliseconds; rounded up, so that the loop does not poll just before a timer is
- * due.
+ * Converts nanoseconds to milliseconds for epoll_wait. Rounds up: a wait that ended just before a timer is due would
+ * have to be repeated.
  */
 static int milliseconds_of(int64_t timeout)
 {
@@ -208,14 +212,14 @@ static void epoll_harvest(heddle_selector *selector)
         bool persistent = entry->waiters->mode == HEDDLE_PERSISTENT;
         heddle_fd_entry_deliver(entry, from_epoll(self->events[i].events));
 
-        /* The event has disarmed the whole descriptor (one-shot), so it is armed again for the remaining waiters. */
+        /* A one-shot event disarms the descriptor for all its waiters, so it is armed again for the remaining ones. */
         if (entry->waiters && !persistent) {
             struct epoll_event event = {
                 .events = to_epoll(heddle_fd_entry_events(entry)) | EPOLLONESHOT,
                 .data.u64 = (uint64_t)fd,
             };
             int result = register_fd(self, fd, &event);
-            if (result == -EPERM) /* the descriptor is a regular file now */
+            if (result == -EPERM) /* the descriptor's number now belongs to a regular file */
                 heddle_fd_entry_deliver(entry, HEDDLE_READABLE | HEDDLE_WRITABLE);
             else if (result < 0)
                 heddle_fd_entry_deliver(entry, result);
@@ -245,10 +249,7 @@ const heddle_selector_operations heddle_epoll_operations = {
     .probe = heddle_selector_works,
     .open = epoll_open,
     .close = epoll_close,
-    /*
-     * Closing our descriptor does not affect the parent's epoll instance, which lives until its last descriptor is
-     * closed.
-     */
+    /* A forked child closes only its own descriptor of the epoll instance. The parent can still use the instance. */
     .abandon = epoll_close,
     .arm = epoll_arm,
     .disarm = epoll_disarm,

@@ -11,40 +11,43 @@
 #include <sys/stat.h>
 
 /*
- * macOS and the BSDs. Descriptors of the program have a filter with EV_ONESHOT for each direction; the system removes
- * the filters of a closed descriptor. A persistent waiter is alone on its descriptor, and has filters with EV_CLEAR,
- * which are edge-triggered.
+ * The selector for macOS and the BSDs. A one-shot waiter has an EV_ONESHOT filter for each kind of event. The system
+ * removes the filters of a descriptor when it is closed. A persistent waiter is the only waiter of its descriptor, and
+ * its filters are edge-triggered (EV_CLEAR).
  *
- * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Elsewhere a waiter for urgent data alone is
- * rejected, and a waiter with further events gets only these.
+ * Only macOS, OpenBSD and DragonFly have a filter for urgent data. Other systems reject a waiter for urgent data alone.
+ * There a waiter for urgent data and other events gets only the other events.
  */
 
 enum { EVENTS_A_WAIT = 256 };
 
 /*
- * A flag in an entry's `registered`: a one-shot filter may be left over. EV_ADD would not change the flags of that
- * filter.
+ * A value of an entry's `registered`: the kernel may still have a one-shot filter. EV_ADD would not change the flags of
+ * that filter, so a persistent waiter deletes it first.
  */
 enum { ONE_SHOT_LEFT = 1 };
 
-/* Some systems reject waits of more than 100,000,000 s; returning early is allowed. */
+/*
+ * Some systems reject waits of more than 100,000,000 s. A longer wait ends after a year, because `wait` may return
+ * early.
+ */
 static const int64_t LONGEST_WAIT = (int64_t)1000000000 * 86400 * 365;
 
 typedef struct {
     heddle_selector base;
     int fd;
 #ifndef EVFILT_USER
-    heddle_wakeup wakeup; /* only for OpenBSD before 7.8 and NetBSD before 10 */
+    heddle_wakeup wakeup; /* only OpenBSD before 7.8 and NetBSD before 10 lack EVFILT_USER */
 #endif
     heddle_fd_table table;
-    int harvested; /* events from `wait` that `harvest` has not delivered yet */
+    int harvested; /* the number of events that `wait` has found and `harvest` has not delivered yet */
     struct kevent events[EVENTS_A_WAIT];
 } kqueue_selector;
 
 static const struct {
     uint8_t event;
     int16_t filter;
-    uint32_t flags; /* the filter's flags */
+    uint32_t flags; /* `fflags` of the kevent */
 } FILTERS[] = {
     {HEDDLE_READABLE, EVFILT_READ, 0},
     {HEDDLE_WRITABLE, EVFILT_WRITE, 0},
@@ -55,7 +58,7 @@ static const struct {
 
 enum { FILTER_COUNT = sizeof(FILTERS) / sizeof(FILTERS[0]) };
 
-/* Makes one change in the kernel's queue. 0 or -errno. */
+/* Makes one change to the kqueue. Returns 0 or -errno. */
 static int change_filter(kqueue_selector *self, uintptr_t id, int filter, unsigned flags, unsigned filter_flags)
 {
     struct kevent event;
@@ -105,7 +108,10 @@ static void kqueue_close(heddle_selector *selector)
 
 static void kqueue_abandon(heddle_selector *selector)
 {
-    /* A child does not inherit the queue: the descriptor's number may belong to another file already. */
+    /*
+     * A forked child does not inherit the kqueue, so the descriptor's number may belong to another file already. Only
+     * libkqueue's queue is inherited.
+     */
 #ifdef LIBKQUEUE
     close(((kqueue_selector *)selector)->fd);
 #endif
@@ -139,25 +145,28 @@ static int kqueue_open(heddle_selector **selector)
 
 /* -- waiters ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the mask of a descriptor that is always ready, 0 for another one, or -errno. `error`: of arming, or 0. */
+/*
+ * If the descriptor never blocks, returns those of the waiter's events that are ready. Returns 0 if the descriptor may
+ * block, or -errno. `error` is the error with which the kernel rejected the filter, or 0 before that.
+ */
 static int ready_at_once(const heddle_waiter *waiter, int error)
 {
     int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
     struct stat status;
     if (fstat(waiter->fd, &status) != 0)
         return -errno;
-    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) /* the filter would wait at the end of a file */
+    if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) /* a filter would never fire at the end of a file */
         return ready ? ready : -EPERM;
     switch (error) {
     case 0:
         return 0;
-    case EPIPE: /* the pipe has no reader any more */
+    case EPIPE: /* the pipe no longer has a reader */
         return ready ? ready : -error;
     case EINVAL:
     case ENODEV:
     case EPERM:
     case EOPNOTSUPP:
-        if (S_ISCHR(status.st_mode)) /* /dev/null and the like have no filter and never wait */
+        if (S_ISCHR(status.st_mode)) /* devices such as /dev/null have no filter and never block */
             return ready ? ready : -EPERM;
     }
     return -error;
@@ -209,7 +218,7 @@ static void kqueue_disarm(heddle_selector *selector, heddle_waiter *waiter)
     heddle_fd_entry_unlink(heddle_fd_table_find(&self->table, waiter->fd), waiter);
     if (waiter->mode == HEDDLE_PERSISTENT)
         forget_filters(self, waiter->fd);
-    /* A one-shot filter stays: it fires at most once, and that event finds no waiter. */
+    /* A one-shot filter is left in place: it fires at most once, and `harvest` ignores an event without a waiter. */
 }
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
@@ -257,7 +266,7 @@ static void kqueue_harvest(heddle_selector *selector)
         if (self->events[i].filter == EVFILT_USER)
             continue;
 #else
-        /* The filter is edge-triggered, but the pipe is read anyway: a full pipe would reject the next byte. */
+        /* The pipe is emptied, although the filter is edge-triggered: a full pipe would reject the next wake-up. */
         if ((int)self->events[i].ident == self->wakeup.read_fd) {
             heddle_wakeup_drain(&self->wakeup);
             continue;

@@ -1,13 +1,13 @@
 #pragma once
 
 /*
- * Lists of records with `next` and `previous`, NULL at the ends. Macros, because the records are of many types; the
- * arguments are evaluated several times. Uses no Ruby.
+ * Doubly linked lists of records with the members `next` and `previous`, which are NULL at the ends. These are macros,
+ * because the records have many types. They evaluate their arguments several times.
  */
 
 #include "system.h"
 
-/* `first`: the list. */
+/* Adds the record at the beginning. `first` is the variable that points to the first record of the list. */
 #define HEDDLE_LIST_ADD(first, record)                                                                                 \
     do {                                                                                                               \
         (record)->previous = NULL;                                                                                     \
@@ -17,7 +17,7 @@
         (first) = (record);                                                                                            \
     } while (0)
 
-/* Idempotent if the links of a record that is in no list are NULL. */
+/* Removes the record. Does nothing if the record is in no list and its links are NULL. */
 #define HEDDLE_LIST_REMOVE(first, record)                                                                              \
     do {                                                                                                               \
         if ((record)->previous)                                                                                        \
@@ -30,8 +30,8 @@
     } while (0)
 
 /*
- * Removes a record from a list that is linked by `outer` alone. Does nothing if the record is not in the list. The
- * record is not always the innermost one, because blocks of fibers that resume each other end in any order.
+ * Removes a record from a list of nested blocks, which is linked by `outer` alone. Does nothing if the record is not in
+ * the list. The record need not be the innermost one: blocks of fibers that resume each other end in any order.
  */
 #define HEDDLE_LIST_REMOVE_INNER(innermost, record)                                                                    \
     do {                                                                                                               \
@@ -42,7 +42,7 @@
             *link_ = (record)->outer;                                                                                  \
     } while (0)
 
-/* `queue`: a pointer to a record with `first` and `last`. */
+/* Adds the record at the end. `queue` points to a record with the members `first` and `last`. */
 #define HEDDLE_QUEUE_APPEND(queue, record)                                                                             \
     do {                                                                                                               \
         (record)->next = NULL;                                                                                         \

@@ -1,6 +1,6 @@
 #pragma once
 
-/* Native threads without Ruby, and the condition variables that they wait for. */
+/* Native threads that never run Ruby code, and condition variables for them. */
 
 #include "system.h"
 
@@ -8,12 +8,12 @@
 #include <signal.h>
 
 #ifdef __APPLE__
-#define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* macOS: timed waits have no other clock */
+#define HEDDLE_CONDITION_CLOCK CLOCK_REALTIME /* timed waits on macOS always use this clock */
 #else
 #define HEDDLE_CONDITION_CLOCK CLOCK_MONOTONIC
 #endif
 
-/* Makes a condition whose timed waits use HEDDLE_CONDITION_CLOCK. */
+/* Initializes a condition variable whose timed waits use HEDDLE_CONDITION_CLOCK. */
 static inline void heddle_condition_init(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -36,7 +36,10 @@ static inline int heddle_native_thread_start(pthread_t *thread, void *(*run)(voi
     return result;
 }
 
-/* The state (a letter, proc_pid_stat(5)) of the thread with this kernel id, in this process; 0 if it is unknown. */
+/*
+ * Returns the state of a thread of this process as the letter that proc_pid_stat(5) describes, or 0 if it is unknown.
+ * `number` is the kernel's ID of the thread (gettid).
+ */
 static inline char heddle_native_thread_state(int number)
 {
     char path[64], text[256];
@@ -47,11 +50,11 @@ static inline char heddle_native_thread_state(int number)
     ssize_t size = read(fd, text, sizeof(text) - 1);
     close(fd);
     text[size > 0 ? size : 0] = '\0';
-    const char *name_end = strrchr(text, ')'); /* a blank and the state follow */
+    const char *name_end = strrchr(text, ')'); /* the thread's name ends here; a space and the state follow */
     return name_end && name_end[1] == ' ' ? name_end[2] : 0;
 }
 
-/* Defines handlers for pthread_atfork that hold the mutex during a fork. */
+/* Defines two handlers for pthread_atfork: one locks the mutex before a fork, the other unlocks it in the parent. */
 #define HEDDLE_HOLD_DURING_FORK(mutex)                                                                                 \
     static void before_fork(void)                                                                                      \
     {                                                                                                                  \

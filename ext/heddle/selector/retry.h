@@ -2,7 +2,7 @@
 
 #include "system.h"
 
-/* Makes a system call until no signal interrupts it. */
+/* Makes a system call, and repeats it while signals interrupt it (EINTR). */
 #define HEDDLE_RETRY(result, call)                                                                                     \
     do {                                                                                                               \
         (result) = (call);                                                                                             \

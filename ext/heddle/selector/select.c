@@ -1,4 +1,4 @@
-/* Before any header: without it macOS rejects descriptors above FD_SETSIZE. */
+/* Must come before any header. Without it macOS rejects descriptors from FD_SETSIZE on. */
 #define _DARWIN_UNLIMITED_SELECT 1
 
 #include "fd_table.h"
@@ -11,15 +11,20 @@
 #include <sys/stat.h>
 
 /*
- * select(2), which every POSIX system has. It is the last resort, and the reference for the behaviour of the others.
- * Level-triggered, also for persistent waiters.
+ * The selector for systems that have no better one: every POSIX system has select(2). It is also the reference for how
+ * the other selectors behave. It is level-triggered, even for persistent waiters.
  *
- * fd_set ends at FD_SETSIZE, and FD_SET writes past its end. So this file has its own bit sets, which grow; kernels
- * take any length. A hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone
- * gets neither, because select can't report them without reporting data.
+ * An fd_set has room for FD_SETSIZE descriptors, and FD_SET writes past its end. So this file uses bit sets of its own,
+ * which grow. Kernels accept sets of any length.
+ *
+ * A hang-up counts as readable, an error as readable and writable. A waiter for HEDDLE_PRIORITY alone gets neither of
+ * them, because select reports them only together with ordinary data.
  */
 
-/* The word of the system's fd_set: on big-endian machines its width decides where a bit is. */
+/*
+ * The type of a word of the system's fd_set. On big-endian machines the position of a bit depends on the size of a
+ * word.
+ */
 #if defined(__APPLE__) || defined(__NetBSD__) || defined(__OpenBSD__)
 typedef uint32_t word;
 #else
@@ -32,7 +37,10 @@ enum {
     SETS = 3, /* readable, writable, exceptional */
 };
 
-/* Some systems refuse waits of more than 100,000,000 s; returning early is allowed. */
+/*
+ * Some systems reject waits of more than 100,000,000 s. A longer wait ends after a year, because `wait` may return
+ * early.
+ */
 static const int64_t LONGEST_WAIT = (int64_t)1000000000 * 86400 * 365;
 
 static const uint8_t SET_EVENTS[SETS] = {HEDDLE_READABLE, HEDDLE_WRITABLE, HEDDLE_PRIORITY};
@@ -42,10 +50,10 @@ typedef struct {
     heddle_wakeup wakeup;
     heddle_fd_table table;
     word *wanted[SETS];
-    word *ready[SETS]; /* copies of `wanted`, which `wait` passes to select and `harvest` delivers */
-    int words;         /* length of each set */
-    int used;          /* words above this one are empty in `wanted` */
-    int harvested;     /* words of `ready` that `wait` has filled */
+    word *ready[SETS]; /* copies of `wanted`, which select(2) changes and `harvest` delivers */
+    int words;         /* the length of each set, in words */
+    int used;          /* the words of `wanted` from this index on are 0 */
+    int harvested;     /* the number of words of `ready` that `harvest` has to deliver */
     bool bad;          /* `wait` found a descriptor that is not open */
 } select_selector;
 
@@ -67,7 +75,7 @@ static int grow_sets(select_selector *self, int fd)
         word **set = i < SETS ? &self->wanted[i] : &self->ready[i - SETS];
         word *grown = realloc(*set, (size_t)words * sizeof(word));
         if (!grown)
-            return -ENOMEM; /* `words` is unchanged: sets that have already grown are merely longer */
+            return -ENOMEM; /* some sets have grown, which is harmless because `words` is unchanged */
         memset(grown + self->words, 0, (size_t)(words - self->words) * sizeof(word));
         *set = grown;
     }
@@ -133,12 +141,15 @@ static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
 {
     select_selector *self = (select_selector *)selector;
     struct stat status;
-    /* Also finds a descriptor that is not open: some kernels ignore descriptors above the highest open one. */
+    /*
+     * fstat also detects a descriptor that is not open. select does not always: some kernels ignore descriptors above
+     * the highest open one.
+     */
     if (fstat(waiter->fd, &status) != 0)
         return -errno;
     if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
         int ready = waiter->events & (HEDDLE_READABLE | HEDDLE_WRITABLE);
-        return ready ? ready : -EPERM; /* as with epoll: such a file has no urgent data */
+        return ready ? ready : -EPERM; /* as with epoll: files and directories have no urgent data */
     }
 
     heddle_fd_entry *entry = heddle_fd_table_at(&self->table, waiter->fd);
@@ -157,14 +168,14 @@ static void select_disarm(heddle_selector *selector, heddle_waiter *waiter)
 
     heddle_fd_entry_unlink(entry, waiter);
     set_events(self, waiter->fd, heddle_fd_entry_events(entry));
-    /* An undelivered event must not reach the next waiter of this number. */
+    /* An event that was not delivered yet must not reach a later waiter for the same number. */
     for (int i = 0; i < SETS; i++)
         self->ready[i][at] &= self->wanted[i][at] | ~bit_of(waiter->fd);
 }
 
 /* -- events ------------------------------------------------------------------------------------------------------ */
 
-/* Overwrites `ready`, so it must not be called between a wait and its harvest. */
+/* Overwrites `ready`, so it must not be called between `wait` and `harvest`. */
 static bool select_has_events(heddle_selector *selector)
 {
     select_selector *self = (select_selector *)selector;
@@ -196,7 +207,7 @@ static int select_wait(heddle_selector *selector, int64_t timeout)
     if (count == 0)
         return 0;
     self->harvested = self->used;
-    /* Reads the wake-up here and not in `harvest`, because a wake-up that comes later is for the next wait. */
+    /* Reads the wake-up descriptor here and not in `harvest`: a wake-up between the two must end the next wait. */
     int fd = self->wakeup.read_fd;
     if (self->ready[0][fd / WORD_BITS] & bit_of(fd)) {
         self->ready[0][fd / WORD_BITS] &= ~bit_of(fd);

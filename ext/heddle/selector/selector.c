@@ -1,6 +1,9 @@
 #include "selector.h"
 
-/* Best first: the order in which Heddle::Selector.best tries them. docs/platforms.md has the figures behind it. */
+/*
+ * The selectors in the order in which Heddle::Selector.best tries them, best first. docs/platforms.md gives the
+ * reasons.
+ */
 const heddle_selector_operations *const heddle_selectors[] = {
 #ifdef __linux__
     &heddle_io_uring_operations,

@@ -1,21 +1,22 @@
 #pragma once
 
 /*
- * One interface to io_uring, epoll, kqueue and select. A selector knows only waiters: records with a callback, which
- * belong to the waiting code. It knows no fibers and includes no Ruby headers, so it can be tested and fuzzed alone.
+ * The common interface of io_uring, epoll, kqueue and select. A selector reports events to waiters, which are records
+ * with a callback and belong to the waiting code. A selector uses neither fibers nor Ruby's headers, so it can be
+ * tested and fuzzed alone.
  *
- * Threads: all functions but `wake` are called by the thread that owns the selector. Only `wait` blocks, and only
- * `wait` runs without Ruby's global lock; it never calls a callback.
+ * Only the thread that owns the selector may call its functions, except for `wake`. `wait` is the only function that
+ * blocks and the only one that runs without Ruby's global lock (GVL). So `wait` never calls a callback.
  */
 
 #include "system.h"
 
-/* Linux has kqueue only in the C tests, through libkqueue: a header of that name is not enough. */
+/* On Linux only the C tests use kqueue, through libkqueue. There the presence of <sys/event.h> must not enable it. */
 #if defined(HEDDLE_LIBKQUEUE) || (defined(HAVE_SYS_EVENT_H) && !defined(__linux__))
 #define HEDDLE_KQUEUE 1
 #endif
 
-/* Readiness, with the values of IO::READABLE, IO::PRIORITY and IO::WRITABLE. */
+/* The kinds of readiness, with the values of IO::READABLE, IO::PRIORITY and IO::WRITABLE. */
 enum {
     HEDDLE_READABLE = 1,
     HEDDLE_PRIORITY = 2,
@@ -24,20 +25,20 @@ enum {
 
 /* The bits of a callback's `flags`. */
 enum {
-    HEDDLE_COMPLETION = 1, /* result is bytes or -errno; without it, a readiness mask or -errno */
-    HEDDLE_MORE = 2,       /* the waiter stays armed: more events follow */
+    HEDDLE_COMPLETION = 1, /* `result` is a number of bytes or -errno; without this bit, a readiness mask or -errno */
+    HEDDLE_MORE = 2,       /* the waiter remains armed, and more events follow */
 };
 
 /* How a waiter is armed. */
 enum {
     HEDDLE_ONE_SHOT = 0,
-    HEDDLE_PERSISTENT = 1, /* stays armed; at each event the owner reads or writes until EAGAIN (edge-triggered) */
+    HEDDLE_PERSISTENT = 1, /* remains armed; edge-triggered: the owner must read or write until EAGAIN at each event */
 };
 
 typedef struct heddle_selector heddle_selector;
 typedef struct heddle_waiter heddle_waiter;
 
-/* May arm, disarm and submit other waiters; must not block and must not run Ruby code. */
+/* A waiter's callback. It may arm, disarm and submit other waiters. It must not block, and must not run Ruby code. */
 typedef void heddle_waiter_fn(heddle_waiter *waiter, int result, uint32_t flags);
 
 struct heddle_waiter {
@@ -45,52 +46,63 @@ struct heddle_waiter {
     int fd;
     uint8_t events;   /* the events to wait for: a mask of HEDDLE_READABLE … */
     uint8_t mode;     /* HEDDLE_ONE_SHOT or HEDDLE_PERSISTENT */
-    bool armed;       /* the selector uses this record */
+    bool armed;       /* the selector may still call `fn` */
     uint32_t slot;    /* io_uring: the operation's slot */
     heddle_waiter *next, *previous; /* epoll, kqueue, select: the waiters of one descriptor */
 };
 
-
-/* An operation with a completion. The selector owns `buffer` from submit until a callback without HEDDLE_MORE. */
+/*
+ * A read or write that the kernel performs and reports as a completion. The selector owns `buffer` from `submit` until
+ * it calls the waiter without HEDDLE_MORE.
+ */
 typedef struct {
     bool write;
     int fd;
     void *buffer;
     uint32_t length;
-    int64_t offset; /* -1: the file's own position */
+    int64_t offset; /* -1: the file's current position */
 } heddle_operation;
 
 typedef struct {
     const char *name;
 
-    /* Returns 0 if this machine supports the selector. Otherwise writes the reason as a text, and returns -errno. */
+    /* Returns 0 if this machine supports the selector. Otherwise writes the reason to `reason`, and returns -errno. */
     int (*probe)(char *reason, size_t size);
 
     int (*open)(heddle_selector **selector);
     void (*close)(heddle_selector *selector);
-    /* In a forked child: releases what belongs to the child and touches nothing shared with the parent. */
+    /*
+     * Called in a forked child instead of `close`. Releases the child's memory and descriptors, and changes nothing
+     * that the parent still uses.
+     */
     void (*abandon)(heddle_selector *selector);
 
     /*
-     * Begins to wait for readiness. Returns 0 if the waiter is armed, the mask of events if they are ready at once
-     * (then nothing is armed), or -errno.
+     * Begins to wait for readiness. Returns 0 if the waiter is now armed. If events are ready at once, returns their
+     * mask and does not arm the waiter. Otherwise returns -errno.
      */
     int (*arm)(heddle_selector *selector, heddle_waiter *waiter);
-    /* On return the waiter is removed and its callback will not be called. */
+    /* Stops waiting. The waiter's callback is not called after this function has returned. */
     void (*disarm)(heddle_selector *selector, heddle_waiter *waiter);
 
-    /* Submits an operation. NULL if the selector has no completions. */
+    /* Submits an operation. Returns 0 or -errno. The pointer is NULL in selectors without completions. */
     int (*submit)(heddle_selector *selector, heddle_waiter *waiter, const heddle_operation *operation);
-    /* Asks for an early end of the operation. The waiter still gets its last event. */
+    /* Requests the cancellation of an operation. The waiter still gets its last event. */
     void (*cancel)(heddle_selector *selector, heddle_waiter *waiter);
 
-    /* Would `poll` find an event or submit something? Makes no system call; NULL where only a system call can tell. */
+    /*
+     * Returns whether `poll` would find an event or submit an operation, without a system call. The pointer is NULL in
+     * selectors that would need a system call.
+     */
     bool (*pending)(heddle_selector *selector);
-    /* Are there events that `poll` would take? Takes none; may make a system call. */
+    /* Returns whether events are ready, without removing them. May make a system call. */
     bool (*has_events)(heddle_selector *selector);
-    /* Submits, takes the events without blocking, and calls the callbacks. 0 or -errno. */
+    /* Submits the operations, and calls the callbacks of all ready events. Does not block. Returns 0 or -errno. */
     int (*poll)(heddle_selector *selector);
-    /* Submits and blocks until an event, a wake-up or `timeout` nanoseconds (< 0: forever). 0 or -errno. */
+    /*
+     * Submits the operations, and blocks until an event or a wake-up comes or `timeout` nanoseconds have passed (< 0:
+     * no limit). Returns 0 or -errno.
+     */
     int (*wait)(heddle_selector *selector, int64_t timeout);
     /* Calls the callbacks of the events that `wait` has found. */
     void (*harvest)(heddle_selector *selector);
@@ -98,7 +110,7 @@ typedef struct {
     void (*wake)(heddle_selector *selector);
 } heddle_selector_operations;
 
-/* The beginning of each selector's record. */
+/* The first member of each selector's own record. */
 struct heddle_selector {
     const heddle_selector_operations *operations;
 };
@@ -108,7 +120,8 @@ extern const heddle_selector_operations heddle_epoll_operations;
 extern const heddle_selector_operations heddle_kqueue_operations;
 extern const heddle_selector_operations heddle_select_operations;
 
-/* The selectors built into this library, best first, ended by NULL. */
+/* The selectors that are compiled in, best first, terminated by NULL. */
 extern const heddle_selector_operations *const heddle_selectors[];
 
+/* Returns NULL if no selector of this name is compiled in. */
 const heddle_selector_operations *heddle_selector_find(const char *name);

@@ -1,4 +1,6 @@
-/* The selectors for Ruby: which are built in, and which this machine supports. */
+/*
+ * The methods of Heddle::Selector that report which selectors are compiled in, and which of them the kernel supports.
+ */
 
 #include "binding.h"
 
@@ -7,7 +9,7 @@
 /*
  * call-seq: built -> Array of Symbol
  *
- * The selectors in this library, best first.
+ * Returns the names of the selectors that are compiled in, best first.
  */
 static VALUE selector_built(VALUE self)
 {
@@ -20,7 +22,7 @@ static VALUE selector_built(VALUE self)
 /*
  * call-seq: kernel_unavailable_reason(name) -> String or nil
  *
- * Why this machine can't use the selector, according to the kernel; nil when it can.
+ * Returns why the kernel does not support this selector, or nil if it does.
  */
 static VALUE selector_unavailable_reason(VALUE self, VALUE name)
 {

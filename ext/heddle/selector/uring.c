@@ -8,23 +8,27 @@
 
 #include <poll.h>
 
-/* No other thread may enter the ring: a wake-up writes to the eventfd, which the ring polls. */
+/*
+ * Only the thread that opened the ring may enter it. So other threads wake it by a write to an eventfd, which the ring
+ * polls.
+ */
 
 enum { NO_SLOT = UINT32_MAX };
 
 /*
- * The kernel knows an operation by slot and generation, never by address. A slot is free again only after the last
- * completion of the operation *and* of its cancellation. Otherwise a late completion would reach the slot's next owner.
+ * Completions identify their operation by slot and generation, never by address. A slot becomes free only after the
+ * last completion of the operation and of its cancellation. Otherwise a late completion would reach the slot's next
+ * owner.
  */
 typedef struct {
-    heddle_waiter *waiter; /* NULL: disarmed, completions are ignored */
+    heddle_waiter *waiter; /* NULL: the waiter is disarmed, and completions are ignored */
     uint32_t generation;
     uint32_t next_free;
-    uint8_t outstanding; /* completions still to come */
-    bool poll;           /* readiness, not a completion */
+    uint8_t outstanding; /* the number of completions that have not arrived yet */
+    bool poll;           /* waits for readiness, not for a completion */
 } operation_slot;
 
-/* A bit of user_data, above the generation's 31 bits: marks the completion of a cancellation. */
+/* A bit of user_data above the generation's 31 bits. It marks the completion of a cancellation. */
 static const uint64_t CANCELLATION = 1ull << 63;
 
 typedef struct {
@@ -45,8 +49,8 @@ static void harvest_completions(uring_selector *self);
 static struct io_uring_sqe *next_submission(uring_selector *self)
 {
     /*
-     * EBUSY and EAGAIN: the completion queue has overflowed, or memory is short; taking completions helps in both
-     * cases.
+     * EBUSY and EAGAIN mean that the completion queue has overflowed or that memory is short. Removing completions
+     * helps in both cases.
      */
     for (int tries = 0; heddle_ring_unsubmitted(&self->ring) >= self->ring.sq_entries; tries++) {
         int result = heddle_ring_enter(&self->ring, 0, 0);
@@ -96,7 +100,7 @@ static uint64_t slot_identity(uring_selector *self, uint32_t index)
     return (uint64_t)self->slots[index].generation << 32 | index;
 }
 
-/* Takes a slot and a submission entry, or neither. */
+/* Acquires a slot and a submission entry. Returns NULL, and acquires nothing, if either is not available. */
 static struct io_uring_sqe *prepare_submission(uring_selector *self, heddle_waiter *waiter, bool poll)
 {
     uint32_t index = slot_acquire(self);
@@ -132,9 +136,9 @@ static uint32_t to_poll(uint8_t events)
 }
 
 /*
- * Since 5.19 io_uring ignores wake-ups that match only POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c). Sockets
+ * Since Linux 5.19 io_uring ignores wake-ups that match only POLLPRI (IO_ASYNC_POLL_COMMON in io_uring/poll.c). Sockets
  * report urgent data as POLLPRI and POLLRDBAND together, so both are requested. But sockets report ordinary data as
- * POLLRDBAND, too, so the event has to be checked (see `poll_now`).
+ * POLLRDBAND, too. So `poll_now` checks which event it is.
  */
 static uint32_t to_uring(uint8_t events)
 {
@@ -177,14 +181,17 @@ static void request_cancel(uring_selector *self, uint32_t index)
     if (self->slots[index].outstanding > 1)
         return; /* a cancellation was submitted already */
     /*
-     * The cancellation's completion is counted before next_submission, which may harvest the operation's own
-     * completion: that must not free the slot.
+     * Counts the cancellation's completion before it calls next_submission. That function may harvest the operation's
+     * own completion, which must not free the slot.
      */
     self->slots[index].outstanding++;
     struct io_uring_sqe *sqe = next_submission(self);
     operation_slot *slot = &self->slots[index];
     if (!sqe) {
-        /* No entry was free: the operation ends by itself, or with the ring. Its slot stays in use until then. */
+        /*
+         * No submission entry is free. The operation ends by itself, or when the ring is closed. Its slot remains in
+         * use until then.
+         */
         if (--slot->outstanding == 0)
             slot_release(self, index);
         return;
@@ -219,8 +226,8 @@ static int uring_submit(heddle_selector *selector, heddle_waiter *waiter, const 
     sqe->addr = (uint64_t)(uintptr_t)operation->buffer;
     sqe->off = (uint64_t)operation->offset;
     /*
-     * Submits at once, because at the end of the tick the descriptor's number may belong to another file. If that
-     * fails, the entry is submitted at the end of the tick all the same.
+     * Submits at once: by the end of the loop's tick the descriptor's number may belong to another file. If this fails,
+     * the entry is still submitted at the end of the tick.
      */
     heddle_ring_enter(&self->ring, 0, 0);
     return 0;
@@ -232,7 +239,9 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
         request_cancel((uring_selector *)selector, waiter->slot);
 }
 
-/* Returns the result for a waiter for urgent data, or 0 if none of its events has come yet. */
+/*
+ * Asks poll(2) which of the waiter's events are ready; 0 if none is. Used for waiters for urgent data: see `to_uring`.
+ */
 static int poll_now(const heddle_waiter *waiter)
 {
     struct pollfd now = {.fd = waiter->fd, .events = (short)to_poll(waiter->events)};
@@ -261,7 +270,7 @@ static void deliver_completion(uring_selector *self, const struct io_uring_cqe *
     if (!waiter)
         return;
     if (poll && result == -EINVAL && waiter->events == HEDDLE_PRIORITY) {
-        result = -EPERM; /* as with epoll: a file has no urgent data */
+        result = -EPERM; /* as with epoll: files have no urgent data */
     } else if (poll && result >= 0 && (waiter->events & HEDDLE_PRIORITY)) {
         result = poll_now(waiter);
         if (result == 0 && !more)
@@ -278,7 +287,10 @@ static void deliver_completion(uring_selector *self, const struct io_uring_cqe *
 
 static void harvest_completions(uring_selector *self)
 {
-    /* The head moves before each callback, because a callback may submit, and so call this function again. */
+    /*
+     * Advances the head before each callback, because a callback may submit an operation, which may call this function
+     * again.
+     */
     for (;;) {
         unsigned head = atomic_load_explicit(self->ring.cq_head, memory_order_relaxed);
         if (head == atomic_load_explicit(self->ring.cq_tail, memory_order_acquire))
@@ -327,7 +339,8 @@ static void uring_wake(heddle_selector *selector)
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
 /*
- * The poll is multishot and reports each write, so the eventfd is read only when the poll has ended and is armed again.
+ * The multishot poll reports each write to the eventfd, so the eventfd need not be read. It is read only after the
+ * kernel has ended the poll, before the poll is armed again.
  */
 static void note_wakeup(heddle_waiter *waiter, int result, uint32_t flags)
 {
@@ -358,9 +371,11 @@ static void uring_close(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
     /*
-     * The kernel ends the operations of a closed ring asynchronously. It could still write to a buffer that its owner
-     * frees when this function has returned. Only the ring's own thread can cancel them. Another thread, which closes
-     * the ring at the end of the process, can't wait for that.
+     * After a ring is closed, the kernel ends its operations asynchronously. It could still write to a buffer that its
+     * owner has freed meanwhile. So the operations are canceled first.
+     *
+     * Only the thread that opened the ring can cancel them. At the end of the process another thread may close the
+     * ring. Then this call has no effect.
      */
     if (has_completions_outstanding(self))
         heddle_ring_cancel_everything(&self->ring);
@@ -375,7 +390,10 @@ static void uring_abandon(heddle_selector *selector)
     release_memory(self);
 }
 
-/* The id of this process once a probe has succeeded in it. Each probe would make a ring. */
+/*
+ * The ID of the process in which a probe has succeeded, or 0. It makes further probes unnecessary, each of which would
+ * open a ring.
+ */
 static _Atomic pid_t allowed_process;
 
 static int uring_probe(char *reason, size_t size)

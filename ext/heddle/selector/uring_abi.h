@@ -1,8 +1,11 @@
 #pragma once
 
 /*
- * Constants that the build machine's kernel header may lack. These numbers are kernel ABI; whether the running kernel
- * has them is probed at run time, so that a library built on an old machine can use a new kernel fully.
+ * Constants of io_uring that the kernel headers of the build machine may lack. The numbers belong to the kernel's ABI.
+ * A version in a comment is the first Linux version that has the feature.
+ *
+ * The features are probed at run time. So a library that was built on an old machine can use all features of a new
+ * kernel.
  */
 
 #include <linux/io_uring.h>
@@ -57,7 +60,7 @@ typedef struct {
     uint64_t address;
     int32_t fd;
     uint32_t flags;
-    int64_t seconds, nanoseconds; /* -1: no limit */
+    int64_t seconds, nanoseconds; /* how long to wait for the end of the operations; -1: no limit */
     uint8_t opcode, reserved[7];
     uint64_t more[3];
 } heddle_sync_cancel;

@@ -37,7 +37,7 @@ int heddle_ring_probe(char *reason, size_t size)
     int fd = setup_ring(8, &parameters);
     if (fd < 0)
         return explain_error(errno, reason, size);
-    /* A seccomp filter may forbid only this call. */
+    /* A seccomp filter may allow io_uring_setup and forbid io_uring_enter. */
     long entered = syscall(__NR_io_uring_enter, fd, 0, 0, 0, NULL, 0);
     int error = errno;
     close(fd);
@@ -89,7 +89,7 @@ static int map_ring(heddle_ring *ring, const struct io_uring_params *parameters)
     if (sqes == MAP_FAILED)
         return -errno;
     ring->sqes = sqes;
-    /* A forked child must not share the rings or keep their pages. */
+    /* A forked child must neither share the rings nor keep their pages in memory. */
     madvise(memory, ring->memory_size, MADV_DONTFORK);
     madvise(sqes, ring->sqes_size, MADV_DONTFORK);
 
@@ -111,7 +111,8 @@ static int map_ring(heddle_ring *ring, const struct io_uring_params *parameters)
 }
 
 /*
- * Registers the ring's descriptor, which saves a look-up at each call. Only the registering thread may use the index.
+ * Registers the ring's descriptor, so that the kernel need not look it up in each call. Only the registering thread may
+ * use the index.
  */
 static void register_index(heddle_ring *ring)
 {
@@ -122,7 +123,10 @@ static void register_index(heddle_ring *ring)
     }
 }
 
-/* The index keeps the ring open, as a descriptor does, until the thread ends, and a thread has only 16 of them. */
+/*
+ * A registered index keeps the ring open until the thread ends, as a descriptor would. A thread can have only 16
+ * indexes.
+ */
 static void unregister_index(const heddle_ring *ring)
 {
     struct io_uring_rsrc_update update = {.offset = (uint32_t)ring->enter_fd};
@@ -158,7 +162,7 @@ void heddle_ring_close(heddle_ring *ring)
 
 void heddle_ring_abandon(heddle_ring *ring)
 {
-    close(ring->fd); /* a child has no memory mapping and no index */
+    close(ring->fd); /* a forked child has neither the memory mappings nor the registered index */
 }
 
 #endif

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * One io_uring, by raw system calls: its memory and how to enter it. It belongs to the thread that opened it
- * (SINGLE_ISSUER) and completes operations only when that thread enters the kernel (DEFER_TASKRUN).
+ * One io_uring, used by raw system calls: its memory and how to enter it. Only the thread that opened it may use it
+ * (SINGLE_ISSUER). It completes operations only when that thread enters the kernel (DEFER_TASKRUN).
  */
 
 #include "uring_abi.h"
@@ -25,18 +25,22 @@ typedef struct {
 } heddle_ring;
 
 /*
- * Returns 0 if this machine has everything that is needed. Otherwise writes the reason as a text, and returns -errno.
+ * Returns 0 if the kernel supports every io_uring feature that Heddle needs. Otherwise writes the reason to `reason`,
+ * and returns -errno.
  */
 int heddle_ring_probe(char *reason, size_t size);
 
 int heddle_ring_open(heddle_ring *ring); /* 0 or -errno */
 void heddle_ring_close(heddle_ring *ring);
-/* Called in a forked child. */
+/* Called in a forked child instead of heddle_ring_close. */
 void heddle_ring_abandon(heddle_ring *ring);
 
-/* Submits the prepared entries. Waits for `minimum` completions, at most for `timeout` ns (< 0: forever). */
+/*
+ * Submits the prepared entries, and waits for `minimum` completions or until `timeout` ns have passed (< 0: no limit).
+ * Returns the number of submitted entries or -errno.
+ */
 int heddle_ring_enter(heddle_ring *ring, unsigned minimum, int64_t timeout);
-/* Cancels all submitted operations. Returns when they have ended, but after a second at the latest. */
+/* Cancels all submitted operations, and waits for their end for up to one second. */
 void heddle_ring_cancel_everything(heddle_ring *ring);
 
 static inline unsigned heddle_ring_unsubmitted(const heddle_ring *ring)
@@ -50,7 +54,10 @@ static inline bool heddle_ring_has_completions(const heddle_ring *ring)
            atomic_load_explicit(ring->cq_tail, memory_order_acquire);
 }
 
-/* With DEFER_TASKRUN, the tail of the completion queue is not enough: only the flags show deferred work. */
+/*
+ * Returns whether the kernel must be entered to submit entries or to get completions. With DEFER_TASKRUN the tail of
+ * the completion queue does not show deferred completions; only the flags do.
+ */
 static inline bool heddle_ring_needs_enter(const heddle_ring *ring)
 {
     unsigned flags = atomic_load_explicit(ring->sq_flags, memory_order_relaxed);

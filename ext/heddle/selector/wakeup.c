@@ -44,7 +44,7 @@ void heddle_wakeup_signal(heddle_wakeup *wakeup)
     uint64_t one = 1;
     ssize_t written;
 
-    /* EAGAIN: the counter or the pipe is full, so a wake-up is pending already. */
+    /* EAGAIN is not an error: the counter or the pipe is full, so a wake-up is pending already. */
     HEDDLE_RETRY(written, write(wakeup->write_fd, &one, sizeof(one)));
     errno = saved;
 }

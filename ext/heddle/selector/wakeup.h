@@ -4,7 +4,7 @@
 
 typedef struct {
     int read_fd;
-    int write_fd; /* the same as read_fd for an eventfd */
+    int write_fd; /* equals read_fd for an eventfd */
 } heddle_wakeup;
 
 int heddle_wakeup_open(heddle_wakeup *wakeup); /* 0 or -errno */

@@ -1,3 +1,8 @@
+/*
+ * The callback report. It finds Ruby code that was called by a C function of an extension and that switches to another
+ * fiber. If the other fiber calls the same library, the two calls may mix up state that the library keeps per thread.
+ * The report names each such place in the code once.
+ */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr */
 #endif
@@ -13,11 +18,11 @@
 #include <ruby/debug.h>
 
 enum {
-    PLACES = 1024, /* places that are remembered; more are only counted */
-    UNTAKEN = 64,  /* reports that Ruby has not taken yet; further places are reported when they occur again */
-    FRAMES = 256,  /* frames of Ruby that are searched, innermost first */
+    PLACES = 1024, /* the most places that are reported; waits at further places are only counted */
+    UNTAKEN = 64,  /* the most reports that wait for Ruby; a further place is reported when it occurs again */
+    FRAMES = 256,  /* the most Ruby frames that are searched, innermost first */
     TEXT = 512,
-    LIBRARIES = 64, /* libraries that are counted separately; the last entry counts all others */
+    LIBRARIES = 64, /* the last entry counts the waits of all libraries that have no entry of their own */
 };
 
 typedef struct {
@@ -27,13 +32,13 @@ typedef struct {
 static uint64_t places[PLACES]; /* hashes of the reported places */
 static unsigned place_count;
 static struct {
-    uint64_t key; /* a hash of the path; 0: unused */
+    uint64_t key; /* a hash of the path; 0: the entry is unused */
     uint64_t waits;
     char path[TEXT];
 } libraries[LIBRARIES];
-static report *reports; /* an array of UNTAKEN while reports are on */
+static report *reports; /* UNTAKEN entries, allocated when the report is enabled */
 static unsigned report_count;
-/* The start of the function in which Ruby interprets Ruby code; 0: unknown. */
+/* The address of the C function in which CRuby executes bytecode; 0 if it is unknown. */
 static uintptr_t interpreter;
 
 /* -- the C frames -------------------------------------------------------------------------------------------------- */
@@ -41,7 +46,7 @@ static uintptr_t interpreter;
 typedef struct {
     const heddle_library *library;
     uintptr_t function;
-    unsigned runs; /* how many groups of the interpreter's frames lie between that function and this one */
+    unsigned runs; /* C frames of the interpreter that `function` has called; each executes a group of Ruby frames */
 } callback;
 
 static bool visit_frame(const heddle_stack_frame *frame, void *data)
@@ -58,8 +63,8 @@ static bool visit_frame(const heddle_stack_frame *frame, void *data)
 }
 
 /*
- * Has a C function of an extension called the Ruby code that is about to switch? A function that waits in Ruby's own C
- * functions does not count, because no Ruby code runs above it.
+ * Finds out whether the Ruby code that is about to switch fibers was called by a C function of an extension. If the
+ * extension's function waits by itself, through Ruby's C API, it has called no Ruby code and does not count.
  */
 static bool find_callback(callback *found)
 {
@@ -75,9 +80,9 @@ static bool find_callback(callback *found)
 /* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
 
 /*
- * Each group of the interpreter's frames begins where a method in C has called Ruby code. So the extension's method is
- * found by counting such calls, from the innermost frame outwards. Returns false if the called code is Heddle's or
- * Ruby's own, such as a scheduler hook, or is unknown.
+ * Writes the extension's method and the place in the user's code. Each C frame of the interpreter was called by a
+ * method that is written in C. So the extension's method is found by counting these methods, from the innermost Ruby
+ * frame outwards. Returns false if the called code is unknown, or is Heddle's or Ruby's own, such as a scheduler hook.
  */
 static bool describe_place(const callback *found, report *to)
 {
@@ -146,7 +151,10 @@ static void count_wait(const char *path)
     libraries[i].waits++;
 }
 
-/* Reports each place once. */
+/*
+ * The hook `report_callback` (scheduler/layer_hooks.h): counts the wait, and reports its place if this is the first
+ * wait there.
+ */
 static void report_callback(heddle_loop *loop)
 {
     callback found;
@@ -158,7 +166,7 @@ static void report_callback(heddle_loop *loop)
     if (is_known(&one))
         return;
     reports[report_count++] = one;
-    heddle_stalls_pending = true; /* stalls and callbacks are announced together */
+    heddle_stalls_pending = true; /* the loop announces stalls and callback reports together */
 }
 
 /* -- finding the interpreter --------------------------------------------------------------------------------------- */
@@ -166,7 +174,7 @@ static void report_callback(heddle_loop *loop)
 enum { LAYERS = 64 };
 
 typedef struct {
-    uintptr_t functions[LAYERS]; /* functions of Ruby on the stack, innermost first */
+    uintptr_t functions[LAYERS]; /* addresses of Ruby's C functions on the stack, innermost first */
     unsigned count;
 } layers;
 
@@ -182,7 +190,7 @@ static bool visit_layer(const heddle_stack_frame *frame, void *data)
     return true;
 }
 
-/* Heddle::Native.note_interpreter: notes the functions of Ruby between this one and find_interpreter. */
+/* Heddle::Native.note_interpreter: notes Ruby's C functions on the stack between this function and find_interpreter. */
 static VALUE native_note_interpreter(VALUE self)
 {
     noted_layers.count = 0;
@@ -203,9 +211,9 @@ static bool has_layer(const layers *where, uintptr_t function)
 /*
  * call-seq: Heddle::Native.find_interpreter(object) { Heddle::Native.note_interpreter } -> true or false
  *
- * Finds the function in which Ruby interprets code, which has no symbol: it is on the stack where a block or a method
- * in Ruby is called from C, but not where a method in C is. `object.call` must call note_interpreter, too. Returns true
- * if it was found.
+ * Finds the C function in which CRuby executes bytecode, for which there is no symbol. The function is on the stack
+ * when C code calls a block or a method that is written in Ruby, but not when C code calls a method that is written in
+ * C. `object.call` must call note_interpreter, as the block does. Returns whether the function was found.
  */
 static VALUE native_find_interpreter(VALUE self, VALUE object)
 {
@@ -225,7 +233,9 @@ static VALUE native_find_interpreter(VALUE self, VALUE object)
 
 /* -- methods of Ruby ----------------------------------------------------------------------------------------------- */
 
-/* Heddle::Native.report_callbacks(on): forgets the places when it is switched off. */
+/*
+ * Heddle::Native.report_callbacks(on): enables or disables the report. Disabling it clears the list of reported places.
+ */
 static VALUE native_report_callbacks(VALUE self, VALUE on)
 {
     if (RTEST(on) && !reports)
@@ -244,8 +254,8 @@ static VALUE text_or_nil(const char *text)
 /*
  * call-seq: Heddle::Native.take_callbacks -> Array
  *
- * The reports since the last call: [path of the library, its function or nil, Ruby's name of the method or nil, path
- * and line]
+ * Returns the reports since the last call. Each report is an Array: the library's path, the name of its C function or
+ * nil, the name of the Ruby method or nil, and the place as path:line.
  */
 static VALUE native_take_callbacks(VALUE self)
 {
@@ -263,7 +273,7 @@ static VALUE native_take_callbacks(VALUE self)
 /*
  * call-seq: Heddle::Native.callback_waits -> Hash
  *
- * How many waits in callbacks were counted while reports were on, by the path of the library.
+ * Returns the number of waits in callbacks for each path of a library, as counted while the report was enabled.
  */
 static VALUE native_callback_waits(VALUE self)
 {

@@ -8,7 +8,10 @@
 #include <sys/syscall.h>
 #endif
 
-/* Elsewhere no time counts as lost in a run queue: the record has no clock and no descriptor. */
+/*
+ * On systems other than Linux the heartbeat has neither a clock nor a descriptor, so no time in a run queue counts as
+ * lost.
+ */
 void heddle_lost_time_attach(heddle_heartbeat *heartbeat)
 {
 #ifdef __linux__
@@ -31,7 +34,10 @@ static int64_t read_cpu(const heddle_heartbeat *heartbeat)
     return heartbeat->timed ? heddle_clock_read(heartbeat->cpu_clock) : 0;
 }
 
-/* "<ns on a core> <ns in a run queue> <slices>" */
+/*
+ * Returns the total time that the thread has waited in run queues, in ns. The file contains "<ns on a core> <ns in a
+ * run queue> <number of time slices>".
+ */
 static int64_t read_queued(const heddle_heartbeat *heartbeat)
 {
     char text[256];
@@ -64,7 +70,7 @@ int64_t heddle_lost_time_add(heddle_heartbeat *heartbeat, int64_t now, int64_t l
     absent = absent < idle ? absent : idle;
     heartbeat->progressed = cpu != heartbeat->cpu_seen;
     if (!heartbeat->progressed && absent <= 0)
-        /* the thread may be waiting for a core: the system counts that wait only when it ends */
+        /* The thread may be waiting for a core: the kernel counts such a wait only when it has ended. */
         return heartbeat->lost;
     heartbeat->lost += absent > 0 ? absent : 0;
     heartbeat->sampled_at = now;

@@ -8,8 +8,8 @@
 #include <ruby/debug.h>
 
 enum {
-    KEPT = 64,   /* stalls that Ruby has not taken; if there are more, the oldest is dropped */
-    FRAMES = 32, /* frames of a backtrace */
+    KEPT = 64,   /* the most stalls that wait for Ruby; beyond that, the oldest ones are discarded */
+    FRAMES = 32, /* the most frames of a backtrace */
 };
 
 typedef struct {
@@ -17,7 +17,8 @@ typedef struct {
     heddle_activity activity;
     char request[HEDDLE_HEARTBEAT_REQUEST];
     char place[HEDDLE_HEARTBEAT_PLACE];
-    char library[HEDDLE_HEARTBEAT_LIBRARY]; /* the library in whose callback the loop waited in place, or "" */
+    /* the library in whose callback a fiber waited in place (see note_callback), or "" */
+    char library[HEDDLE_HEARTBEAT_LIBRARY];
 } stall;
 
 static stall stalls[KEPT];
@@ -25,17 +26,17 @@ static unsigned next_stall, noted;
 
 /* -- the place of a stall ---------------------------------------------------------------------------------------- */
 
-/* One line for each frame: path, line, label. */
+/* A backtrace with one line for each frame: path, line, label. */
 typedef struct {
     char *bytes;
     size_t size, used;
-    bool has_user_code; /* a frame belongs to neither Heddle nor Ruby */
+    bool has_user_code; /* some frame is neither Heddle's nor Ruby's own code */
 } place_text;
 
 static void add_frame(place_text *to, VALUE path, int line, VALUE label)
 {
     if (!RB_TYPE_P(path, T_STRING))
-        return; /* skips a method in C; its caller comes next */
+        return; /* a method in C has no path; the frame of its caller follows */
     size_t room = to->size - to->used;
     int written = snprintf(to->bytes + to->used, room, "%.*s:%d:%.*s\n", (int)RSTRING_LEN(path), RSTRING_PTR(path),
                            line, RB_TYPE_P(label, T_STRING) ? (int)RSTRING_LEN(label) : 0,
@@ -72,9 +73,10 @@ static VALUE add_frames_of_fiber(VALUE data)
 }
 
 /*
- * Writes the place in the program; returns false if it is unknown. `apart`: if the calling fiber has no frames of the
- * program, because it only helps the loop's current fiber (to start a thread, for example), writes the place of that
- * current fiber. That allocates objects, and so takes longer.
+ * Writes a backtrace of the thread. Returns false if it shows no user code.
+ *
+ * With `apart`, if the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead. The
+ * calling fiber may only help that fiber, for example to start a thread. This allocates objects, and takes longer.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {
@@ -120,18 +122,18 @@ void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *own)
         if (!whose || heartbeat->sighted == HEDDLE_SEEN || atomic_load(&heartbeat->verdict) != HEDDLE_LATE)
             continue;
         if (heartbeat->sighted == HEDDLE_GLIMPSED && heartbeat != own)
-            continue; /* a thread with the GVL would see the same place as before, and sampling blocks the loop, too */
+            continue; /* another thread would see the same place as before, and sampling delays the loop */
         heddle_activity activity = heddle_gvl_activity(atomic_load(&heartbeat->gvl));
         if (heartbeat == own || activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL)
             record_sighting(heartbeat, (VALUE)whose, heartbeat == own);
         else if (activity == HEDDLE_ACTIVITY_NONE)
-            record_sighting(heartbeat, thread, false); /* the late loop waits for the GVL, which this thread holds */
+            record_sighting(heartbeat, thread, false); /* this thread holds the GVL, for which the late loop waits */
     }
 }
 
 /*
- * Called before the current fiber waits in place, in a callback of this library. The report of a stall names the
- * library.
+ * Called before the current fiber waits in place: in a callback of this library it blocks the thread, because it must
+ * not switch to another fiber. If this causes a stall, the report of the stall names the library.
  */
 static void note_callback(heddle_loop *loop, const char *library)
 {
@@ -144,7 +146,7 @@ static void note_callback(heddle_loop *loop, const char *library)
     describe_place(loop, loop->thread, false, heartbeat->callback_place, sizeof(heartbeat->callback_place));
 }
 
-/* Called after each poll of the wait in place. */
+/* Called after each poll(2) of a wait in place. */
 static void prolong_callback(heddle_loop *loop)
 {
     if (loop->watch.heartbeat)
@@ -168,7 +170,10 @@ static heddle_activity find_most_frequent(const heddle_heartbeat *heartbeat)
     return most;
 }
 
-/* The lost time of the heartbeat that ends now. The watch thread may have missed its last part. */
+/*
+ * Returns the lost time (lost_time.h) of the heartbeat that ends at `now`, in ns. If the watch thread is overdue, it
+ * has not measured the last part, so that part is added.
+ */
 static int64_t measure_lost_time(const heddle_heartbeat *heartbeat, int64_t now)
 {
     int64_t due = atomic_load(&heddle_watch_due),
@@ -182,7 +187,10 @@ static void record_stall(heddle_loop *loop, bool idle)
     stall *one = &stalls[next_stall++ % KEPT];
     one->activity = find_most_frequent(heartbeat);
     one->began = heartbeat->late_since;
-    /* If the loop has waited for events since then, assumes that the tick ended when the watch thread found it late. */
+    /*
+     * If the loop has been idle since the late tick, the time of the tick's end is unknown. Assumes that the tick ended
+     * when the watch thread found it late.
+     */
     bool ended = idle && one->activity != HEDDLE_ACTIVITY_NONE;
     int64_t over = ended ? heartbeat->late_at : heddle_clock_now();
     one->length = over - one->began - measure_lost_time(heartbeat, over);
@@ -212,7 +220,7 @@ void heddle_loop_note_late(heddle_loop *loop, bool idle)
     atomic_store(&heartbeat->verdict, HEDDLE_IN_TIME);
 }
 
-/* Calls Ruby to report the stalls that were noted. */
+/* Calls Ruby code, which fetches and reports the recorded stalls. */
 static void announce_stalls(heddle_loop *loop)
 {
     int state = 0;
@@ -234,8 +242,9 @@ static VALUE cause_symbol(heddle_activity activity)
 /*
  * call-seq: Heddle::Native.take_stalls -> Array
  *
- * The stalls since the last call, oldest first: [cause, begin and length in seconds, request, place, path of the
- * library in whose callback the loop waited in place].
+ * Returns the stalls since the last call, oldest first. Each stall is an Array: the cause, the begin (CLOCK_MONOTONIC)
+ * and the length in seconds, the request, the backtrace, and the path of the library in whose callback the loop waited
+ * in place. A text is empty if it is unknown.
  */
 static VALUE stalls_take(VALUE self)
 {
@@ -252,8 +261,8 @@ static VALUE stalls_take(VALUE self)
 /*
  * call-seq: Heddle::Native.leave_unreported(scheduler) -> nil
  *
- * Notes no stalls of this scheduler's loop from now on, because it serves no requests of the application. While the
- * application's loop holds the GVL, this loop is late, too; then the stall of the application's loop is noted.
+ * Stops recording stalls of this scheduler's loop, because the loop serves no requests of the application. This loop is
+ * late, too, while the application's loop holds the GVL. But that stall is recorded for the application's loop.
  */
 static VALUE loop_exclude_from_reports(VALUE self, VALUE scheduler)
 {

@@ -1,12 +1,12 @@
 #pragma once
 
-/* Stalls: ticks that ran too long. The last ones are kept until Ruby takes them. */
+/* Records stalls: ticks of a loop that ran too long. The latest ones are kept until Ruby fetches them. */
 
 #include "scheduler/loop.h"
 
 /*
- * Called on a Ruby thread, when it checks for interrupts; `heartbeat` belongs to the thread's loop, or is NULL. Notes
- * which code the late loops run, or which code holds the GVL while they wait for it.
+ * Records which code each late loop runs, or which code holds the GVL while a late loop waits for it. A Ruby thread
+ * calls this when it checks for interrupts. `heartbeat` belongs to the loop of that thread, or is NULL.
  */
 void heddle_stalls_record_sighting(VALUE thread, heddle_heartbeat *heartbeat);
 

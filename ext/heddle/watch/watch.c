@@ -7,14 +7,14 @@
 
 #include <signal.h>
 
-/* All in ns. */
+/* All times are in ns. */
 static const int64_t CALM_INTERVAL = 5000000;     /* the interval of samples while no loop is late */
 static const int64_t ALERT_INTERVAL = 2000000;    /* … while a loop is late, or nearly late */
 static const int64_t STARVED_INTERVAL = 20000000; /* … while a loop waits for a core */
 static const int64_t RESCUE_INTERVAL = 1000000;   /* … while rescues run for a stuck loop */
-static const int64_t SOON_INTERVAL = 100000;      /* … after a sample at an unsuitable moment */
-static const int64_t GVL_WAIT_TO_RECORD = 10000000; /* after this wait for the GVL the recorder names its holder */
-static const int64_t QUIET_TIME = 10000000;         /* after this time without any change the thread sleeps */
+static const int64_t SOON_INTERVAL = 100000;      /* … after the loop's thread has replied HEDDLE_SAMPLE_SOON */
+static const int64_t GVL_WAIT_TO_RECORD = 10000000; /* how long a loop waits before the GVL's holder is recorded */
+static const int64_t QUIET_TIME = 10000000;         /* how long all loops must be idle before the watch thread sleeps */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;
 _Atomic int64_t heddle_watch_due = INT64_MAX;
@@ -52,7 +52,7 @@ static void handle_forks(void);
 
 heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
 {
-    /* needed even without a watch thread: a child that starts one must not sample this process's loops */
+    /* Needed even without a watch thread: a forked child that starts one must not sample the parent's loops. */
     handle_forks();
     pthread_mutex_lock(&watch.mutex);
     heddle_heartbeat *heartbeat = find_free_slot();
@@ -64,7 +64,7 @@ heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread)
         atomic_store(&heartbeat->postponed_job, HEDDLE_POSTPONED_JOB_IDLE);
         atomic_store(&heartbeat->next_sample, HEDDLE_SAMPLE_LATER);
         atomic_store(&heartbeat->word, 1);
-        atomic_store(&heartbeat->gvl, 0); /* the loop calls this with the GVL */
+        atomic_store(&heartbeat->gvl, 0); /* HEDDLE_GVL_HELD: the loop's thread calls this with the GVL */
         heartbeat->seen = 0;
         heartbeat->moved = heddle_clock_now();
         heddle_lost_time_attach(heartbeat);
@@ -89,10 +89,7 @@ void heddle_heartbeat_release(heddle_heartbeat *heartbeat)
 
 /* -- sampling ---------------------------------------------------------------------------------------------------- */
 
-/*
- * The loop may be reading the counts of its late heartbeat. It gets the old or the new counts, never a mixture of
- * bytes.
- */
+/* The stores are atomic, because the loop may be reading the counts of its late heartbeat at the same time. */
 static void clear_samples(heddle_heartbeat *heartbeat)
 {
     for (int activity = 0; activity < HEDDLE_ACTIVITIES; activity++)
@@ -116,8 +113,9 @@ static void start_sampling(heddle_heartbeat *heartbeat, uint64_t word, int64_t n
 }
 
 /*
- * A thread that holds the GVL runs Ruby code if it answers a request to take interrupts. It may have to wait for a core
- * first, so only a thread that does not answer for several samples counts as running native code.
+ * Counts what the loop's thread does now. A thread that holds the GVL may run Ruby code or native code. If it runs Ruby
+ * code, it answers when the watch thread asks it to check for interrupts. But it may have to wait for a core first. So
+ * only a thread that leaves several samples unanswered counts as running native code.
  */
 static void sample_activity(heddle_heartbeat *heartbeat, uint32_t gvl)
 {
@@ -152,7 +150,7 @@ static void probe_thread(heddle_heartbeat *heartbeat)
     watch.settings.ask();
 }
 
-/* Called when the heartbeat takes too long. */
+/* Marks a heartbeat that takes too long as late. */
 static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
 {
     if (atomic_load(&heartbeat->verdict) != HEDDLE_IN_TIME) {
@@ -165,15 +163,16 @@ static void judge_heartbeat(heddle_heartbeat *heartbeat, int64_t now)
     atomic_store(&heartbeat->verdict, HEDDLE_LATE);
 }
 
-/* Is the loop stuck for so long that rescues run? */
+/* Returns whether a heartbeat of this age makes rescues (watch.h) run. */
 static bool is_stuck(int64_t age)
 {
     return (watch.wants & HEDDLE_WATCH_HANDOFF) && age >= watch.settings.handoff;
 }
 
 /*
- * Returns the heartbeat's age without the lost time (lost_time.h). If the thread has waited for a core for at least
- * CALM_INTERVAL, the age does not change: the length of that wait is known only when the thread runs again.
+ * Returns the heartbeat's age in ns, without the lost time (lost_time.h). If the thread has waited for a core for at
+ * least CALM_INTERVAL, sets *awaits_core, and the age does not change. The length of that wait is known only when the
+ * thread runs again.
  */
 static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t late, bool *awaits_core)
 {
@@ -182,7 +181,10 @@ static int64_t measure_age(heddle_heartbeat *heartbeat, int64_t now, int64_t lat
     return (*awaits_core ? heartbeat->sampled_at : now) - heartbeat->since - lost;
 }
 
-/* When to sample a heartbeat next. Samples before any purpose of the watch can act on its age would be wasted. */
+/*
+ * Returns the time until the next sample. Samples are frequent only when the age comes near the lowest limit of the
+ * current purposes: earlier samples would be useless.
+ */
 static int64_t choose_interval(int64_t age)
 {
     int64_t first = (watch.wants & HEDDLE_WATCH_STALLS) ? watch.settings.threshold / 2 : INT64_MAX;
@@ -194,7 +196,7 @@ static int64_t choose_interval(int64_t age)
     return left < ALERT_INTERVAL ? ALERT_INTERVAL : left < CALM_INTERVAL ? left : CALM_INTERVAL;
 }
 
-/* Returns when to sample next. */
+/* Examines the heartbeat of a loop that runs a fiber. Returns the time until the next sample. */
 static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     int next_sample = atomic_exchange(&heartbeat->next_sample, HEDDLE_SAMPLE_LATER);
@@ -207,16 +209,16 @@ static int64_t examine_busy(heddle_heartbeat *heartbeat, int64_t now, int64_t la
     heartbeat->stuck = is_stuck(age);
     if (stalls && age >= watch.settings.threshold)
         judge_heartbeat(heartbeat, now);
-    if (awaits_core) /* requests and frequent samples would only delay the thread further */
+    if (awaits_core) /* probing the thread, or frequent samples, would only delay it further */
         return heartbeat->stuck ? ALERT_INTERVAL : STARVED_INTERVAL;
-    /* Samples early enough to know what the loop does before its tick counts as a stall. */
+    /* Probes the thread early, to know what it does before its tick counts as a stall. */
     if ((stalls && age >= watch.settings.threshold / 2) ||
         ((watch.wants & HEDDLE_WATCH_PREEMPT) && age >= watch.settings.slice))
         probe_thread(heartbeat);
     return next_sample == HEDDLE_SAMPLE_SOON ? SOON_INTERVAL : choose_interval(age);
 }
 
-/* The loop is in the selector, or returns from it and may wait for the GVL. */
+/* Examines the heartbeat of a loop that is in the selector, or that returns from it and may wait for the GVL. */
 static int64_t examine_idle(heddle_heartbeat *heartbeat, int64_t now, int64_t late, uint32_t gvl)
 {
     if (!(watch.wants & (HEDDLE_WATCH_STALLS | HEDDLE_WATCH_HANDOFF)) ||
@@ -259,19 +261,20 @@ static int64_t examine_heartbeat(heddle_heartbeat *heartbeat, int64_t now, int64
 
 /* -- rescues ------------------------------------------------------------------------------------------------------- */
 
-/* A loop that waits for the GVL is blocked by another loop or thread. */
+/* Returns whether the loop blocks itself. A loop that waits for the GVL is blocked by another loop or thread. */
 static bool is_stuck_alone(const heddle_heartbeat *heartbeat)
 {
     return (heartbeat->seen & 1) && heddle_gvl_activity(heartbeat->gvl_seen) != HEDDLE_ACTIVITY_NONE;
 }
 
+/* Finds the loop because of which the rescue must act. Sets the rescue's `since` and `label`. */
 static bool find_stuck_loop(heddle_rescue *rescue)
 {
     bool found = false;
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next) {
         if (!atomic_load(&heartbeat->thread) || !heartbeat->stuck)
             continue;
-        /* A thread that keeps the GVL blocks every loop. */
+        /* Another stuck loop counts only if its thread keeps the GVL, because it then blocks every loop. */
         bool own = heartbeat->loop == rescue->loop;
         if (!own && !((heartbeat->seen & 1) && heddle_gvl_activity(heartbeat->gvl_seen) == HEDDLE_ACTIVITY_NATIVE_GVL))
             continue;
@@ -295,7 +298,7 @@ static void end_rescue(heddle_rescue *rescue)
     rescue->under_way = false;
 }
 
-/* Returns when to call the rescue next. */
+/* Returns the time until the next call of the rescue. */
 static int64_t call_rescue(heddle_rescue *rescue)
 {
     if (!find_stuck_loop(rescue)) {
@@ -350,8 +353,8 @@ static bool has_changes(int64_t now)
 }
 
 /*
- * Called when all loops are idle: sleeps until one of them is not. A loop that stops being idle changes its heartbeat
- * before it reads the flag.
+ * Sleeps while all loops are idle. No wake-up is lost, because a loop that stops being idle changes its heartbeat
+ * before it reads heddle_watch_asleep.
  */
 static void sleep_while_quiet(int64_t now)
 {
@@ -368,10 +371,10 @@ void heddle_watch_rouse(void)
     pthread_mutex_lock(&watch.mutex);
     atomic_store(&heddle_watch_asleep, 0);
     pthread_mutex_unlock(&watch.mutex);
-    pthread_cond_signal(&watch.roused); /* signalled only now, because the thread that wakes up takes the mutex */
+    pthread_cond_signal(&watch.roused); /* after the unlock, because the woken thread locks the mutex */
 }
 
-/* Returns by how much the thread woke up too late. */
+/* Sleeps for `pause` ns. Returns by how many ns the thread woke up too late. */
 static int64_t sleep_for(int64_t pause)
 {
     struct timespec time = {.tv_nsec = pause};
@@ -412,7 +415,7 @@ static void *run_watch(void *unused)
 
 HEDDLE_HOLD_DURING_FORK(&watch.mutex)
 
-/* The watch thread and the parent's loops don't exist in the child; a loop that continues gets a new record. */
+/* A forked child has neither the watch thread nor the parent's loops. A loop that continues there gets a new record. */
 static void after_fork_in_child(void)
 {
     for (heddle_heartbeat *heartbeat = atomic_load(&heddle_heartbeats); heartbeat; heartbeat = heartbeat->next)
@@ -452,10 +455,10 @@ static void end_thread(void)
     pthread_cond_signal(&watch.roused);
     pthread_mutex_unlock(&watch.mutex);
     if (running)
-        pthread_join(thread, NULL); /* the thread never waits for the GVL, which the caller may hold */
+        pthread_join(thread, NULL); /* no deadlock: the watch thread never waits for the GVL */
 }
 
-/* Starts or ends the thread. With the mutex held, which it releases. */
+/* Starts or ends the thread, as its purposes require. Called with the mutex held; releases it. */
 static int adjust_thread(void)
 {
     if (!heddle_watch_purposes()) {

@@ -1,71 +1,80 @@
 #pragma once
 
 /*
- * The watch thread: one native thread for each process, which samples the heartbeats of the loops every few
- * milliseconds while one of them is not idle, and sleeps otherwise. It never has the GVL and never calls Ruby; with
- * `ask` it makes a loop's thread examine itself. It runs only while it has a purpose.
+ * The watch thread: a native thread that finds loops which run for too long. A process has one such thread at most.
+ * While any loop is busy, it samples the heartbeats of all loops every few milliseconds; otherwise it sleeps. It never
+ * holds the GVL and never calls Ruby. With `ask` it makes a Ruby thread examine itself. The watch thread runs only
+ * while it has a purpose.
  */
 
 #include "scheduler/heartbeat.h"
 #include "scheduler/layer_hooks.h"
 
+/* The purposes of the watch thread. */
 enum {
-    HEDDLE_WATCH_PREEMPT = 1,
-    HEDDLE_WATCH_STALLS = 2,
-    HEDDLE_WATCH_HANDOFF = 4,
+    HEDDLE_WATCH_PREEMPT = 1, /* interrupts fibers that compute for longer than a slice */
+    HEDDLE_WATCH_STALLS = 2,  /* finds stalls */
+    HEDDLE_WATCH_HANDOFF = 4, /* runs rescues, which hand off the connections of stuck loops */
 };
 
 typedef struct {
     int64_t slice;     /* how long a fiber may run while others wait, ns */
     int64_t threshold; /* how long a heartbeat may last before it counts as a stall, ns */
     int64_t handoff;   /* how long a heartbeat may last before rescues run, ns */
-    bool (*collects)(void); /* is Ruby collecting garbage? From any thread, without the GVL */
-    void (*ask)(void); /* makes the thread that holds the GVL examine itself; from any thread, without the GVL */
+    bool (*collects)(void); /* returns whether Ruby is collecting garbage; any thread may call it, without the GVL */
+    void (*ask)(void); /* makes the thread that holds the GVL examine itself; any thread may call it, without the GVL */
 } heddle_watch_settings;
 
 /*
- * Sets the purposes for which the thread runs; 0 ends it. Called with the GVL. Returns 0, or -errno if no thread could
- * be started.
+ * Sets the purposes for which the watch thread runs; 0 ends it. If `settings` is NULL, the settings don't change.
+ * Called with the GVL. Returns 0, or -errno if no thread could be started.
  */
 int heddle_watch_set_purposes(int wants, const heddle_watch_settings *settings);
-/* The current purposes; 0 while it is paused. */
+/* Returns the current purposes, or 0 while the watch thread is paused. */
 int heddle_watch_purposes(void);
 /*
- * With true, ends the thread; then heddle_watch_set_purposes has no effect until a call with false. Called with the
- * GVL. Returns 0 or -errno.
+ * Pauses the watch thread by ending it, or starts it again. While it is paused, new purposes are stored and take effect
+ * only afterwards. Called with the GVL. Returns 0 or -errno.
  */
 int heddle_watch_pause(bool paused);
 bool heddle_watch_paused(void);
 
-/* Returns a record for a loop that begins to run on this thread (a VALUE); NULL if out of memory. */
+/*
+ * Returns a heartbeat for a loop that begins to run on this Ruby thread (`thread`, a VALUE), or NULL if memory is
+ * exhausted.
+ */
 heddle_heartbeat *heddle_heartbeat_acquire(void *loop, uintptr_t thread);
 void heddle_heartbeat_release(heddle_heartbeat *heartbeat);
 
 /*
- * A rescue acts for a loop while the loop is stuck. Both functions are called on the watch thread, under its lock, so
- * that no fork comes in between; they must be quick, must not wait for the GVL, and must not call Ruby.
+ * A rescue acts for a loop while the loop is stuck: the code that registers it hands off connections, for example. Both
+ * functions are called with the watch thread's mutex held, so that no fork happens meanwhile. They must be quick, must
+ * not wait for the GVL, and must not call Ruby.
  */
 typedef struct heddle_rescue heddle_rescue;
 struct heddle_rescue {
     void *loop;
-    void (*on_stuck)(heddle_rescue *rescue); /* called again and again while the loop is stuck */
+    void (*on_stuck)(heddle_rescue *rescue); /* called by the watch thread every ms while the loop is stuck */
     void (*on_recovered)(heddle_rescue *rescue);
-    int64_t since;  /* since when the loop is stuck, CLOCK_MONOTONIC ns */
-    uint32_t label; /* the label of the request that blocks the loop, if it is a request of this loop; 0: unknown */
-    bool collecting; /* Ruby collects garbage now */
-    bool under_way;
+    int64_t since;  /* when the loop got stuck, CLOCK_MONOTONIC in ns */
+    uint32_t label; /* the label of the request of this loop that blocks it; 0: unknown or none */
+    bool collecting; /* Ruby is collecting garbage now */
+    bool under_way; /* `on_stuck` was called, and `on_recovered` was not called since */
     heddle_rescue *next, *previous;
 };
 
 void heddle_watch_add(heddle_rescue *rescue);
-/* Removes the rescue: it is no longer called. First calls `on_recovered` if its loop was stuck. */
+/* Removes the rescue. Calls `on_recovered` first if the rescue is under way. */
 void heddle_watch_remove(heddle_rescue *rescue);
 unsigned heddle_watch_count_rescues(void);
 
-/* Wakes the watch thread, which sleeps while all loops are idle: see heddle_watch_asleep. */
+/* Wakes the watch thread if it sleeps because all loops are idle (heddle_watch_asleep). */
 void heddle_watch_rouse(void);
 
-/* The lowest two bits of a heartbeat's `gvl`; the other bits count changes. */
+/*
+ * Whether a loop's thread holds the GVL, waits for it or has released it: the lowest two bits of a heartbeat's `gvl`.
+ * The other bits count changes.
+ */
 enum {
     HEDDLE_GVL_HELD,
     HEDDLE_GVL_WANTED,
@@ -73,8 +82,8 @@ enum {
 };
 
 /*
- * The activity of the record's thread, as far as the GVL shows it; HEDDLE_ACTIVITY_NATIVE_GVL stands for every thread
- * that holds the GVL.
+ * Returns the activity of a loop's thread, as far as its heartbeat's `gvl` shows it. Returns HEDDLE_ACTIVITY_NATIVE_GVL
+ * for every thread that holds the GVL, even if it runs Ruby code.
  */
 static inline heddle_activity heddle_gvl_activity(uint32_t word)
 {
@@ -88,5 +97,5 @@ static inline heddle_activity heddle_gvl_activity(uint32_t word)
     }
 }
 
-/* Starts or stops following the holder of the GVL. */
+/* Starts or stops keeping the `gvl` of all heartbeats up to date. */
 void heddle_watch_follow_gvl(bool follow);

@@ -1,6 +1,6 @@
 /*
- * Follows the holder of the GVL by Ruby's thread events (ruby/thread.h): called by all Ruby threads, mostly without the
- * GVL.
+ * Keeps the `gvl` of the heartbeats up to date. It shows which loop's thread holds the GVL. Ruby's thread events
+ * (ruby/thread.h) report each change: the thread concerned calls follow_gvl, mostly without the GVL.
  */
 
 #include "watch/watch.h"
@@ -22,8 +22,7 @@ static void follow_gvl(rb_event_flag_t event, const rb_internal_thread_event_dat
         uint32_t changes = (atomic_load_explicit(&heartbeat->gvl, memory_order_relaxed) >> 2) + 1;
         atomic_store(&heartbeat->gvl, changes << 2 | state);
         /*
-         * Wakes the watch thread here, because a loop that wakes up may have to wait long for the GVL before it can do
-         * that itself.
+         * Wakes the watch thread here. The loop could do that only when it has got the GVL, for which it may wait long.
          */
         if (state == HEDDLE_GVL_WANTED && atomic_load(&heddle_watch_asleep))
             heddle_watch_rouse();
