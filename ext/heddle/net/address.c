@@ -44,7 +44,7 @@ const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_
         return "unix";
     if (address->family == 0 || !inet_ntop(address->family, address->bytes, room, HEDDLE_ADDRESS_ROOM))
         return NULL;
-    /* A socket for both families reports an IPv4 client as "::ffff:192.0.2.1": only the IPv4 address is returned. */
+    /* A socket for both families reports an IPv4 client as "::ffff:192.0.2.1". Only the IPv4 part is returned. */
     return strncmp(room, "::ffff:", 7) == 0 && strchr(room, '.') ? room + 7 : room;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/* An address in the form that a request's env needs. Uses no Ruby. */
+/* A socket's address, as the env of a request needs it. Uses no Ruby. */
 
 #include "system.h"
 
@@ -12,19 +12,22 @@ typedef struct {
     uint8_t family; /* AF_INET, AF_INET6, AF_UNIX; 0: unknown */
 } heddle_address;
 
-/* The family, address and port of a socket's address. */
+/* Converts a socket's address. */
 heddle_address heddle_address_of(const struct sockaddr *address);
-/* The socket's own address, or its peer's. If the system has none, the family is 0 and errno is set. */
+/*
+ * Returns the local address of a socket, or the address of its peer. If there is none, the family is 0 and errno is
+ * set.
+ */
 heddle_address heddle_address_of_socket(int fd);
 heddle_address heddle_address_of_peer(int fd);
 enum {
     HEDDLE_ADDRESS_ROOM = 46,
-    HEDDLE_ADDRESS_BUCKETS = 2048, /* records in which addresses are counted, see net/listener.c */
+    HEDDLE_ADDRESS_BUCKETS = 2048, /* the number of records in which net/listener.c counts connections by address */
 };
-/* "192.0.2.1", "::1" or "unix"; NULL if unknown. */
+/* Returns "192.0.2.1", "::1" or "unix", or NULL if the address is unknown. May write the text to `room`. */
 const char *heddle_address_text(const heddle_address *address, char room[HEDDLE_ADDRESS_ROOM]);
 /*
- * Parses the text of an IP address. A port after it (192.0.2.1:80, [::1]:80) is ignored. Returns false if it is not an
+ * Parses an IP address. Ignores a port after the address (192.0.2.1:80, [::1]:80). Returns false if the text is not an
  * address.
  */
 bool heddle_address_read(const char *text, size_t size, heddle_address *address);

@@ -1,4 +1,4 @@
-/* Addresses as Ruby Strings. */
+/* Converts addresses to Ruby Strings. */
 
 #include "net/connection.h"
 

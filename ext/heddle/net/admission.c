@@ -1,15 +1,22 @@
+/* Decides which work items (requests and callbacks) begin, which wait and which are rejected: see admission.h. */
 #include "net/runner.h"
 #include "net/sockets.h"
 #include "net/work_sharing.h"
 
-/* Are as many items of the address begun as may be? A quarter of a limit above 1, rounded up, is left for others. */
+/*
+ * Has this address begun as many items as it may? If the limit is above 1, a quarter of it, rounded up, is reserved for
+ * other addresses.
+ */
 static bool has_its_share(const heddle_sockets *sockets, const heddle_address_share *share)
 {
     size_t limit = sockets->admission.limit;
     return limit && share && share->begun >= (limit > 1 ? limit - (limit + 3) / 4 : 1);
 }
 
-/* Must the item wait now? Yes without room, if its address has its share, and, if it is a request, for the gate. */
+/*
+ * An item must wait if the limit is reached, or if its address has used up its share. A request must also wait while
+ * the gate (request_gate.h) is closed.
+ */
 static bool has_to_wait(heddle_sockets *sockets, const heddle_work *work)
 {
     return !heddle_admission_has_room(sockets) || has_its_share(sockets, heddle_address_share_of(work->connection)) ||
@@ -20,7 +27,10 @@ bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, si
 {
     size_t limit = sockets->admission.queue_limit;
     const heddle_address_share *share = heddle_address_share_of(work->connection);
-    /* An address gets at most as many places as it leaves free: one gets half of the queue, the next a quarter … */
+    /*
+     * An address may use at most as many places of the queue as are free. So the first address gets half of the queue,
+     * the next one a quarter, and so on.
+     */
     if (waiting < limit && !(share && share->waiting >= limit - waiting))
         return false;
     sockets->admission.rejected_full++;
@@ -88,8 +98,9 @@ static void hold_first(heddle_sockets *sockets, heddle_ready_list *list)
 }
 
 /*
- * Puts held items of this address (NULL: of all addresses) back into their lists. They get new rounds, because other
- * addresses had their turns meanwhile: with the old rounds, all of them would come before the next item of those.
+ * Puts the held items of this address back into their lists, or those of all addresses if `share` is NULL. They get new
+ * rounds: other addresses had their turns meanwhile, and with their old rounds all held items would come before the
+ * next item of these addresses.
  */
 static void release_held(heddle_sockets *sockets, const heddle_address_share *share)
 {
@@ -164,7 +175,7 @@ heddle_ready_list *heddle_admission_choose_list(heddle_sockets *sockets)
     return callback ? &sockets->callbacks : request ? &sockets->ready : NULL;
 }
 
-/* Hands a request off if another worker sleeps, because that worker could serve it sooner. */
+/* Hands off the first waiting request if another worker is idle and could serve it sooner. */
 static void share_next(heddle_sockets *sockets)
 {
     heddle_work *work = heddle_ready_list_take_first(&sockets->ready);
@@ -174,7 +185,7 @@ static void share_next(heddle_sockets *sockets)
         return; /* another process has the connection */
     uint32_t round = work->round;
     heddle_ready_list_add(&sockets->ready, work, true);
-    work->round = round; /* it was first, and stays so */
+    work->round = round; /* remains the first item */
     heddle_connection_release(work->connection);
 }
 
@@ -191,7 +202,7 @@ void heddle_admission_begin_work(heddle_attachment *attachment)
     if (sockets->closed)
         return;
     if (!waiting) {
-        heddle_runners_publish_load(sockets); /* the queue is empty, for example because the clients have left */
+        heddle_runners_publish_load(sockets); /* the queue became empty, for example because the clients have left */
         return;
     }
     bool held = heddle_loop_has_ready(sockets->loop, holds_gate);

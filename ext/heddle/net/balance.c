@@ -34,7 +34,10 @@ static void check_again(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
     heddle_balance_try_resume(sockets);
-    /* A worker that gets stuck does not notify the others, so a paused worker checks again after a while. */
+    /*
+     * A worker that gets stuck notifies no other worker. So a worker that has stopped accepting checks the scoreboard
+     * regularly.
+     */
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
         schedule_check(sockets);
 }
@@ -47,7 +50,7 @@ static void schedule_check(heddle_sockets *sockets)
     timer->fn = check_again;
     timer->deadline = heddle_deadline_after(HEDDLE_BALANCE_CHECK_INTERVAL);
     if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0)
-        /* without memory for a timer, nothing would end the pause: so accepts again at once */
+        /* without a timer nothing would end the pause */
         heddle_listeners_resume(sockets, HEDDLE_PAUSED_LOADED);
 }
 
@@ -75,7 +78,7 @@ static void wake_pool_follower(heddle_sockets *sockets)
 static void handle_notification(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.notification));
-    /* select is not edge-triggered, so the counter must be read */
+    /* select is level-triggered, so the counter must be reset by a read */
     if (sockets->loop->operations == &heddle_select_operations) {
         uint64_t count;
         if (read(waiter->fd, &count, sizeof(count)) < 0)
@@ -106,7 +109,7 @@ void heddle_balance_join(heddle_sockets *sockets, VALUE object, const heddle_sco
         balance->notification = (heddle_waiter){
             .fn = handle_notification, .fd = scoreboard->notify_fd,
             .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
-        /* if this fails for lack of memory, the worker notices the change a little later */
+        /* if this fails for lack of memory, the worker notices changes a little later */
         heddle_loop_arm(sockets->loop, &balance->notification);
     }
     HEDDLE_SCOREBOARD_SET(balance->slot->reserve, sockets->reserve.rank);
@@ -119,7 +122,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
     heddle_balance *balance = &sockets->balance;
     if (!balance->slot)
         return;
-    heddle_handoff_end(sockets); /* the handoff uses the scoreboard's slot, too */
+    heddle_handoff_end(sockets); /* the handoff of connections uses the scoreboard's slot, too */
     if (balance->publishes_ticks)
         sockets->loop->watch.published_tick = NULL;
     HEDDLE_SCOREBOARD_SET(balance->slot->accepting, 0);

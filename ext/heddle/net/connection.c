@@ -17,7 +17,10 @@ static bool is_any(const heddle_address *address)
 
 const heddle_address *heddle_connection_local(heddle_connection *connection)
 {
-    /* If the listener's address is unspecified (0.0.0.0 or ::), the kernel knows the connection's. */
+    /*
+     * A listener may be bound to an unspecified address (0.0.0.0 or ::). Then only the kernel knows the connection's
+     * address.
+     */
     heddle_address *local = &connection->local;
     if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
         heddle_address found = heddle_address_of_socket(connection->transport.fd);
@@ -74,7 +77,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     ssize_t result = -EAGAIN;
     bool reads = heddle_transport_has(transport, pending_input) || transport->operations->pending(transport);
     if (reads) {
-        /* Forgotten before the call, so that an event noted during the call is kept. */
+        /* Cleared before the call, so that an event that is noted during the call is kept. */
         heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
         result = transport->operations->recv(transport, memory, size);
     }
@@ -89,11 +92,11 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     } else if (result == 0) {
         heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
         if (connection->error)
-            return -connection->error; /* an earlier send has failed: this is not an orderly end of the input */
+            return -connection->error; /* an earlier send has failed, so the input has not ended in order */
     } else if (result == -EAGAIN) {
         if (connection->error)
             return -connection->error;
-        /* recv has reported neither an end nor an error: these events are stale */
+        /* recv has found neither data nor an end nor an error, so these events are outdated */
         heddle_transport_forget(transport, pending_input);
     } else if (result < 0) {
         connection->error = (int)-result;
@@ -105,7 +108,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 void heddle_connection_check_thread(const heddle_connection *connection)
 {
     if (connection->sockets->loop->thread != rb_thread_current())
-        rb_raise(rb_eThreadError, "this connection belongs to the loop of another thread, which alone may use it");
+        rb_raise(rb_eThreadError, "this connection belongs to the loop of another thread: only that thread may use it");
 }
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
@@ -126,12 +129,12 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
         heddle_wait_result result = heddle_wait_in_slot(
             connection->sockets->loop, wait,
             direction == HEDDLE_READING
-                ? "another fiber is reading this connection already: one may read it and one write it"
-                : "another fiber is writing this connection already: one may read it and one write it");
+                ? "another fiber is already reading this connection: only one fiber may read it at a time"
+                : "another fiber is already writing to this connection: only one fiber may write at a time");
         if (result != HEDDLE_WAIT_TIMED_OUT || direction != HEDDLE_WRITING ||
             !heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
             return result;
-        wait.deadline = -1; /* the fiber waits for the connection's turn, not for the client */
+        wait.deadline = -1; /* it waits for the connection's turn, not for the client, so no time limit applies */
     }
 }
 

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * A connection: a transport, unused input, queued output, and its protocol with its session. The record comes from
- * malloc and holds no Ruby object.
+ * A connection consists of a transport (plain or TLS), unused input, queued output, and its protocol with its session.
+ * The record is allocated by malloc and contains no Ruby object.
  */
 
 #include "net/address.h"
@@ -23,43 +23,43 @@ typedef enum {
 } heddle_direction;
 
 struct heddle_connection {
-    /* the members that a broadcast reads come first: together they fill few cache lines */
+    /* The members that a pub/sub broadcast reads come first, so that they are in few cache lines. */
     heddle_transport transport;
     heddle_sockets *sockets;
     const heddle_protocol *protocol; /* NULL in the handshake stage */
     void *session;
     heddle_output output; /* bytes to send */
-    uint32_t slot;        /* index in the table of its Sockets */
-    uint32_t running;     /* number of its work items that runners serve */
-    bool flush_scheduled; /* queued output is sent at the beginning of the next tick */
-    bool shared;          /* another process has a copy of its descriptor */
-    bool event_pending;   /* without epoll: an event is to be delivered in the next tick */
+    uint32_t slot;        /* its index in the table of heddle_sockets */
+    uint32_t running;     /* the number of its work items that runners (pooled fibers) serve now */
+    bool flush_scheduled; /* its queued output will be sent at the beginning of the next tick */
+    bool shared;          /* another process may have a copy of its descriptor */
+    bool event_pending;   /* without epoll: an event will be delivered in the next tick */
     uint8_t watch_events; /* events noted by the watch thread: HEDDLE_HAS_INPUT and so on */
-    uint8_t late_events;  /* events that are delivered in its turn, with all later events (io_turns.h) */
-    bool secure;          /* its client uses TLS, with this server or with a proxy that says so in its PROXY header */
-    uint8_t stage;        /* heddle_handshake_stage, before its protocol begins */
-    uint8_t further;      /* its session's work items in addition to the ready one (work_turn_length.h) */
+    uint8_t late_events;  /* events that will be delivered in its turn, together with all later events (io_turns.h) */
+    bool secure;          /* its client uses TLS: to this server, or to a proxy, according to the PROXY header */
+    uint8_t stage;        /* heddle_handshake_stage; used before its protocol begins */
+    uint8_t further;      /* how many work items its session has besides the ready one (work_turn_length.h) */
     uint8_t turn_left;    /* how many more items its current turn may serve (work_rounds.h) */
-    uint8_t turn;         /* the heddle_turn of the queue in which it waits */
-    uint16_t address_bucket; /* the index of its address's record + 1, see heddle_address_count; 0: it is not counted */
-    _Atomic uint32_t label; /* protocol->label, cached by the watch thread; 0: not read yet, or unknown */
-    uint32_t round;       /* the round in which an item of it was last served */
+    uint8_t turn;         /* the queue of io_turns.h in which it waits: a heddle_turn */
+    uint16_t address_bucket; /* the index of its address's record + 1 (heddle_address_count); 0: it is not counted */
+    _Atomic uint32_t label; /* its protocol's `label`, cached by the watch thread; 0: not read yet, or unknown */
+    uint32_t round;       /* the round in which one of its items was last served (work_rounds.h) */
     heddle_link turn_link;      /* in its address's list of handshakes, or in a queue of io_turns.h */
     heddle_link watch_link;     /* in the list of connections with watch_events, or handed off by the watch thread */
     heddle_link unsent_link;    /* in the list of connections with unsent output */
-    heddle_due due;             /* the time limit of the current step of its protocol */
+    heddle_due due;             /* the time limit of its protocol's current step */
     heddle_wait *waits[2];      /* the fibers that wait for it; the index is a heddle_direction */
     char *input;                /* from malloc: unused input, beginning at input_start */
     uint32_t input_start, input_end, input_capacity;
-    int64_t watched_since;   /* used by slow_readers.c: since when each check has found unsent output … */
-    int64_t watched_taken;   /* … how many bytes the client had taken then … */
+    int64_t watched_since;   /* for slow_readers.c: the time since which each check has found unsent output … */
+    int64_t watched_taken;   /* … how many bytes the client had received at that time … */
     uint32_t watched_check;  /* … and the number of the last check */
-    int error;               /* errno of the first failure, because the kernel reports it only once */
+    int error;               /* the errno of the first failure; the kernel reports it only once */
     heddle_address remote, local;
     heddle_waiter waiters[]; /* without epoll: one for reading and one for writing */
 };
 
-/* The address to which the client has connected. */
+/* Returns the address to which the client has connected. */
 const heddle_address *heddle_connection_local(heddle_connection *connection);
 
 static inline size_t heddle_connection_buffered(const heddle_connection *connection)
@@ -83,9 +83,11 @@ static inline int heddle_connection_input_piece(const heddle_connection *connect
     return 1;
 }
 
-/* Makes room for `size` bytes behind the unused input, whose address may change; NULL if out of memory. */
+/*
+ * Makes room for `size` bytes after the unused input, which may move. Returns the room, or NULL if memory is exhausted.
+ */
 char *heddle_connection_make_room(heddle_connection *connection, size_t size);
-/* Adds bytes to the unused input; false if out of memory. */
+/* Adds bytes to the unused input. Returns false if memory is exhausted. */
 static inline bool heddle_connection_keep_input(heddle_connection *connection, const char *bytes, size_t size)
 {
     char *room = size ? heddle_connection_make_room(connection, size) : NULL;
@@ -99,44 +101,46 @@ void heddle_connection_drop_input(heddle_connection *connection);
 /* Removes the first `size` bytes of the unused input. */
 void heddle_connection_use_input(heddle_connection *connection, size_t size);
 /*
- * Receives without waiting. Returns the number of bytes, 0 at the end of input, -EAGAIN, or the -errno of a broken
- * connection.
+ * Receives without waiting. Returns the number of bytes, 0 at the end of the input, -EAGAIN if there is no input yet,
+ * or the -errno of a broken connection.
  */
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size);
 
 /* -- linger.c ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Ends the output, drops the input, and sets the time limit. Returns false if the connection can't linger, or must not
- * because `timeout` is 0.
+ * Begins to linger: ends the output, discards the buffered input, and sets the time limit. Reading on for a moment lets
+ * the client receive the last response; closing at once could reset the connection. Returns false if the connection
+ * can't linger, or if `timeout` is 0.
  */
 bool heddle_linger_begin(heddle_connection *connection, int64_t timeout);
 /*
- * Discards input, at most `reads` times, and counts its bytes in `*discarded`. Returns -EAGAIN if the connection waits
- * for more, and > 0 if more may have come. Otherwise the client has ended its side or has sent `limit` bytes, or the
- * connection is broken.
+ * Receives and discards input, at most `reads` times, and adds the number of bytes to `*discarded`. Returns -EAGAIN if
+ * the connection waits for more input, or > 0 if there may be more at once. Returns another value if the connection can
+ * be closed: the client has ended its side or has sent `limit` bytes, or the connection is broken.
  */
 ssize_t heddle_linger_read(heddle_connection *connection, uint64_t *discarded, uint64_t limit, unsigned reads);
 
 /*
- * Waits until there may be input, or room for output; `deadline` as for heddle_park_set_deadline. Raises interrupts,
- * and IOError when another fiber already waits in that direction.
+ * Lets the calling fiber wait until there may be input or room for output. `deadline` is as for
+ * heddle_park_set_deadline. Raises interrupts of the fiber, and IOError if another fiber already waits for the same
+ * direction.
  */
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline) __attribute__((warn_unused_result));
 /*
- * Waits in the same way. Raises IO::TimeoutError with this message after the deadline, and IOError when the connection
- * is gone.
+ * Waits like heddle_connection_wait_for. Raises IO::TimeoutError with this message after the deadline, and IOError if
+ * the connection was closed.
  */
 void heddle_connection_wait_or_raise(heddle_connection *connection, heddle_direction direction, int64_t deadline,
                                      const char *timeout_message);
 /* Wakes the fibers that wait for one of these events. */
 void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
-/* Ends the waits of fibers for the connection: they get IOError. */
+/* Ends all waits for the connection: the waiting fibers raise IOError. */
 void heddle_connection_drop_waits(heddle_connection *connection);
 
-/* The address as a String, or nil if it is unknown. Equal addresses give the same object. */
+/* Returns the address as a String, or nil if it is unknown. Equal addresses return the same object. */
 VALUE heddle_address_string(const heddle_address *address);
 
-/* Raises ThreadError on a thread other than the loop's. */
+/* Raises ThreadError unless the calling thread is the thread of the connection's loop. */
 void heddle_connection_check_thread(const heddle_connection *connection);

@@ -5,10 +5,10 @@
 #include "selector/retry.h"
 
 enum {
-    CONTROL_ROOM = 64, /* bytes of ancillary data: one struct in6_pktinfo or in_pktinfo */
+    CONTROL_ROOM = 64, /* bytes of ancillary data, for one struct in6_pktinfo or in_pktinfo */
 };
 
-_Static_assert(CONTROL_ROOM >= CMSG_SPACE(sizeof(struct in6_pktinfo)), "the own address fits");
+_Static_assert(CONTROL_ROOM >= CMSG_SPACE(sizeof(struct in6_pktinfo)), "the local address fits");
 
 typedef union {
     struct cmsghdr aligned;
@@ -34,8 +34,8 @@ typedef struct {
 } message;
 
 /*
- * Returns the number of messages, or -1 if the first one failed. The error of a later message is lost, unless the next
- * call fails, too.
+ * Replaces recvmmsg. Returns the number of messages, or -1 if the first one failed. The error of a later message is
+ * lost, unless it occurs again in the next call.
  */
 static int receive_messages(int fd, message *messages, unsigned count)
 {
@@ -88,8 +88,9 @@ static void write_control(struct msghdr *header, control *memory, int level, int
 }
 
 /*
- * A client ignores a response unless it comes from the address that the request was sent to. If that is a multicast
- * address, which no response can come from, the kernel chooses one of the machine's addresses.
+ * Sets the source address of a response to the address to which the request was sent: a client ignores responses from
+ * other addresses. A multicast address can't be a source address, so then the kernel chooses an address of this
+ * machine.
  */
 static void write_own_address(struct msghdr *header, control *memory, const heddle_datagram_peer *peer)
 {
@@ -98,7 +99,7 @@ static void write_own_address(struct msghdr *header, control *memory, const hedd
     if (!peer->has_own)
         return;
     if (peer->remote.any.sa_family == AF_INET6) {
-        struct in6_pktinfo own = {0}; /* no interface is set: the way back may use another one */
+        struct in6_pktinfo own = {0}; /* no interface is set: the response may need another one than the request */
         memcpy(&own.ipi6_addr, peer->own, 16);
         if (IN6_IS_ADDR_MULTICAST(&own.ipi6_addr))
             return;
@@ -123,7 +124,7 @@ struct heddle_datagram_incoming {
     struct iovec pieces[HEDDLE_DATAGRAM_BATCH];
     control controls[HEDDLE_DATAGRAM_BATCH];
     heddle_datagram datagrams[HEDDLE_DATAGRAM_BATCH];
-    char bytes[]; /* max_size bytes for each datagram; the kernel provides only the pages that are used */
+    char bytes[]; /* max_size bytes for each datagram; pages that are never written take no memory */
 };
 
 static size_t incoming_size(const heddle_datagram_socket *socket)
@@ -131,7 +132,7 @@ static size_t incoming_size(const heddle_datagram_socket *socket)
     return sizeof(heddle_datagram_incoming) + HEDDLE_DATAGRAM_BATCH * socket->max_size;
 }
 
-/* Restores the sizes of the buffers: the kernel has replaced them by the sizes of the last datagram. */
+/* Restores the sizes of the buffers. The kernel has overwritten them with the sizes of the last datagram. */
 static void reset_message(heddle_datagram_incoming *incoming, int index, bool is_wildcard)
 {
     struct msghdr *header = &incoming->messages[index].msg_hdr;

@@ -18,7 +18,7 @@ static VALUE peer_class;
 static const rb_data_type_t peer_type = {
     .wrap_struct_name = "Heddle::Net::DatagramSocket::Peer",
     .function = {.dfree = RUBY_DEFAULT_FREE},
-    /* embedded in the object: one allocation for each datagram */
+    /* embedded in the Ruby object, to save an allocation for each datagram */
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE |
              RUBY_TYPED_EMBEDDABLE,
 };
@@ -33,7 +33,7 @@ static VALUE make_peer(const heddle_datagram_peer *value)
 
 HEDDLE_RECORD_OF(peer_of, const heddle_datagram_peer, peer_type)
 
-/* Returns false if the text, which may contain a NUL, is not an address. */
+/* Parses an IP address. Returns false if the text is not one. The text may contain a NUL. */
 static bool read_ip_address(const char *text, size_t size, heddle_datagram_peer *peer)
 {
     char copy[HEDDLE_ADDRESS_ROOM] = "";
@@ -53,14 +53,14 @@ static uint16_t port_of(VALUE port)
 {
     VALUE number = rb_to_int(port);
     if (!FIXNUM_P(number) || FIX2LONG(number) < 0 || FIX2LONG(number) > UINT16_MAX)
-        rb_raise(rb_eArgError, "port is %" PRIsVALUE ", and must be 0 to 65535", number);
+        rb_raise(rb_eArgError, "port %" PRIsVALUE " is invalid: it must be 0 to 65535", number);
     return (uint16_t)FIX2LONG(number);
 }
 
 /*
  * call-seq: new(address, port) -> Peer
  *
- * The peer at an IP address ("192.0.2.1", "2001:db8::1") and a port. Raises ArgumentError for anything else.
+ * Makes a peer from an IP address ("192.0.2.1", "2001:db8::1") and a port. Raises ArgumentError if either is invalid.
  */
 static VALUE peer_new(VALUE class, VALUE address, VALUE port)
 {
@@ -79,7 +79,7 @@ static VALUE peer_new(VALUE class, VALUE address, VALUE port)
 /*
  * call-seq: address_bytes -> String
  *
- * The IP address in 4 or 16 bytes.
+ * Returns the IP address as a String of 4 or 16 bytes.
  */
 static VALUE peer_address_bytes(VALUE self)
 {
@@ -90,7 +90,7 @@ static VALUE peer_address_bytes(VALUE self)
 /*
  * call-seq: address -> String
  *
- * The IP address, such as "192.0.2.1".
+ * Returns the IP address as a text, such as "192.0.2.1".
  */
 static VALUE peer_address(VALUE self)
 {
@@ -157,14 +157,14 @@ static datagram_object *open_datagram(VALUE self)
 /*
  * call-seq: adopt(socket, max_size, wildcard) -> DatagramSocket
  *
- * Makes a DatagramSocket of a bound Socket, which it owns from now on. +wildcard+: whether the socket reports the
- * address to which each datagram was sent.
+ * Makes a DatagramSocket from a bound Socket, and takes ownership of the Socket. +max_size+ is how many bytes of a
+ * datagram are kept. +wildcard+ is true if the kernel reports the local address of each datagram.
  */
 static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcard)
 {
     long size = NUM2LONG(max_size);
     if (size < 1 || size > HEDDLE_DATAGRAM_LARGEST)
-        rb_raise(rb_eArgError, "max_size is %ld, and must be 1 to %d bytes", size, HEDDLE_DATAGRAM_LARGEST);
+        rb_raise(rb_eArgError, "max_size %ld is invalid: it must be 1 to %d bytes", size, HEDDLE_DATAGRAM_LARGEST);
     datagram_object *object;
     VALUE self = TypedData_Make_Struct(class, datagram_object, &datagram_type, object);
     object->socket.fd = rb_io_descriptor(io);
@@ -180,7 +180,7 @@ static VALUE datagram_adopt(VALUE class, VALUE io, VALUE max_size, VALUE wildcar
 /*
  * call-seq: close -> nil
  *
- * Idempotent. A fiber or thread that waits in #receive gets IOError.
+ * Closes the socket. Does nothing if it is closed already. A fiber or thread that waits in #receive gets IOError.
  */
 static VALUE datagram_close(VALUE self)
 {
@@ -194,20 +194,20 @@ static VALUE datagram_close(VALUE self)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* True also in a forked child. */                                                                                 \
+    /* Returns true in a forked child, too. */                                                                         \
     X(datagram_closed_p, "closed?", heddle_owned_socket_is_open(&datagram_data(self)->owned) ? Qfalse : Qtrue)         \
-    /* The IP address that the socket is bound to. */                                                                  \
+    /* Returns the IP address that the socket is bound to. */                                                          \
     X(datagram_address, "address", heddle_address_string(&datagram_data(self)->local))                                 \
-    /* The port that the socket is bound to. */                                                                        \
+    /* Returns the port that the socket is bound to. */                                                                \
     X(datagram_port, "port", INT2FIX(datagram_data(self)->local.port))                                                 \
-    /* How many datagrams could not be sent so far: the kernel had no room for them, there was no route, or            \
+    /* How many datagrams could not be sent so far, because the kernel's buffer was full, there was no route, or       \
      * they were too large. */                                                                                         \
     X(datagram_unsent, "unsent", ULL2NUM(datagram_data(self)->socket.unsent))
 METHODS(HEDDLE_DEFINE_METHOD)
 
 /* -- receiving ----------------------------------------------------------------------------------------------------- */
 
-/* Waits until there are datagrams; returns how many were received. */
+/* Waits until there are datagrams. Returns how many were received. */
 static int await_datagrams(VALUE self)
 {
     for (;;) {
@@ -225,8 +225,8 @@ static int await_datagrams(VALUE self)
 }
 
 /*
- * Returns the arguments of the yields. All datagrams are copied before Ruby code runs, because that code may receive
- * again or close the socket.
+ * Returns an Array with the block arguments of each datagram. All datagrams are copied before Ruby code runs, because
+ * that code may receive again or close the socket.
  */
 static VALUE copy_datagrams(const heddle_datagram_socket *socket, int count)
 {
@@ -243,12 +243,12 @@ static VALUE copy_datagrams(const heddle_datagram_socket *socket, int count)
 /*
  * call-seq: receive { |bytes, peer, truncated| } -> Integer
  *
- * Waits until there are datagrams, and yields each of them: at most 64, which one system call returns. +truncated+ is
- * true if the datagram was larger than max_size, and its rest is lost. Returns how many there were.
+ * Waits until there are datagrams, and yields each of them. One call yields at most 64 datagrams. +truncated+ is true
+ * if the datagram was larger than max_size; then its end is lost. Returns the number of datagrams.
  *
- * In a Heddle loop the other ready fibers run before it returns.
+ * In a Heddle loop the other ready fibers run before this method returns.
  *
- * Raises IOError when the socket is closed meanwhile.
+ * Raises IOError if the socket is closed meanwhile.
  */
 static VALUE datagram_receive(VALUE self)
 {
@@ -267,8 +267,8 @@ static VALUE datagram_receive(VALUE self)
 /*
  * call-seq: send(bytes, peer) -> true or false
  *
- * Sends a datagram to a Peer, from the address to which the Peer wrote. Never waits: returns false when the kernel has
- * not taken the datagram, which #unsent counts. Raises IOError when the socket is closed.
+ * Sends a datagram to a Peer, from the local address to which that Peer's datagram was sent. Never waits. Returns false
+ * if the kernel has not accepted the datagram; #unsent counts such datagrams. Raises IOError if the socket is closed.
  */
 static VALUE datagram_send(VALUE self, VALUE bytes, VALUE peer)
 {

@@ -1,9 +1,12 @@
-/* Time limits: one heap of timers for all records of a Sockets. */
+/*
+ * Time limits of connections, exchanges and so on. All records of a heddle_sockets share one heap, and one timer of the
+ * loop expires the earliest ones.
+ */
 
 #include "net/sockets.h"
 
 enum {
-    DUE_A_TICK = 256, /* how many records are checked in one tick; each takes 10 us or less */
+    DUE_A_TICK = 256, /* the maximum number of time limits that are handled in one tick; each takes 10 us or less */
 };
 
 static void set_timer(heddle_sockets *sockets)
@@ -14,8 +17,8 @@ static void set_timer(heddle_sockets *sockets)
         return;
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     int64_t now = heddle_clock_now();
-    timer->deadline = next > now ? next : now; /* expires in the next tick: this tick handles what was due before */
-    /* Without memory, time limits do not expire until another one is set: then this is tried again. */
+    timer->deadline = next > now ? next : now; /* an overdue limit expires in the next tick */
+    /* If memory is exhausted, no time limit expires until the next one is set, which tries this again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -23,12 +26,15 @@ void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
 {
     int64_t deadline = heddle_add_duration(at - at % HEDDLE_DUE_INTERVAL, HEDDLE_DUE_INTERVAL);
     due->at = at;
-    /* A later deadline is set when the earlier one expires: a connection's deadline becomes later at each request. */
+    /*
+     * The timer may keep an earlier deadline: when it expires, it is set to the new one. So the heap does not change at
+     * each request, which makes a connection's deadline later.
+     */
     if (at < 0 || (due->timer.slot && due->timer.deadline <= deadline))
         return;
     heddle_due_remove(sockets, due);
     due->timer.deadline = deadline;
-    (void)heddle_timer_heap_push(&sockets->deadlines, &due->timer); /* without memory there is no limit, as above */
+    (void)heddle_timer_heap_push(&sockets->deadlines, &due->timer); /* if memory is exhausted, there is no limit */
     set_timer(sockets);
 }
 

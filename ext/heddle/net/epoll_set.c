@@ -7,8 +7,9 @@
 #include <sys/epoll.h>
 
 /*
- * Connections are added to the epoll set once, edge-triggered. The loop's selector watches only the descriptor of the
- * set. Any thread can harvest the set, so a blocked loop does not delay the events.
+ * The event set for systems with epoll. Connections are added to an epoll set once, edge-triggered. The loop's selector
+ * watches only the descriptor of that set. Any thread can harvest the set. So the watch thread receives the events
+ * while the loop is blocked.
  */
 
 #ifndef EPOLLEXCLUSIVE
@@ -17,8 +18,8 @@
 
 enum {
     EVENTS_PER_WAIT = 256,
-    OTHER_EVENTS_PER_TICK = 1024, /* events other than hang-ups, which are handled at once */
-    EVENTS_PER_TICK = 8192,       /* the limit for all events together: most hang-ups are only queued (io_turns.h) */
+    OTHER_EVENTS_PER_TICK = 1024, /* the maximum number of events other than hang-ups; each is handled at once */
+    EVENTS_PER_TICK = 8192,       /* the maximum number of events in all; most hang-ups are only queued (io_turns.h) */
 };
 
 static void harvest_events(heddle_event_set *set)
@@ -38,7 +39,7 @@ static void harvest_events(heddle_event_set *set)
         if (count < EVENTS_PER_WAIT)
             return;
     }
-    /* The selector reports only changes: it would not report the events that are still unread. */
+    /* The selector reports only changes, so it would not report the events that are still in the set. */
     set->unfinished = true;
     heddle_sockets_schedule_resume(sockets);
 }
@@ -55,11 +56,13 @@ static int watch_set(heddle_event_set *set, heddle_waiter *waiter)
 {
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result > 0)
-        waiter->fn(waiter, result, 0); /* some selectors report at once instead of arming */
+        waiter->fn(waiter, result, 0); /* some selectors report an event at once and do not arm the waiter */
     return result < 0 ? result : 0;
 }
 
-/* Arms a persistent waiter again that the selector has dropped (io_uring does when its queue overflows). */
+/*
+ * Arms a persistent waiter again if the selector has disarmed it. io_uring does so when its completion queue overflows.
+ */
 static void rearm_dropped(heddle_event_set *set, heddle_waiter *waiter, uint32_t flags)
 {
     if (flags & HEDDLE_MORE)
@@ -149,7 +152,7 @@ static int epoll_set_add(heddle_event_set *set, heddle_connection *connection)
 static void epoll_set_remove(heddle_event_set *set, heddle_connection *connection, bool closing)
 {
     struct epoll_event event = {0};
-    if (!closing) /* closing the last descriptor removes it from the set */
+    if (!closing) /* the kernel removes a closed descriptor from the set */
         epoll_ctl(set->connections_fd, EPOLL_CTL_DEL, connection->transport.fd, &event);
 }
 
@@ -160,7 +163,9 @@ static void epoll_set_want(heddle_event_set *set, heddle_connection *connection,
 
 static int epoll_set_listen(heddle_event_set *set, heddle_listener *listener)
 {
-    /* Several processes may have this listener in their sets: EPOLLEXCLUSIVE wakes only some of them for a client. */
+    /*
+     * Several processes may have this listener in their sets. With EPOLLEXCLUSIVE a new client wakes only some of them.
+     */
     struct epoll_event event = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.ptr = listener};
     return epoll_ctl(set->listeners_fd, EPOLL_CTL_ADD, listener->fd, &event) == 0 ? 0 : -errno;
 }

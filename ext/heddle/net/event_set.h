@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * How the loop gets the events of its connections and listeners. There are two implementations: an epoll set, whatever
- * the loop's selector is; and, on systems without epoll, one-shot waiters in the loop's selector.
+ * An event set delivers the events of a loop's connections and listeners. There are two implementations. On systems
+ * with epoll it is an epoll set (epoll_set.c), whichever selector the loop uses. On other systems it consists of
+ * one-shot waiters in the loop's selector (selector_set.c).
  */
 
 #include "net/connection.h"
@@ -15,27 +16,27 @@ typedef struct heddle_listener heddle_listener;
 typedef struct heddle_event_set heddle_event_set;
 
 typedef struct {
-    size_t waiters;   /* how many waiters each connection has */
-    bool hides_input_end; /* it reports an end of input as ordinary input */
-    bool watchable;       /* the watch thread can harvest its events: connections_fd is an epoll set */
+    size_t waiters;   /* the number of waiters that each connection has */
+    bool hides_input_end; /* it reports the end of input as HEDDLE_HAS_INPUT */
+    bool watchable;       /* the watch thread can harvest its events, because connections_fd is an epoll set */
 
     int (*open)(heddle_event_set *set); /* 0 or -errno */
-    /* Ends all reports. Connections and listeners were removed before, or belong to a parent process. */
+    /* Closes the set. Its connections and listeners were removed before, or belong to a parent process. */
     void (*close)(heddle_event_set *set);
-    /* In a forked child, where mutexes may be locked: only closes descriptors. */
+    /* Called in a forked child, where mutexes may be locked. Only closes descriptors. */
     void (*abandon)(heddle_event_set *set);
 
     int (*add)(heddle_event_set *set, heddle_connection *connection);
-    /* `closing`: the descriptor is about to be closed. Otherwise it stays open for another user. */
+    /* `closing` says that the descriptor is about to be closed. Otherwise it remains open for another user. */
     void (*remove)(heddle_event_set *set, heddle_connection *connection, bool closing);
-    /* Called before a fiber waits in this direction. */
+    /* Called before a fiber waits for input or for room for output. */
     void (*want)(heddle_event_set *set, heddle_connection *connection, heddle_direction direction);
 
     int (*listen)(heddle_event_set *set, heddle_listener *listener);
-    /* `closed`: the program has closed the socket, so its number may already belong to another file. */
+    /* `closed` says that the application has closed the socket, so its number may already belong to another file. */
     void (*unlisten)(heddle_event_set *set, heddle_listener *listener, bool closed);
 
-    /* Continues with events that were left over when a tick's share was used up. */
+    /* Continues with the events that were left when the last tick's limit was reached. */
     void (*resume)(heddle_event_set *set);
 } heddle_event_set_operations;
 
@@ -44,8 +45,8 @@ struct heddle_event_set {
     heddle_sockets *sockets;
     int connections_fd, listeners_fd; /* epoll sets */
     heddle_waiter connections_waiter, listeners_waiter;
-    bool unfinished; /* the last harvest has used up its share */
-    bool unaccepted; /* the last accepting has used up its share */
+    bool unfinished; /* the last harvest has reached its limit, and events may be left */
+    bool unaccepted; /* the last accepting has reached its limit, and clients may be left */
 };
 
 #ifdef __linux__

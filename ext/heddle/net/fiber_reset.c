@@ -8,7 +8,7 @@ static int drop_from_storage(VALUE key, VALUE value, VALUE data)
     return ST_CONTINUE;
 }
 
-/* `storage` returns a copy, so entries can be removed during the iteration. */
+/* Fiber#storage returns a copy, so entries can be removed during the iteration. */
 static void clear_storage(VALUE fiber)
 {
     VALUE storage = rb_funcall(fiber, rb_intern("storage"), 0);
@@ -43,12 +43,12 @@ static VALUE reset_fiber(VALUE fiber)
 int heddle_fiber_reset(heddle_fiber *fiber)
 {
     int state = 0;
-    heddle_fiber_keep_error(fiber); /* takes the exception from the thread; the next line drops it */
+    heddle_fiber_keep_error(fiber); /* moves a pending exception to the fiber; the next line discards it */
     fiber->interrupt = Qundef;
     fiber->must_raise = false;
-    /* not zero if an Enumerator was abandoned inside a block without preemption */
+    /* above 0 if an Enumerator was abandoned inside a block without preemption */
     fiber->unpreempted = 0;
-    heddle_fiber_drop_timeouts(fiber); /* those of abandoned Enumerators would be raised later */
+    heddle_fiber_drop_timeouts(fiber); /* time limits of abandoned Enumerators would raise later */
     rb_protect(reset_fiber, fiber->fiber, &state);
     return state;
 }

@@ -1,3 +1,4 @@
+/* The handoff of connections by the watch thread, while the loop can't run: see handoff.h. */
 #include "net/handoff.h"
 
 #include "net/sockets.h"
@@ -10,7 +11,7 @@
 #include <sys/epoll.h>
 #endif
 
-/* -- between the loop and the watch ------------------------------------------------------------------------------- */
+/* -- shared by the loop and the watch thread ----------------------------------------------------------------------- */
 
 void heddle_handoff_lock(heddle_sockets *sockets)
 {
@@ -32,7 +33,7 @@ void heddle_handoff_release(heddle_connection *connection)
         heddle_transport_owner(transport) != HEDDLE_OWNER_LOOP)
         return;
     atomic_store_explicit(&connection->label, 0, memory_order_relaxed);
-    /* A plain store suffices, because only the loop changes the state LOOP. */
+    /* A plain store suffices: only the loop changes the state HEDDLE_OWNER_LOOP. */
     atomic_store_explicit(&transport->owner, HEDDLE_OWNER_AT_REST, memory_order_release);
 }
 
@@ -47,7 +48,7 @@ bool heddle_handoff_acquire(heddle_connection *connection)
     return ours;
 }
 
-/* -- events that the watch has for the loop; under the lock ------------------------------------------------------- */
+/* -- events that the watch thread has noted for the loop; called with the lock held -------------------------------- */
 
 static uint8_t take_watch_events(heddle_connection *connection)
 {
@@ -91,7 +92,10 @@ void heddle_handoff_process_noted(heddle_sockets *sockets)
 
 #ifdef __linux__
 
-/* All functions from here on run on the watch thread, under the lock. */
+/*
+ * The watch thread calls begin_handoff and end_handoff, and the functions that they call. It locks `handoff.lock` while
+ * it uses connections.
+ */
 
 static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, uint8_t events)
 {
@@ -105,8 +109,8 @@ static void notify_loop(heddle_sockets *sockets, heddle_connection *connection, 
 }
 
 /*
- * While a request blocks a worker, requests with its label are not handed off, because a few of them could block all
- * workers. They wait in the blocked process.
+ * While a request blocks a worker, requests with the same label (method and path without IDs) are not handed off: a few
+ * of them could block all workers. They wait in the blocked process.
  */
 static bool has_blocking_label(const heddle_sockets *sockets, const heddle_connection *connection)
 {
@@ -121,7 +125,7 @@ static void read_label(heddle_connection *connection)
         atomic_store_explicit(&connection->label, label(connection), memory_order_relaxed);
 }
 
-/* Returns 0, or the reason why the connection stays. */
+/* Returns 0, or -errno if the connection was not handed off: -EBUSY or -EOPNOTSUPP concern only this connection. */
 static int hand_off_connection(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -135,8 +139,8 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
         return result;
     }
     /*
-     * The descriptor is closed here, and not when the loop runs again, because the client sees the end of the
-     * connection only when the last descriptor is closed.
+     * The descriptor is closed here, and not when the loop runs again: the client sees the end of the connection only
+     * when all copies of the descriptor are closed.
      */
     struct epoll_event event = {0};
     epoll_ctl(sockets->set.connections_fd, EPOLL_CTL_DEL, transport->fd, &event);
@@ -148,7 +152,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     return 0;
 }
 
-/* Has the client sent bytes? It may have only closed the connection. */
+/* Returns whether the client has sent bytes. It may have only closed the connection. */
 static bool has_sent(const heddle_connection *connection, uint8_t events)
 {
     char byte;
@@ -157,7 +161,7 @@ static bool has_sent(const heddle_connection *connection, uint8_t events)
     return !(events & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Returns false if the other processes take no more connections now. */
+/* Hands off connections with new input. Returns false if the socket to the other processes is full or broken. */
 static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
@@ -176,7 +180,10 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
     return true;
 }
 
-/* Hands off connections whose request waits for a runner, because this process can't run one now. */
+/*
+ * Hands off connections whose work item waits for a runner, because this process can't run it now. Returns false as
+ * above.
+ */
 static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int *left)
 {
     heddle_connection *found[HEDDLE_HANDOFF_BATCH];
@@ -201,10 +208,10 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
 }
 
 enum {
-    FAREWELLS = 256, /* connections that are visited in one critical section */
+    FAREWELLS = 256, /* the maximum number of connections that are checked while the lock is held once */
 };
 
-/* Sends the farewell if the output is between two frames. The client then opens another connection. */
+/* Sends the farewell: bytes that ask the client to open a new connection. Does so only if no frame is partly sent. */
 static void send_farewell(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -219,13 +226,13 @@ static void send_farewell(heddle_connection *connection)
         ssize_t sent = transport->operations->send(transport, &farewell, 1);
         atomic_store(&transport->farewell_sent, true);
         if (sent != (ssize_t)farewell.iov_len)
-            /* a part of the farewell may have been sent: nothing else may follow it */
+            /* Only a part of the farewell may have been sent, so nothing else may follow it. */
             shutdown(transport->fd, SHUT_RDWR);
     }
     atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);
 }
 
-/* Sends each connection its farewell once, while the loop is blocked. */
+/* Sends each connection its farewell, once for each time that the loop is blocked. */
 static void send_farewells(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
@@ -236,7 +243,7 @@ static void send_farewells(heddle_sockets *sockets)
     }
 }
 
-/* Harvests the events on behalf of the loop. */
+/* Receives the events of connections in place of the blocked loop, and notes them for it. */
 static void harvest_for_loop(heddle_sockets *sockets, int left)
 {
     struct epoll_event events[HEDDLE_HANDOFF_BATCH];
@@ -244,8 +251,8 @@ static void harvest_for_loop(heddle_sockets *sockets, int left)
     for (int i = 0; i < count; i++) {
         heddle_connection *connection = heddle_sockets_at(sockets, events[i].data.u64);
         /*
-         * The loop sets a record's owner to RELEASED before it frees the slot. In between, the record must not be put
-         * into the list: it would be freed while it is listed.
+         * The loop sets a record's owner to RELEASED before it frees the record. From then on the record must not be
+         * put into the list, because it would be freed while it is there.
          */
         if (connection && heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_RELEASED)
             notify_loop(sockets, connection, heddle_epoll_events(events[i].events));
@@ -260,17 +267,17 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
         return;
     handoff->shown = stuck;
     if (stuck) {
-        if (handoff->rescue.label) /* the slot shows the label of the request whose loop blocks the other loops */
+        if (handoff->rescue.label) /* the slot shows the label of the request that blocks the process */
             HEDDLE_SCOREBOARD_SET(slot->label, handoff->rescue.label);
         HEDDLE_SCOREBOARD_SET(slot->stuck_since, handoff->rescue.since);
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    /* the workers that have paused in favour of this one accept again */
+    /* workers that have stopped accepting because this one had less to do accept again */
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
-/* Does nothing during a garbage collection: that ends by itself, so the master need not start another process. */
+/* Asks the master for another worker. Does nothing during a garbage collection, which ends by itself. */
 static void alarm_master(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
@@ -292,7 +299,7 @@ static void begin_handoff(heddle_rescue *rescue)
     int left = HEDDLE_HANDOFF_BATCH;
     publish_stuck(sockets, true);
     alarm_master(sockets);
-    /* If no other process runs, handing off would not help: the events are left in the set. */
+    /* If no other process can accept connections, the events are left in the epoll set. */
     if (!heddle_scoreboard_other_accepts(sockets->balance.scoreboard, sockets->balance.slot, heddle_clock_coarse()))
         return;
     pthread_mutex_lock(&sockets->handoff.lock);

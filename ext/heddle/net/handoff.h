@@ -1,40 +1,45 @@
 #pragma once
 
 /*
- * Handoff of connections to another process. A loop hands off its own connections at a drain (handoff_messages.c), and
- * its requests when it has too much to do (work_sharing.h). The rest of this comment is about loops that can't run,
- * because native code holds the GVL.
+ * The handoff of connections to another process. There are three cases:
  *
- * Then the watch thread sends two kinds of connections, with their unused input, to another process: connections on
- * which input arrives, and connections whose work item waits for a runner. The clients of connections that can't be
- * handed off are asked to reconnect for their next requests (heddle_wire). The watch thread has no GVL and calls no
- * Ruby.
+ * - A worker that drains hands off its idle connections (handoff_messages.c).
+ * - A loop that has too much to do hands off requests (work_sharing.h).
+ * - The watch thread hands off connections of a loop that can't run, because native code holds the GVL. The rest of
+ *   this comment describes this case.
  *
- * The owner word (net/owner.h) tells which thread may touch a record. The loop leaves a waiting connection AT_REST;
- * from then on the thread that wins the compare-and-swap owns it. The loop swaps without a lock. The watch thread swaps
- * under the lock, and before it releases the lock it sets the owner to AT_REST again or, when the connection was sent,
- * to RELEASED. A loop whose swap fails takes the lock and reads the final owner. Records are made and freed under the
- * lock. Events of connections that stay are noted for the loop, which handles them in its next tick.
+ * The watch thread sends two kinds of connections, with their unused input, to another process: connections on which
+ * input arrives, and connections whose work item waits for a runner. It asks the clients of other connections to open a
+ * new connection for their next requests (heddle_wire). The watch thread has no GVL and calls no Ruby.
+ *
+ * The owner word (net/owner.h) says which thread may use a connection's record. When a connection waits, the loop sets
+ * its owner to AT_REST. From then on, the thread that wins the compare-and-swap of this word owns the connection. The
+ * loop swaps without a lock. The watch thread swaps with the lock held. Before it releases the lock, it sets the owner
+ * to RELEASED if the connection was sent, or else to AT_REST again. A loop whose swap fails takes the lock and then
+ * reads the final owner.
+ *
+ * Records are allocated and freed with the lock held. The watch thread notes the events of connections that it does not
+ * hand off. The loop handles them in its next tick.
  */
 
 #include "net/connection.h"
 #include "watch/watch.h"
 
 enum {
-    HEDDLE_HANDOFF_VERSION = 5, /* the version of the messages that hand off a connection */
-    HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events harvested, in one critical section */
+    HEDDLE_HANDOFF_VERSION = 5, /* the version of the messages in handoff_messages.c */
+    HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events received, at most while the lock is held once */
 };
 
 typedef struct {
-    bool on;
-    int socket; /* the socket from which the receiving processes read; -1: none */
+    bool on;    /* handoff is enabled */
+    int socket; /* one end of a socket pair; other processes receive connections from the other end; -1: none */
     heddle_rescue rescue;
     pthread_mutex_t lock;
-    heddle_link notified; /* connections with watch_events, or handed off by the watch thread: the loop handles them */
-    uint32_t next_farewell; /* the slot of the next connection that gets a farewell; used by the watch thread alone */
-    bool alarmed; /* the master knows of this stall; used by the watch thread alone */
+    heddle_link notified; /* connections with watch_events or handed off by the watch thread, for the loop to handle */
+    uint32_t next_farewell; /* the slot of the next connection to which the watch thread sends a farewell */
+    bool alarmed; /* the master was notified of this stall; used by the watch thread alone */
     bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
-    int64_t shared_at; /* when the loop itself last handed a request off (net/work_sharing.h) */
+    int64_t shared_at; /* when the loop itself last handed off a request (net/work_sharing.h) */
     _Atomic uint64_t sent_count;
 } heddle_handoff;
 
@@ -44,20 +49,20 @@ void heddle_handoff_start(heddle_sockets *sockets);
  * epoll set, which the watch thread needs.
  */
 int heddle_handoff_begin(heddle_sockets *sockets, int socket);
-/* After this call the watch thread does not touch these sockets. Idempotent. */
+/* Disables handoff. The watch thread does not use these sockets afterwards. May be called repeatedly. */
 void heddle_handoff_end(heddle_sockets *sockets);
-/* Called instead in a forked child, which has no watch thread. */
+/* Called instead of heddle_handoff_end in a forked child, which has no watch thread. */
 void heddle_handoff_abandon(heddle_sockets *sockets);
 
-/* The table of connections changes only while this lock is held. */
+/* The lock that must be held to change the table of connections. */
 void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
-/* Called in the loop: handles the events that the watch thread has noted. */
+/* Handles the events that the watch thread has noted. Called in the loop. */
 void heddle_handoff_process_noted(heddle_sockets *sockets);
-/* Call this before the record is freed. */
+/* Removes the connection from the list of noted events. Called before the record is freed. */
 void heddle_handoff_forget(heddle_connection *connection);
 
-/* The slow paths of heddle_connection_release and heddle_connection_acquire. They take the lock. */
+/* The slow paths of heddle_connection_release and heddle_connection_acquire. */
 void heddle_handoff_release(heddle_connection *connection);
 bool heddle_handoff_acquire(heddle_connection *connection);
 
@@ -69,17 +74,19 @@ static inline bool heddle_connection_acquire(heddle_connection *connection)
 }
 
 /*
- * Sends a copy of the connection's descriptor, and its unused input, to the process that reads `socket` with
- * heddle_handoff_receive. Called on the thread that owns the connection. Returns 0, -EOPNOTSUPP if it can't be sent as
- * a whole (TLS, a chunked body that has begun, more than 64 KiB), -EAGAIN if the socket is full, or another -errno.
- * `shared_at` is 0, except for a worker that runs and receives connections from the same socket. Such a worker passes
- * the current time, and leaves this connection to the others for the next 20 ms.
+ * Sends a copy of the connection's descriptor, and its unused input, to the process that calls heddle_handoff_receive
+ * on the other end of `socket`. Called on the thread that owns the connection. Returns 0; -EOPNOTSUPP if the connection
+ * can't be handed off (TLS, a chunked body that has begun, more than 64 KiB of input); -EAGAIN if the socket is full;
+ * or another -errno.
+ *
+ * `shared_at` is 0, except for work sharing. There the sender is a worker that also receives connections from this
+ * socket. It passes the current time, and does not receive this connection itself within 20 ms.
  */
 int heddle_connection_send(heddle_connection *connection, int socket, int64_t shared_at);
 /*
- * Sends a connection that the loop owns, and drops the record. Returns 0, -EBUSY if output is unsent, or the error of
- * heddle_connection_send: then the loop still owns the connection. Called in the loop.
+ * Sends a connection that the loop owns, and then frees the record. Returns 0, -EBUSY if there is unsent output, or the
+ * error of heddle_connection_send. After an error the loop still owns the connection. Called in the loop.
  */
 int heddle_connection_hand_off(heddle_connection *connection, int socket, int64_t shared_at);
-/* Sends a connection and the description of its session, see `describe` in net/protocol.h. Called in the loop. */
+/* Sends a connection and the description of its session (`describe` in net/protocol.h). Called in the loop. */
 int heddle_connection_send_session(heddle_connection *connection, int socket, const char *description, size_t size);

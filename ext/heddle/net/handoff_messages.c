@@ -1,7 +1,7 @@
 /*
- * The messages by which connections move to another process: idle connections of a worker that ends, and connections
- * of a worker that is blocked. A message has the descriptor, the client's addresses, and the unused input. Later input
- * is still in the kernel. No client sees its connection closed.
+ * The messages that hand off connections to another process: from a worker that ends or is blocked, or that shares its
+ * work. A message contains the descriptor, the client's addresses and the unused input. Input that arrives later is
+ * still in the kernel. No client sees its connection closed.
  */
 
 #include "net/sockets.h"
@@ -12,18 +12,21 @@
 
 enum {
     FLAG_SECURE = 1,
-    FLAG_SESSION = 2, /* the bytes describe the session for the service; they are not input */
+    FLAG_SESSION = 2, /* the bytes are a description of the session, not input */
 };
 
 /*
- * Sent over a pair of SOCK_SEQPACKET sockets to any process that reads, perhaps of a newer version of this program. The
- * unused input follows it.
+ * Sent over a pair of SOCK_SEQPACKET sockets. Any process that reads may receive it, even one that runs a newer version
+ * of Heddle. The unused input follows this record.
  */
 typedef struct {
     uint32_t version, size;
     uint32_t flags, bytes;
-    uint32_t sender;   /* its process id */
-    /* when a running worker shared it (net/work_sharing.h), ns, CLOCK_MONOTONIC; 0: handed off for another reason */
+    uint32_t sender;   /* the sender's process ID */
+    /*
+     * when a running worker shared this connection (net/work_sharing.h), CLOCK_MONOTONIC in ns; 0: handed off for
+     * another reason
+     */
     int64_t shared_at;
     heddle_address remote, local;
 } handoff_message;
@@ -33,7 +36,10 @@ typedef union {
     char room[CMSG_SPACE(sizeof(int))];
 } attached_descriptor;
 
-/* Sends the message and the pieces of input. `pieces[0]` is left free by the caller, for the message. */
+/*
+ * Sends the message and `count` pieces of input. The pieces begin at pieces[1]; this function uses pieces[0] for the
+ * message.
+ */
 static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags,
                         int64_t shared_at)
 {
@@ -68,7 +74,7 @@ static int send_message(heddle_connection *connection, struct iovec *pieces, int
     HEDDLE_RETRY(result, sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
     if (result >= 0)
         return 0;
-    /* EMSGSIZE: the input does not fit into a message of this socket */
+    /* the input does not fit into a message of this socket */
     return errno == EMSGSIZE ? -EOPNOTSUPP : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
@@ -86,7 +92,7 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
     return send_message(connection, pieces, 1, socket, FLAG_SESSION, 0);
 }
 
-/* Claims a connection for a drain, if it is idle. Connections that are not idle are served to their end here. */
+/* Acquires an idle connection for a drain. Connections that are not idle are served to their end in this process. */
 static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
@@ -149,7 +155,7 @@ int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 #define MSG_CMSG_CLOEXEC 0 /* macOS sets close-on-exec with a separate call */
 #endif
 
-/* Returns the descriptor, or -errno. */
+/* Returns the received descriptor, or -errno. */
 static int receive_message(int socket, handoff_message *fields, char *bytes, size_t room)
 {
     struct iovec pieces[] = {{.iov_base = fields, .iov_len = sizeof(*fields)}, {.iov_base = bytes, .iov_len = room}};
@@ -157,7 +163,7 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
     struct msghdr message = {.msg_iov = pieces,
                              .msg_iovlen = 2,
                              .msg_control = attached.room,
-                             /* without padding, which has room for a second descriptor: that one would leak */
+                             /* without padding: it would have room for a second descriptor, which would leak */
                              .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t result;
     HEDDLE_RETRY(result, recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
@@ -181,12 +187,12 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
     return fd;
 }
 
-/* How long a sender leaves a shared connection to the others before it may receive it itself, ns. */
+/* How long a worker does not receive a connection that it has shared itself, so that others can, in ns. */
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /*
- * Has this worker just shared the next connection itself? Always false while the worker drains: then it takes such
- * connections back.
+ * Returns whether this worker has just shared the next connection itself. Returns false while the worker drains: it
+ * must receive such connections again.
  */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {
@@ -204,7 +210,7 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
         return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
-    /* If too many descriptors are open, a received descriptor would be lost, so this is checked first. */
+    /* If the process had no free descriptor, the received one would be lost. So this is checked first. */
     int room = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (room < 0)
         return -errno;

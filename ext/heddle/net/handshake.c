@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 
 /*
- * The time for all handshakes in one tick, in ns. One handshake takes 0.1 to 2 ms, depending on its key, and a thousand
- * may begin at once.
+ * The time for all handshakes of a tick, in ns. One handshake takes 0.1 to 2 ms, depending on the type of its key, and
+ * a thousand may begin at once.
  */
 static const int64_t SHARE = 2000000;
 
@@ -27,7 +27,7 @@ static void enter_stage(heddle_connection *connection, heddle_handshake_stage st
 static void complete_handshake(heddle_connection *connection)
 {
     enter_stage(connection, HEDDLE_STAGE_COMPLETE);
-    /* Input that follows the handshake may already be buffered. The kernel reports no further event for it. */
+    /* Input after the handshake may already be buffered, and the kernel reports no further event for it. */
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->choose_protocol(connection);
 }
@@ -50,7 +50,7 @@ static void handshake_due(heddle_connection *connection)
     if (!heddle_link_is_listed(&connection->turn_link)) {
         heddle_address_share *share = heddle_address_find_share(sockets, &connection->remote);
         if (!heddle_link_is_listed(&share->turn_link)) {
-            heddle_link_init_head(&share->handshakes); /* the list is empty: otherwise the share would be listed */
+            heddle_link_init_head(&share->handshakes); /* the list is empty, because the share is not listed */
             heddle_link_push_last(&sockets->handshake_queue.due, &share->turn_link);
         }
         heddle_link_push_last(&share->handshakes, &connection->turn_link);
@@ -60,7 +60,7 @@ static void handshake_due(heddle_connection *connection)
 
 /* -- the header of a proxy --------------------------------------------------------------------------------------- */
 
-/* From here on the connection counts for the client's address, and no longer for the proxy's. */
+/* From here on the connection counts towards the limit of the client's address, and not of the proxy's. */
 static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {
     heddle_connection_drop_input(connection);
@@ -84,7 +84,7 @@ static void apply_proxy_header(heddle_connection *connection, const heddle_proxy
 }
 
 /*
- * Reads the PROXY header and no byte more, because a TLS handshake may follow, which reads the socket itself. So this
+ * Reads exactly the PROXY header: a TLS handshake may follow, for which OpenSSL reads the socket itself. So this
  * function peeks first, and then receives only the header.
  */
 static void read_proxy_header(heddle_connection *connection)
@@ -145,7 +145,10 @@ static first_input peek_input(const heddle_connection *connection)
     if (connection->sockets->service->operations->is_plaintext(byte))
         return PLAINTEXT;
 #ifdef POLLRDHUP
-    /* A client that has left after its first message can't complete a handshake: answering would waste a signature. */
+    /*
+     * A client that has closed its side after its first message can't complete the handshake, so a signature for it
+     * would be wasted.
+     */
     struct pollfd end = {.fd = connection->transport.fd, .events = POLLRDHUP};
     if (poll(&end, 1, 0) > 0)
         return END_OF_INPUT;
@@ -163,8 +166,8 @@ static VALUE make_socket(VALUE data)
 }
 
 /*
- * Lets Ruby's openssl continue the handshake as far as it can without waiting. Returns a Symbol (the event to wait
- * for), the socket (the handshake is complete), or nil (it has failed).
+ * Calls Ruby's openssl, which continues the handshake as far as it can without waiting. Returns :wait_readable or
+ * :wait_writable (the event to wait for), the socket if the handshake is complete, or nil if it has failed.
  */
 static VALUE step_handshake(VALUE data)
 {
@@ -191,7 +194,7 @@ static void note_failure(heddle_connection *connection)
     heddle_sockets_close_idle(connection);
 }
 
-/* Takes one step of the TLS handshake. */
+/* Performs one step of the TLS handshake. */
 static HEDDLE_LAST_USE void continue_tls(heddle_connection *connection)
 {
     heddle_sockets *sockets = connection->sockets;
@@ -294,8 +297,8 @@ bool heddle_handshake_is_idle(const heddle_connection *connection)
 /*
  * call-seq: Heddle::Native.load_tls(path) -> nil or String
  *
- * Loads the functions of the TLS library with which the shared object at +path+ is linked, or, if that is nil, of any
- * loaded TLS library. Returns nil, or the name of a missing function or library.
+ * Finds the functions of the TLS library with which the shared object at +path+ is linked. If +path+ is nil, finds them
+ * in any TLS library that is loaded. Returns nil, or the name of a function or library that is missing.
  */
 static VALUE load_tls(VALUE native, VALUE path)
 {

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The handshake stage of a connection, before its protocol begins: the PROXY header, a TLS handshake, or both. It takes
- * no fiber. All handshakes together take a bounded part of each tick, in which addresses take turns: a client that
- * begins hundreds of handshakes does not delay the handshakes of others.
+ * The handshake stage of a connection comes before its protocol: a PROXY header, a TLS handshake, or both. It needs no
+ * fiber. The time for handshakes in each tick is limited, and addresses get it in turn. So a client that begins
+ * hundreds of handshakes does not delay the handshakes of others.
  */
 
 #include "net/connection.h"
@@ -16,10 +16,7 @@ typedef enum {
     HEDDLE_STAGE_TLS,
 } heddle_handshake_stage;
 
-/*
- * One row for each stage, one bit for each stage that may follow. A new connection is COMPLETE until it enters another
- * stage.
- */
+/* The allowed transitions. A new connection is COMPLETE until it enters another stage. */
 HEDDLE_TRANSITIONS(heddle_handshake_may_enter,
     [HEDDLE_STAGE_COMPLETE] = 1 << HEDDLE_STAGE_PROXY_HEADER | 1 << HEDDLE_STAGE_TLS,
     [HEDDLE_STAGE_PROXY_HEADER] = 1 << HEDDLE_STAGE_TLS | 1 << HEDDLE_STAGE_COMPLETE,
@@ -28,20 +25,21 @@ HEDDLE_TRANSITIONS(heddle_handshake_may_enter,
 typedef struct heddle_listener heddle_listener;
 
 typedef struct {
-    heddle_link due; /* the addresses (heddle_address_share) with TLS handshakes that can continue; each gets a turn */
-    int64_t timeout; /* for the whole stage, ns; < 0: none */
+    /* addresses (heddle_address_share) with TLS handshakes that can continue, in the order of their turns */
+    heddle_link due;
+    int64_t timeout; /* the time limit of the whole stage, ns; < 0: none */
 } heddle_handshakes;
 
 /*
- * Begins the stage for a new connection. Returns false if this listener has no handshake stage: then the protocol may
- * begin.
+ * Begins the stage for a new connection. Returns false if the listener needs no handshake stage, so that the protocol
+ * may begin.
  */
 bool heddle_handshake_begin(heddle_connection *connection, const heddle_listener *listener);
 /* Handles an event of a connection in this stage. */
 HEDDLE_LAST_USE void heddle_handshake_handle_event(heddle_connection *connection);
-/* Continues TLS handshakes, for this tick's share of time. */
+/* Continues TLS handshakes until this tick's time for them is used up. */
 void heddle_handshake_run_queued(heddle_sockets *sockets);
-/* Has the client sent nothing yet? */
+/* Returns whether the client has sent nothing yet. */
 bool heddle_handshake_is_idle(const heddle_connection *connection);
 
 void Init_heddle_handshake(VALUE net);

@@ -1,4 +1,4 @@
-/* Idle connections: how long they have waited, and which of them are closed to make room for others. */
+/* Finds out how long connections have been idle, and closes some of them to make room for new ones. */
 
 #include "net/sockets.h"
 
@@ -14,7 +14,7 @@ static int64_t find_handshake_since(const heddle_connection *connection)
     return heddle_connection_limited_since(connection, connection->sockets->handshake_queue.timeout);
 }
 
-/* Returns INT64_MAX if the connection does not wait for a request. */
+/* Returns since when the connection has waited for a request, or INT64_MAX if it does not wait for one. */
 static int64_t find_idle_since(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -23,6 +23,7 @@ static int64_t find_idle_since(const heddle_connection *connection)
     return protocol ? protocol->idle_since(connection) : find_handshake_since(connection);
 }
 
+/* Returns when the client last sent or received something, or INT64_MAX if the connection must not be closed now. */
 static int64_t find_heard_at(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -32,7 +33,10 @@ static int64_t find_heard_at(const heddle_connection *connection)
     return stays ? INT64_MAX : protocol->heard_at(connection);
 }
 
-/* Since when the client has done nothing, although its request is incomplete or its response unread. */
+/*
+ * Returns since when the client has neither sent nor received anything, although its request is incomplete or its
+ * response is not fully sent. Returns INT64_MAX if there is no such request.
+ */
 static int64_t find_transit_heard_at(const heddle_connection *connection)
 {
     const heddle_protocol *protocol = connection->protocol;
@@ -48,7 +52,7 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
         if (!connection || !is_idle(connection))
             continue;
         const heddle_protocol *protocol = connection->protocol;
-        /* end_idle notifies the client, so nothing is lost */
+        /* end_idle notifies the client, so no request is lost */
         bool loses_nothing = age == 0 || (protocol && protocol->end_idle);
         if (!loses_nothing && (!protocol || find_idle_since(connection) >= heddle_clock_coarse() - age))
             continue;
@@ -59,7 +63,10 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
     }
 }
 
-/* Has the client sent something whose event was not delivered yet? Then closing the connection would lose a request. */
+/*
+ * Returns whether the client has sent something whose event was not delivered yet. Closing the connection would lose
+ * that request.
+ */
 static bool has_unread_input(const heddle_connection *connection)
 {
     char byte;
@@ -83,7 +90,7 @@ static void close_for_others(heddle_sockets *sockets, heddle_connection *connect
         heddle_sockets_close_idle(connection);
 }
 
-/* Closes some of the connections that have waited longest, and returns how many. */
+/* Closes some of the connections that have waited longest according to `find_since`. Returns how many it has found. */
 static size_t close_longest(heddle_sockets *sockets, int64_t (*find_since)(const heddle_connection *))
 {
     struct {

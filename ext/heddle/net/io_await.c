@@ -5,7 +5,7 @@
 #include <ruby/fiber/scheduler.h>
 #include <ruby/io.h>
 
-/* The loop that the calling fiber runs in; NULL if it runs in no Heddle loop. */
+/* Returns the loop of the calling fiber, or NULL if the fiber runs outside of a Heddle loop. */
 static heddle_loop *find_loop(void)
 {
     VALUE scheduler = rb_fiber_scheduler_current();

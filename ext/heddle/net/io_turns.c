@@ -3,8 +3,8 @@
 #include "net/sockets.h"
 
 /*
- * The part of each tick that a queue gets, in ns; for hang-ups, their number. Each hang-up may lead to more work, such
- * as on_close of a WebSocket.
+ * How much of each tick a queue may use: in ns, or, for hang-ups, their number. Each hang-up may lead to more work,
+ * such as on_close of a WebSocket.
  */
 static const int64_t most[] = {[HEDDLE_TURN_READS] = 2000000, [HEDDLE_TURN_SENDS] = 2000000, [HEDDLE_TURN_ENDS] = 64};
 
@@ -32,7 +32,7 @@ static void take_turn(heddle_connection *connection, heddle_turn turn)
     connection->late_events = 0;
     if (events)
         heddle_sockets_deliver_now(connection->sockets, connection, events);
-    else if (connection->protocol->take_turn) /* the connection may have another protocol by now */
+    else if (connection->protocol->take_turn) /* the connection may have got another protocol meanwhile */
         connection->protocol->take_turn(connection);
     *used += turn == HEDDLE_TURN_ENDS ? 1 : heddle_clock_now() - began;
 }
@@ -78,7 +78,7 @@ void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready)
     connection->late_events |= ready;
     if (waits)
         return;
-    /* it no longer waits to be read: handling the hang-up includes reading */
+    /* removes it from the queue for reading, because handling the hang-up includes reading */
     heddle_link_remove(&connection->turn_link);
     heddle_turns_take(connection, HEDDLE_TURN_ENDS);
 }

@@ -1,17 +1,19 @@
 #pragma once
 
 /*
- * The turns of connections. In each tick, all connections together get a bounded time for reading, one for sending, and
- * one for hang-ups. A connection waits in a queue for the next ticks when that time is used up, or when it has used up
- * its own share. There are three queues, so that no kind of work waits for another:
+ * The turns of connections. In each tick, all connections together may read for a limited time, send for a limited
+ * time, and handle a limited number of hang-ups. When a limit is reached, or when a connection has used up its own
+ * turn, the connection waits in a queue for its next turn. There are three queues, so that no kind of work delays
+ * another one:
  *
- * - Reading: protocols whose input can be expensive, such as HTTP/2, and WebSockets, whose pings are answered in the
- *   same turn; many short records of TLS.
- * - Sending: the rest of complete responses, whose first part is sent in the request's own turn; large output of
- *   running requests. The kernel takes some megabytes of each at once. Without turns, a tick with sixty clients that
+ * - Reading: input that can be expensive. This includes HTTP/2, WebSockets (whose pings are answered in the same
+ *   turn) and many short records of TLS.
+ * - Sending: the rest of complete responses, whose first part is sent in the request's own turn, and large output of
+ *   running requests. The kernel accepts some megabytes of each at once. Without turns, a tick with sixty clients that
  *   read large responses took a quarter of a second.
- * - Hang-ups: closing a connection costs as much as a few requests. So ten thousand clients that leave together do not
- *   block those that stay. A client that ends only its own side of the connection after its request waits here, too.
+ * - Hang-ups: closing a connection costs as much as a few requests. With turns, ten thousand clients that leave
+ *   together do not block the others. A client that ends only its own side of the connection after its request waits
+ *   here, too.
  */
 
 #include "net/fate.h"
@@ -30,30 +32,33 @@ typedef enum {
 typedef struct {
     struct {
         heddle_link waiting; /* connections, by `turn_link` */
-        int64_t used;        /* how much of this tick's part is used, in ns; for hang-ups, their number */
+        int64_t used;        /* how much of this tick's limit is used up: in ns, or, for hang-ups, their number */
     } queues[HEDDLE_TURN_KINDS];
-    uint64_t tick; /* the loop's tick that `used` belongs to */
+    uint64_t tick; /* the tick of the loop to which `used` belongs */
 } heddle_turns;
 
 void heddle_turns_init(heddle_turns *turns);
 /*
- * Calls `take_turn` of the connection's protocol, in this tick or a later one. Does nothing for a connection that waits
- * already.
+ * Calls `take_turn` of the connection's protocol, in this tick or a later one. Does nothing if the connection is in a
+ * queue already.
  */
 HEDDLE_LAST_USE void heddle_turns_take(heddle_connection *connection, heddle_turn turn);
-/* Ends the connection's turn with input left, or with output that the kernel has room for: queues it. */
+/* Queues a connection whose turn ends although it has more input, or more output that the kernel would accept. */
 void heddle_turns_wait(heddle_connection *connection, heddle_turn turn);
-/* If the connection waits in a queue, gives it its turn now. Called before its deadline is checked. */
+/* If the connection is in a queue, gives it its turn now. Called before its deadline is checked. */
 HEDDLE_FATE heddle_turns_end_wait(heddle_connection *connection);
 bool heddle_turns_waits(const heddle_connection *connection, heddle_turn turn);
 /*
- * Delivers events that report a hang-up, or keeps them in `late_events` and queues the connection. Later events of that
- * connection are delivered in the same turn.
+ * Delivers events that report a hang-up. If this tick's limit is reached, keeps them in `late_events` and queues the
+ * connection. Later events of that connection are then delivered in the same turn.
  */
 HEDDLE_LAST_USE void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready);
-/* Delivers events, at most in the time for reading: in this tick or a later one. */
+/* Delivers events in this tick, or in a later one if the time for reading is used up. */
 HEDDLE_LAST_USE void heddle_turns_deliver(heddle_connection *connection, uint8_t ready);
-/* Called for a connection that has read its share: it gets an event for the remaining input in its next turn. */
+/*
+ * Queues a connection that has read as much as its turn allows. In its next turn it gets an event for the remaining
+ * input.
+ */
 void heddle_turns_continue(heddle_connection *connection);
-/* Gives queued connections their turns, as long as this tick's parts last. */
+/* Gives queued connections their turns until this tick's limits are reached. */
 void heddle_turns_run(heddle_sockets *sockets);

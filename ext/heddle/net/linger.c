@@ -1,6 +1,6 @@
 /*
- * Lingering: a socket that is closed with unread input resets the connection, and the reset can overtake the last
- * output (RFC 9112, 9.6). So the output ends first, and the connection is read for a moment.
+ * Lingering. If a socket is closed while it has unread input, the kernel resets the connection, and the reset can
+ * overtake the last output (RFC 9112, 9.6). So the server ends its output first, and reads on for a moment.
  */
 
 #include "net/sockets.h"

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * A circular doubly linked list of records that embed their link. The head is a link that belongs to no record. A link
- * that is in no list is all zero, so a record from calloc is valid. Uses no Ruby.
+ * A circular doubly linked list of records that contain their link. The head is a link outside of any record. A link
+ * that is in no list is all zeros, so a record from calloc is valid. Uses no Ruby.
  */
 
 #include "system.h"

@@ -26,7 +26,7 @@ static int arm_listener(heddle_listener *listener)
     return result;
 }
 
-/* Has the program closed the socket? Then the descriptor's number may belong to another file. */
+/* Returns whether the application has closed the socket. If so, the descriptor's number may belong to another file. */
 static bool is_closed(const heddle_listener *listener)
 {
     return RTEST(rb_io_closed_p(listener->io));
@@ -100,7 +100,10 @@ static bool is_client_waiting(const heddle_sockets *sockets)
     return false;
 }
 
-/* Accepts again after a pause. Another worker may have accepted the waiting client meanwhile. */
+/*
+ * Ends a pause. If this worker is full and a client still waits, closes idle connections to make room; another worker
+ * may have accepted the client meanwhile.
+ */
 static void resume_after_pause(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, back_off));
@@ -121,7 +124,7 @@ static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason, int64_t d
     if (!timer->slot) {
         timer->deadline = heddle_deadline_after(duration);
         if (heddle_timer_heap_push(&sockets->loop->timers, timer) != 0 && reason == HEDDLE_PAUSED_BACK_OFF)
-            return; /* no memory for the timer: the next tick tries again */
+            return; /* there is no memory for the timer, so the next tick tries again */
     }
     heddle_listeners_pause(sockets, reason);
 }
@@ -129,9 +132,9 @@ static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason, int64_t d
 /* -- adding ------------------------------------------------------------------------------------------------------ */
 
 /*
- * A peer that vanished without FIN or RST is noticed after five minutes of silence and four probes. This also works
- * where no time limit applies: while a request runs, and on event streams. WebSockets are pinged more often, so the
- * probes never wake a phone.
+ * TCP keepalive: a peer that vanished without FIN or RST is detected after five minutes of silence and four probes.
+ * This also works where no time limit applies: while a request runs, and on event streams. WebSockets are pinged more
+ * often, so the probes never wake a phone.
  */
 enum {
     KEEPALIVE_IDLE = 300, /* seconds */
@@ -141,11 +144,11 @@ enum {
 
 static void set_option(int fd, int level, int name, int value)
 {
-    /* a failure is ignored: connections also work without the option */
+    /* errors are ignored, because connections also work without the option */
     (void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* On Linux, accepted sockets inherit these. */
+/* On Linux, accepted sockets inherit these options from the listener. */
 static void set_tcp_options(int fd)
 {
     set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -167,7 +170,7 @@ void heddle_listener_add(heddle_sockets *sockets, VALUE io, VALUE acceptor, VALU
     int fd = rb_io_descriptor(io), listening = 0;
     socklen_t size = sizeof(listening);
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || !listening)
-        rb_raise(rb_eArgError, "%" PRIsVALUE " is not a listening socket: give a TCPServer or UNIXServer",
+        rb_raise(rb_eArgError, "%" PRIsVALUE " is not a listening socket: pass a TCPServer or UNIXServer",
                  rb_obj_class(io));
     int flags = fcntl(fd, F_GETFL);
     if (!(flags & O_NONBLOCK))
@@ -201,8 +204,8 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 /* -- addresses --------------------------------------------------------------------------------------------------- */
 
 /*
- * Several addresses may share a record, but there are many records: on average, a record counts a thousandth of the
- * limit. Clients can't choose their record, because they don't know the key of the hash.
+ * Addresses are hashed to a fixed number of records, so several addresses may share a record. But on average a record
+ * counts a thousandth of the limit. Clients can't choose their record, because the hash has a secret key.
  */
 heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address)
 {
@@ -290,7 +293,7 @@ static bool is_exhaustion(int error)
     return error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -ENOBUFS || error == -ENOSPC;
 }
 
-/* Does this error make the listener unusable? */
+/* Returns whether this error makes the listener unusable. */
 static bool is_fatal(int error)
 {
     return error == -EBADF || error == -EINVAL || error == -ENOTSOCK || error == -EOPNOTSUPP;
@@ -301,7 +304,10 @@ static bool is_full(const heddle_sockets *sockets)
     return sockets->max_connections && sockets->connections >= sockets->max_connections;
 }
 
-/* Returns 0, or the -errno that ended accepting: -EAGAIN if no client is left. */
+/*
+ * Returns 0, or the -errno that ended accepting: -EAGAIN if no client waits, -EDQUOT if this worker is full, -EBUSY if
+ * another worker has less to do.
+ */
 static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *left)
 {
     while (*left > 0) {
@@ -315,7 +321,7 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
             return fd;
         (*left)--;
         if (fd < 0)
-            continue; /* this client is gone, or a firewall rejects it; the next one may be acceptable */
+            continue; /* this client has left or a firewall rejects it; the next one may be acceptable */
         if (listener->own_user && !is_own_user(fd)) {
             close(fd);
             continue;
@@ -337,7 +343,7 @@ static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *
     return 0;
 }
 
-/* The next listener comes first in the next turn: so the clients of one can't keep those of another waiting. */
+/* Moves the first listener to the end, so that the clients of one listener can't delay those of another. */
 static void rotate_listeners(heddle_sockets *sockets)
 {
     heddle_listener *first = sockets->listeners, **end = &sockets->listeners;
@@ -372,7 +378,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             return false;
         }
         if (is_exhaustion(result)) {
-            /* the listener stays readable: without a pause the loop would spin */
+            /* the listener remains readable, so without a pause the loop would spin */
             pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF, HEDDLE_ACCEPT_BACK_OFF);
             return !sockets->paused;
         }
@@ -389,7 +395,7 @@ void heddle_listeners_drain(heddle_sockets *sockets)
     heddle_balance_leave(sockets);
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next)
         disarm_listener(listener);
-    /* A connection that arrives between the last accept and close is lost, so nothing else happens between them. */
+    /* A client that connects between the last accept and the close is lost, so nothing else happens in between. */
     for (heddle_listener *listener = sockets->listeners; listener; listener = listener->next) {
         int left = INT_MAX;
         if (!is_closed(listener))

@@ -1,15 +1,16 @@
 #pragma once
 
 /*
- * Finds the address that has more than half of all bytes, if there is one. Its connections are closed first, so that
- * one client does not end the requests of others. There are two passes over the connections. The first one finds the
- * only address that can have a majority (Boyer and Moore's majority vote). The second one counts its bytes.
+ * Finds the address whose connections use more than half of all bytes of memory, if there is one. These connections are
+ * closed first, so that one client does not end the requests of others. Two passes over the connections are needed. The
+ * first one finds the only address that can have a majority (Boyer and Moore's majority vote). The second one counts
+ * the bytes of that address.
  */
 
 #include "system.h"
 
 typedef struct {
-    uint16_t address; /* heddle_connection's address_bucket */
+    uint16_t address; /* the address_bucket of a heddle_connection */
     uint64_t votes, bytes, all;
 } heddle_majority;
 
@@ -33,7 +34,7 @@ static inline void heddle_majority_count(heddle_majority *majority, uint16_t add
 }
 
 /*
- * True if there is no majority, or if this address has it. Address 0 never has it: its connections belong to many
+ * Returns true if no address has a majority, or if this one has it. Address 0 can't have it: it stands for many
  * clients.
  */
 static inline bool heddle_majority_includes(const heddle_majority *majority, uint16_t address)

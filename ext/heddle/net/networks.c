@@ -1,14 +1,14 @@
 #include "binding.h"
 #include "net/networks.h"
 
-/* IPv4 networks are stored as the IPv6 addresses that map them (RFC 4291, 2.5.5.2), so that one list serves both. */
+/* IPv4 networks are stored as IPv4-mapped IPv6 networks (RFC 4291, 2.5.5.2), so that one list serves both. */
 typedef struct {
     uint8_t bytes[16];
     uint8_t bits; /* the length of the prefix, 0 to 128 */
 } heddle_network;
 
 typedef struct {
-    bool local; /* contains the clients of unix sockets */
+    bool local; /* the set contains the clients of Unix sockets */
     size_t count;
     heddle_network *networks;
 } heddle_networks;
@@ -55,7 +55,7 @@ HEDDLE_ALLOCATE(networks_allocate, heddle_networks, heddle_networks_type)
 
 HEDDLE_RECORD_OF(networks_of, heddle_networks, heddle_networks_type)
 
-/* Called by Networks.new: pairs of 4 or 16 bytes and the length of the prefix. */
+/* Called by Networks.new. Each pair has the address as 4 or 16 bytes, and the length of the prefix in bits. */
 static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
 {
     heddle_networks *networks = networks_of(self);
@@ -85,7 +85,7 @@ bool heddle_networks_include(VALUE networks, const heddle_address *address)
     return !NIL_P(networks) && contains_address(RTYPEDDATA_GET_DATA(networks), address);
 }
 
-/* Called by Networks#include? with 4 or 16 bytes, or nil for a unix socket. */
+/* Called by Networks#include? with an address of 4 or 16 bytes, or nil for a Unix socket. */
 static VALUE networks_have(VALUE self, VALUE bytes)
 {
     heddle_address address = {.family = AF_UNIX};

@@ -9,8 +9,8 @@
 /* Heddle::Net::Networks. */
 extern const rb_data_type_t heddle_networks_type;
 /*
- * Is the address in the networks? `networks`: a Heddle::Net::Networks, whose class the caller has checked, or Qnil,
- * which contains no address.
+ * Returns whether the address is in one of the networks. `networks` is a Heddle::Net::Networks, whose class the caller
+ * has checked, or Qnil, which contains no address.
  */
 bool heddle_networks_include(VALUE networks, const heddle_address *address);
 void Init_heddle_networks(VALUE net);

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Makes a loop call a function in its next tick. The record is not embedded in its owner, because the owner may be
- * freed before the loop has opened the message.
+ * Makes a loop call a function in its next tick, by a message to the loop's inbox. The record is allocated separately,
+ * because its owner may be freed before the loop has handled the message.
  */
 
 #include "scheduler/inbox.h"
@@ -10,8 +10,8 @@
 typedef struct {
     heddle_loop_message base;
     void (*fn)(void *owner);
-    void *owner;         /* NULL: freed meanwhile */
-    _Atomic bool posted; /* set by the loop itself, or by the watch thread */
+    void *owner;         /* NULL: it was freed meanwhile */
+    _Atomic bool posted; /* the message is in the inbox; set by the loop or by the watch thread */
 } heddle_next_tick_call;
 
 static inline void heddle_next_tick_call_open(heddle_loop_message *message)
@@ -24,7 +24,7 @@ static inline void heddle_next_tick_call_open(heddle_loop_message *message)
         free(call);
 }
 
-/* Returns NULL if out of memory. */
+/* Returns NULL if memory is exhausted. */
 static inline heddle_next_tick_call *heddle_next_tick_call_new(void (*fn)(void *owner), void *owner)
 {
     heddle_next_tick_call *call = malloc(sizeof(*call));
@@ -39,7 +39,7 @@ static inline void heddle_next_tick_call_post(heddle_next_tick_call *call, heddl
         heddle_inbox_post(inbox, &call->base);
 }
 
-/* Called by the owner when it is freed. */
+/* Called before the owner is freed. */
 static inline void heddle_next_tick_call_drop(heddle_next_tick_call **call)
 {
     if (*call && (*call)->posted)

@@ -14,7 +14,7 @@ void heddle_outbound_use_input(heddle_outbound *connection, size_t size)
 {
     connection->input.start += size;
     if (!heddle_outbound_buffered(connection))
-        heddle_bytes_reset(&connection->input, 0); /* an idle connection has no buffer */
+        heddle_bytes_reset(&connection->input, 0); /* so an idle connection has no buffer */
 }
 
 ssize_t heddle_outbound_receive(heddle_outbound *connection, void *memory, size_t size)
@@ -53,7 +53,7 @@ bool heddle_outbound_is_stale(heddle_outbound *connection)
     char byte;
     if (heddle_outbound_buffered(connection))
         return true;
-    /* with TLS, bytes on the socket may be a session ticket, which is not input for the application */
+    /* with TLS, bytes on the socket may be a session ticket, which is not input of the application */
     if (connection->transport.tls)
         return heddle_tls_peek(&connection->transport) != -EAGAIN;
     ssize_t result;
@@ -79,7 +79,7 @@ int heddle_outbound_await(VALUE object, int events, int64_t call_deadline, const
     if (call_deadline >= 0 && (deadline < 0 || call_deadline < deadline))
         deadline = call_deadline;
     int ready = heddle_await_io(connection->owned.io, events, deadline);
-    heddle_outbound_of(object); /* raises if the connection was closed meanwhile */
+    heddle_outbound_of(object); /* raises IOError if the connection was closed meanwhile */
     if (!ready)
         rb_raise(rb_eIOTimeoutError, "%s", timeout_message);
     RB_GC_GUARD(object);
@@ -100,9 +100,9 @@ enum { PIECES = 256 };
 /* The data to send: a String or an Array of Strings. */
 typedef struct {
     VALUE data;
-    long first;  /* index of the first String that is not sent completely */
-    size_t sent; /* bytes of that String and the following ones that were sent */
-    bool copied;
+    long first;  /* the index of the first String that is not fully sent */
+    size_t sent; /* how many bytes of this String and the following ones were sent */
+    bool copied; /* `data` is a copy: see copy_strings */
 } string_list;
 
 static long count_strings(const string_list *list)
@@ -115,7 +115,7 @@ static VALUE string_at(const string_list *list, long i)
     return RB_TYPE_P(list->data, T_ARRAY) ? RARRAY_AREF(list->data, i) : list->data;
 }
 
-/* Raises TypeError for other data than a String or an Array of Strings. */
+/* Raises TypeError unless the data is a String or an Array of Strings. */
 static string_list list_strings(VALUE data)
 {
     string_list list = {.data = data};
@@ -125,8 +125,7 @@ static string_list list_strings(VALUE data)
 }
 
 /*
- * Sets the pieces to the unsent rest, or to its beginning if they are too few. Returns the number of pieces; 0 when
- * everything was sent.
+ * Sets the pieces to the unsent data, as far as they suffice. Returns the number of pieces: 0 if everything was sent.
  */
 static int gather_strings(string_list *list, struct iovec pieces[PIECES])
 {
@@ -144,7 +143,7 @@ static int gather_strings(string_list *list, struct iovec pieces[PIECES])
     return used;
 }
 
-/* Replaces the strings by frozen copies: while the caller waits, other fibers could change them. */
+/* Replaces the strings with frozen copies, because other fibers could change them while the caller waits. */
 static void copy_strings(string_list *list)
 {
     if (list->copied)
@@ -183,7 +182,7 @@ size_t heddle_outbound_send_all(VALUE self, VALUE data, int64_t timeout, bool st
         bool wants_input = connection->transport.tls && connection->transport.tls->write_wants_input;
         int events = wants_input ? HEDDLE_READABLE : HEDDLE_WRITABLE | (stop_at_input ? HEDDLE_READABLE : 0);
         int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
-        int ready = heddle_outbound_await(self, events, deadline, "the peer took nothing in time");
+        int ready = heddle_outbound_await(self, events, deadline, "the peer read nothing before the timeout");
         if (stop_at_input && !wants_input && (ready & HEDDLE_READABLE) && !(ready & HEDDLE_WRITABLE) &&
             heddle_outbound_is_stale(heddle_outbound_of(self)))
             return sent;

@@ -57,8 +57,8 @@ static VALUE outbound_class;
 /*
  * call-seq: Heddle::Native.adopt_outbound(socket, ssl_socket = nil) -> OutboundConnection
  *
- * Makes a connection of a connected BasicSocket, and of the SSLSocket over it, whose handshake is complete. The
- * connection owns both from now on. The functions of TLS must have been loaded.
+ * Makes a connection from a connected BasicSocket and, for TLS, the SSLSocket over it, whose handshake is complete.
+ * Takes ownership of both. With TLS, Heddle::Native.load_tls must have been called.
  */
 static VALUE outbound_adopt(int argc, VALUE *argv, VALUE native)
 {
@@ -84,7 +84,8 @@ static VALUE outbound_adopt(int argc, VALUE *argv, VALUE native)
 /*
  * call-seq: close -> nil
  *
- * Idempotent. A fiber or thread that waits for the connection gets IOError.
+ * Closes the connection. Does nothing if it is closed already. A fiber or thread that waits for the connection gets
+ * IOError.
  */
 static VALUE outbound_close(VALUE self)
 {
@@ -102,7 +103,8 @@ static VALUE outbound_close(VALUE self)
 /*
  * call-seq: stale? -> true or false
  *
- * For an idle connection: has the peer closed it, or sent something unexpected?
+ * Returns whether this idle connection can't be used any more: it is closed, or its peer has closed it or has sent
+ * something unexpected.
  */
 static VALUE outbound_stale_p(VALUE self)
 {
@@ -113,13 +115,13 @@ static VALUE outbound_stale_p(VALUE self)
 /*
  * call-seq: detach -> Socket or OpenSSL::SSL::SSLSocket
  *
- * Returns the connection as an ordinary socket. Raises IOError when received bytes were not read.
+ * Returns the connection's socket. This object is closed then. Raises IOError if received bytes were not read.
  */
 static VALUE outbound_detach(VALUE self)
 {
     heddle_outbound *connection = heddle_outbound_of(self);
     if (heddle_outbound_buffered(connection))
-        rb_raise(rb_eIOError, "can't detach the socket: %zu received bytes are not read yet",
+        rb_raise(rb_eIOError, "can't detach the socket: %zu received bytes were not read",
                  heddle_outbound_buffered(connection));
     VALUE socket = connection->owned.io;
     if (connection->transport.tls)
@@ -133,15 +135,15 @@ static VALUE outbound_detach(VALUE self)
 /*
  * call-seq: readpartial(max, timeout: nil) -> String or nil
  *
- * Reads the input that is there, at most +max+ bytes; waits only when there is none. Returns nil at the end of input.
- * Raises IO::TimeoutError when nothing has come within +timeout+ seconds.
+ * Reads the available input, at most +max+ bytes. Waits only if there is no input. Returns nil at the end of the input.
+ * Raises IO::TimeoutError if no input has come within +timeout+ seconds.
  */
 static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
 {
     int64_t timeout = heddle_parse_timeout(argc, argv, 1);
     long max = NUM2LONG(argv[0]);
     if (max <= 0)
-        rb_raise(rb_eArgError, "the size to read is %ld, and must be at least 1", max);
+        rb_raise(rb_eArgError, "can't read %ld bytes: the size must be at least 1", max);
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self);
         size_t buffered = heddle_outbound_buffered(connection);
@@ -155,7 +157,7 @@ static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
         if (result == 0)
             return Qnil;
         if (result == -EAGAIN)
-            heddle_outbound_await_input(self, timeout, "the peer sent nothing in time");
+            heddle_outbound_await_input(self, timeout, "the peer sent nothing before the timeout");
         else if (result < 0)
             heddle_outbound_fail(connection, result, "reading from the connection");
     }
@@ -164,8 +166,8 @@ static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: write(data, timeout: nil) -> nil
  *
- * Writes a String, or an Array of Strings, completely. +timeout+: the longest time, in seconds, in which the peer takes
- * nothing.
+ * Writes a String or an Array of Strings completely. Raises IO::TimeoutError if the peer reads nothing for +timeout+
+ * seconds.
  */
 static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 {
@@ -177,8 +179,8 @@ static VALUE outbound_write(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: write_unless_answered(data, timeout: nil) -> Integer
  *
- * Writes in the same way, but stops early when the peer takes no more and has sent something, which may be its
- * response. Returns how many bytes were written.
+ * Writes like #write. Stops early if the kernel accepts no more and the peer has sent something, which may be its
+ * response. Returns the number of bytes that were written.
  */
 static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 {
@@ -189,7 +191,7 @@ static VALUE outbound_write_unless_answered(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: deadline = seconds
  *
- * Sets the deadline of all later waits, a time of CLOCK_MONOTONIC in seconds; nil: none.
+ * Sets the deadline of all later waits: a time of CLOCK_MONOTONIC in seconds, or nil for none.
  */
 static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
 {
@@ -198,22 +200,22 @@ static VALUE outbound_set_deadline(VALUE self, VALUE deadline)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* True also in a forked child. */                                                                                 \
+    /* Returns true in a forked child, too. */                                                                         \
     X(outbound_closed_p, "closed?", heddle_owned_socket_is_open(&outbound_data(self)->owned) ? Qfalse : Qtrue)         \
-    /* The bytes that the kernel has accepted. */                                                                      \
+    /* How many bytes of the application's data the kernel has accepted. */                                            \
     X(outbound_bytes_sent, "bytes_sent", ULL2NUM(outbound_data(self)->sent))                                           \
     X(outbound_bytes_received, "bytes_received", ULL2NUM(outbound_data(self)->received))                               \
-    /* The peer's IP address, or "unix". */                                                                            \
+    /* Returns the peer's IP address, or "unix". */                                                                    \
     X(outbound_remote_address, "remote_address", heddle_address_string(&outbound_data(self)->remote))                  \
     X(outbound_remote_port, "remote_port", INT2FIX(outbound_data(self)->remote.port))                                  \
-    /* Does the connection use TLS? */                                                                                 \
+    /* Returns whether the connection uses TLS. */                                                                     \
     X(outbound_secure_p, "secure?", outbound_data(self)->transport.tls ? Qtrue : Qfalse)
 METHODS(HEDDLE_DEFINE_METHOD)
 
 /*
  * call-seq: application_protocol -> String or nil
  *
- * The protocol that ALPN chose in the TLS handshake (RFC 7301), such as "h2".
+ * Returns the protocol that ALPN has chosen in the TLS handshake (RFC 7301), such as "h2", or nil.
  */
 static VALUE outbound_application_protocol(VALUE self)
 {

@@ -18,7 +18,10 @@ static heddle_piece *add_piece(heddle_output *output)
     return &output->pieces[output->count];
 }
 
-/* Moves the unsent bytes to the front: a reader that never catches up must not make the buffer grow forever. */
+/*
+ * Moves the unsent bytes to the front of the buffer. Otherwise the buffer would grow forever if the client never
+ * catches up.
+ */
 static void compact_bytes(heddle_output *output)
 {
     size_t gone = output->used;
@@ -151,7 +154,7 @@ void heddle_output_mark(const heddle_output *output)
 {
     for (unsigned i = output->first; i < output->count; i++) {
         if (output->pieces[i].string)
-            rb_gc_mark(output->pieces[i].string); /* pinned: the kernel may be using its address */
+            rb_gc_mark(output->pieces[i].string); /* marked as pinned, because the kernel may be using its address */
     }
 }
 

@@ -1,16 +1,17 @@
 #pragma once
 
 /*
- * The output of a connection, in order: copied bytes, and frozen Strings that are not copied. It is empty, and
- * holds no memory, while a connection is idle.
+ * The queued output of a connection: copied bytes, and frozen Strings that are not copied. While a connection is idle,
+ * the queue is empty and uses no memory.
  */
 
 #include <ruby.h>
 #include <sys/uio.h>
 
 typedef struct {
-    VALUE string;      /* frozen; the sockets mark and pin it; 0: the bytes are in the queue's own memory */
-    size_t start, end; /* offsets in the string, or in the queue's memory */
+    /* a frozen String, marked and pinned by heddle_sockets; 0: the bytes are in the queue's own memory */
+    VALUE string;
+    size_t start, end; /* offsets in the String, or in the queue's memory */
 } heddle_piece;
 
 typedef struct {
@@ -18,33 +19,41 @@ typedef struct {
     size_t used, room;
     heddle_piece *pieces;
     unsigned first, count, piece_room;
-    size_t size; /* bytes of all pieces */
-    uint64_t sent; /* all bytes sent so far, through the queue or without it */
+    size_t size; /* the number of bytes in all pieces */
+    uint64_t sent; /* the number of bytes sent so far, through the queue or directly */
 } heddle_output;
 
 enum {
-    HEDDLE_OUTPUT_COPIED = 8192, /* a shorter string is copied */
-    HEDDLE_OUTPUT_FULL = 262144, /* a writer waits from this size on … */
-    HEDDLE_OUTPUT_LOW = 65536,   /* … until the queue is down to this size */
-    HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output of this size is sent at once */
-    HEDDLE_OUTPUT_PART = 262144, /* bytes that are sent before other connections get their turn (io_turns.h) */
+    HEDDLE_OUTPUT_COPIED = 8192, /* Strings up to this size are copied */
+    HEDDLE_OUTPUT_FULL = 262144, /* a fiber that writes waits while the queue is this large … */
+    HEDDLE_OUTPUT_LOW = 65536,   /* … until the queue has shrunk to this size */
+    HEDDLE_OUTPUT_AT_ONCE = 65536, /* deferred output is sent at once when it reaches this size */
+    HEDDLE_OUTPUT_PART = 262144, /* how many bytes are sent before other connections get their turn (io_turns.h) */
 };
 
-/* Copies the bytes. If out of memory, returns false and adds nothing. */
+/* Adds a copy of the bytes. Returns false, and adds nothing, if memory is exhausted. */
 bool heddle_output_add_bytes(heddle_output *output, const char *bytes, size_t size);
-/* Adds the string from `start` on. A short one is copied. A long one is kept, so it must be frozen. */
+/*
+ * Adds the part of the String from `start` on. A short part is copied; otherwise the String must be frozen, because the
+ * queue refers to it. Returns false if memory is exhausted.
+ */
 bool heddle_output_add_string(heddle_output *output, VALUE string, size_t start);
-/* Makes room for `size` bytes at the end. heddle_output_added then adds the bytes that were written there. */
+/*
+ * Returns room for `size` bytes at the end, or NULL if memory is exhausted. After the caller has written bytes there,
+ * heddle_output_added adds them to the output.
+ */
 char *heddle_output_reserve(heddle_output *output, size_t size);
 void heddle_output_added(heddle_output *output, size_t size);
 
 /*
- * Removes these bytes from the end of the queue. If the queue does not end with them, returns false and changes
- * nothing.
+ * Removes these bytes from the end of the queue. Returns false, and changes nothing, if the queue does not end with
+ * them.
  */
 bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t size);
 
+/* Sets `pieces` to the beginning of the output. Returns how many pieces were used. */
 int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int most);
+/* Removes the first `sent` bytes, which were sent. */
 void heddle_output_advance(heddle_output *output, size_t sent);
 void heddle_output_mark(const heddle_output *output);
 void heddle_output_clear(heddle_output *output);

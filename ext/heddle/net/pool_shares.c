@@ -1,6 +1,6 @@
 #include "net/pool_shares.h"
 
-/* The owner of a share is the number of the worker's slot plus one; 0 means that the share is free. */
+/* A share's owner is the number of the worker's slot + 1. 0 means that the share is free. */
 static uint16_t owner_of(uint32_t slot)
 {
     return (uint16_t)(slot + 1);
@@ -12,7 +12,7 @@ static heddle_shared_pool *pool_at(const heddle_scoreboard *scoreboard, uint32_t
     return (heddle_shared_pool *)(pools + pool * heddle_shared_pool_size(scoreboard->slot_count));
 }
 
-/* Notifies the workers through the scoreboard's eventfd. */
+/* Notifies all workers through the scoreboard's eventfd. */
 static void announce_change(const heddle_scoreboard *scoreboard)
 {
     atomic_fetch_add(&scoreboard->header->pool_changes, 1);
@@ -35,15 +35,16 @@ int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t
 /* -- waiting workers ---------------------------------------------------------------------------------------------- */
 
 /*
- * When a worker began to wait, and when it last reported that, in ms. Both numbers wrap around, so only their
- * differences count.
+ * When a worker began to wait, and when it last reported that it waits, in ms. Both numbers wrap around, so only
+ * differences are compared.
  */
 typedef struct {
     uint32_t waiting_since, reported_at;
 } waiting_word;
 
 /*
- * The interval, in ms, at which a waiting worker notifies the others again: they may be busy when a notification comes.
+ * The interval in ms at which a waiting worker repeats its notification, because the other workers may have had no
+ * share to return.
  */
 enum { REPEAT = 50 };
 
@@ -64,7 +65,7 @@ static waiting_word unpack_waiting(uint64_t packed)
 
 static uint64_t pack_waiting(waiting_word word)
 {
-    /* never 0, which means that the worker does not wait */
+    /* never 0, which would mean that the worker does not wait */
     return (uint64_t)(word.waiting_since | 1) << 32 | word.reported_at;
 }
 
@@ -100,7 +101,7 @@ void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t number, 
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
     if (atomic_exchange(&pool->waiting[slot], 0) && has_other_waiter(scoreboard, pool, slot))
-        announce_change(scoreboard); /* workers further back may take a share now */
+        announce_change(scoreboard); /* a worker further back in the queue may take a share now */
 }
 
 /* -- shares ------------------------------------------------------------------------------------------------------- */
@@ -135,12 +136,12 @@ int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t numb
         int owned = (int)count_owned(pool, owner_of(i));
         least = least < 0 || owned < least ? owned : least;
     }
-    return least >= 0 && count_free(pool) > 0 ? -1 : least; /* if a share is free, the waiting worker takes that one */
+    return least >= 0 && count_free(pool) > 0 ? -1 : least; /* if a share is free, the waiting worker can take it */
 }
 
 /*
- * How many waiting workers are served before this one: workers with fewer shares, and workers with the same number that
- * have waited longer.
+ * Returns how many waiting workers get a share before this one: workers with fewer shares, and workers with as many
+ * shares that have waited longer.
  */
 static uint32_t count_before(const heddle_scoreboard *scoreboard, heddle_shared_pool *pool, uint32_t slot, int64_t now)
 {
@@ -169,7 +170,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
     for (uint32_t i = 0; i < total && i < HEDDLE_POOL_SHARES; i++) {
         uint16_t nobody = 0;
         if (atomic_compare_exchange_strong(&pool->owners[i], &nobody, owner_of(slot))) {
-            /* if the worker needs another share, it queues again behind the others */
+            /* if the worker needs another share, it waits again behind the others */
             heddle_pool_end_wait(scoreboard, number, slot);
             return true;
         }
@@ -180,7 +181,7 @@ bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t number, uint
 void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t number, uint32_t slot)
 {
     heddle_shared_pool *pool = pool_at(scoreboard, number);
-    /* Begins at the end, so that shares beyond a lowered limit are released first. */
+    /* Begins at the end, so that shares above a lowered limit are released first. */
     for (uint32_t i = HEDDLE_POOL_SHARES; i-- > 0;) {
         uint16_t mine = owner_of(slot);
         if (!atomic_compare_exchange_strong(&pool->owners[i], &mine, 0))
@@ -203,6 +204,6 @@ void heddle_pool_release_slot(const heddle_scoreboard *scoreboard, uint32_t slot
             atomic_compare_exchange_strong(&pool->owners[i], &owner, 0);
         }
     }
-    /* no notification: the caller frees the slot, and then notifies the workers */
+    /* Does not notify the workers: the caller frees the slot and then notifies them. */
     atomic_fetch_add(&scoreboard->header->pool_changes, 1);
 }

@@ -1,11 +1,11 @@
-/* Heddle::Net::Scoreboard: limits of pools over all workers, see net/pool_shares.h. */
+/* The methods of Heddle::Net::Scoreboard that limit pools over all workers: see net/pool_shares.h. */
 
 #include "net/pool_shares.h"
 #include "net/scoreboard_ruby.h"
 
 #include "scheduler/loop.h"
 
-/* FNV-1a, 64 bits; never 0, which means that there is no pool. */
+/* Returns the FNV-1a hash of 64 bits; never 0, which would mean that there is no pool. */
 static uint64_t hash_name(VALUE name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -18,8 +18,8 @@ static uint64_t hash_name(VALUE name)
 /*
  * call-seq: open_pool(name, total) -> Integer or nil
  *
- * The number of the pool with this name. All workers together may have +total+ resources of it. nil if there is no room
- * for another pool.
+ * Returns the number of the pool with this name, or nil if there is no room for another pool. All workers together may
+ * have +total+ resources of this pool.
  */
 static VALUE scoreboard_open_pool(VALUE self, VALUE name, VALUE total)
 {
@@ -45,7 +45,8 @@ static pool_of_slot check_pool(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: take_share(pool, slot) -> true or false
  *
- * Takes a share for one more resource. Returns false if none is free, or another worker waits and comes first.
+ * Takes a share, which allows one more resource. Returns false if no share is free, or if another waiting worker is to
+ * get it first.
  */
 static VALUE scoreboard_take_share(VALUE self, VALUE pool, VALUE slot)
 {
@@ -68,7 +69,8 @@ static VALUE scoreboard_return_share(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: wait_for_share(pool, slot, waits) -> nil
  *
- * Reports whether this worker waits for a share, so that others return one. Repeat the call while it waits.
+ * Reports whether this worker waits for a share, so that other workers return one. The worker repeats the call while it
+ * waits.
  */
 static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE waits)
 {
@@ -83,7 +85,8 @@ static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE
 /*
  * call-seq: least_waiting(pool, slot) -> Integer or nil
  *
- * The smallest number of shares of any other worker that waits for one more; nil if none waits, or a share is free.
+ * Among the other workers that wait for a share, returns the smallest number of shares that one has. Returns nil if no
+ * other worker waits, or if a share is free.
  */
 static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 {
@@ -95,7 +98,7 @@ static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 /*
  * call-seq: shares(pool) -> Integer
  *
- * How many shares all workers have.
+ * Returns how many shares all workers have together.
  */
 static VALUE scoreboard_shares(VALUE self, VALUE pool)
 {

@@ -1,14 +1,14 @@
 #pragma once
 
 /*
- * Asks the processor to load a record into its caches. Useful in a walk over thousands of records: otherwise the
- * processor would wait for each of them. Any address is allowed, even NULL. Uses no Ruby.
+ * Makes the processor load a record into its caches. This helps a walk over thousands of records, because the processor
+ * need not wait for each of them. Any address is allowed, even NULL. Uses no Ruby.
  */
 
 #include "system.h"
 
 enum {
-    HEDDLE_CACHE_LINE = 64, /* bytes; where lines are longer, some are prefetched twice */
+    HEDDLE_CACHE_LINE = 64, /* in bytes; if the processor's lines are longer, some are prefetched twice */
 };
 
 static inline void heddle_prefetch(const void *record, size_t size)

@@ -10,7 +10,7 @@ enum {
 
 static const char WORD[] = "PROXY ";
 
-/* A line that is split into words; at its end the next word is empty. */
+/* The rest of a line that is split into words. At the end of the line the next word is empty. */
 typedef struct {
     const char *at, *end;
 } rest;
@@ -55,7 +55,7 @@ static bool read_line(heddle_proxy_header *header, rest line)
     char word[8];
     size_t size = read_word(&line, word, sizeof(word));
     if (size == 7 && memcmp(word, "UNKNOWN", 7) == 0)
-        return true; /* the rest of the line is ignored */
+        return true; /* the specification allows any text after UNKNOWN */
     if (size != 4 || memcmp(word, "TCP", 3) != 0 || (word[3] != '4' && word[3] != '6') || line.end[-1] == ' ')
         return false;
     int family = word[3] == '4' ? AF_INET : AF_INET6;
@@ -88,7 +88,8 @@ static long parse_line(heddle_proxy_header *header, const char *bytes, size_t si
 static const unsigned char SIGNATURE[] = {0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A};
 
 enum {
-    FIXED = 16,     /* signature, version and command, family and protocol, and the length of the rest */
+    /* bytes of the fixed part: signature, version and command, family and protocol, length of the rest */
+    FIXED = 16,
     TYPE_SSL = 0x20,
     CLIENT_SSL = 1,
 };
@@ -98,7 +99,7 @@ static unsigned read_number16(const unsigned char *bytes)
     return (unsigned)bytes[0] << 8 | bytes[1];
 }
 
-/* Reads the TLV fields: a type, a length of two bytes, a value. */
+/* Reads the TLV fields: each has a type (1 byte), a length (2 bytes) and a value. */
 static bool read_additions(heddle_proxy_header *header, const unsigned char *at, size_t size)
 {
     while (size) {
@@ -125,11 +126,12 @@ static void read_pair(heddle_proxy_header *header, const unsigned char *at, int 
 static bool read_rest(heddle_proxy_header *header, const unsigned char *bytes, size_t size)
 {
     unsigned command = bytes[12] & 0x0F, family = bytes[13] >> 4, protocol = bytes[13] & 0x0F;
-    static const size_t addresses[] = {0, 12, 36, 216}; /* unspecified, IPv4, IPv6, unix */
+    /* bytes of both addresses and ports: unspecified, IPv4, IPv6, Unix */
+    static const size_t addresses[] = {0, 12, 36, 216};
     if (command > 1 || family > 3 || protocol > 2)
         return false;
     if (command == 0)
-        return true; /* a connection of the proxy itself, such as a health check: the addresses mean nothing */
+        return true; /* the proxy's own connection, such as a health check: its addresses have no meaning */
     size_t length = addresses[family];
     if (size < length)
         return false;

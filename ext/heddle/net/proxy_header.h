@@ -1,14 +1,14 @@
 #pragma once
 
 /*
- * Parses the header that a proxy sends before the bytes of its client: the PROXY protocol, versions 1 and 2
+ * Parses the header that a proxy sends before its client's bytes: the PROXY protocol, versions 1 and 2
  * (https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt). Does no I/O and uses no Ruby.
  */
 
 #include "net/address.h"
 
 typedef struct {
-    heddle_address source, destination; /* family 0: the connection is the proxy's own, or the client is unknown */
+    heddle_address source, destination; /* family 0: this is the proxy's own connection, or the client is unknown */
     bool secure;                        /* the client uses TLS with the proxy */
 } heddle_proxy_header;
 

@@ -1,14 +1,16 @@
 /*
- * The order in which items of several addresses are served. Items have a round, and in a round each address has one
- * item, so an address with many waiting items delays the next item of another one by a single item. When the item
- * served last had round n, the first waiting item of an address gets round n + 1. So does every item of a connection
- * that is not counted by address; those are served in the order in which they come.
+ * The order in which the work items of several addresses are served. Each item has a round number. In a round each
+ * address has one item. So an address with many waiting items delays the next item of another address by one item only.
+ *
+ * If the item that was served last had round n, the first waiting item of an address gets round n + 1, and each further
+ * item the next number. An item of a connection that is not counted by address always gets round n + 1, so such items
+ * are served in the order of their arrival.
  */
 
 #include "net/sockets.h"
 
 enum {
-    MOST_STEPS = 1024, /* the longest search from each end of the list, because each step may miss the caches */
+    MOST_STEPS = 1024, /* the maximum length of a search from each end: each step may miss the caches */
 };
 
 static bool comes_after(uint32_t round, uint32_t other)
@@ -26,7 +28,7 @@ static uint32_t choose_round(uint32_t served, heddle_address_share *share)
 
 /*
  * Searches from both ends at once. In a long list, an item belongs near the end if its address has many items, and near
- * the front if it has few.
+ * the front if its address has few.
  */
 static heddle_link *find_place(heddle_ready_list *list, uint32_t round)
 {

@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Work items that wait for a runner, in order; addresses take turns. Only the loop adds and removes items. The lock
- * lets the watch thread read the list, for microseconds and only while the loop is blocked.
+ * The work items that wait for a runner (a pooled fiber), in the order in which they will be served. Addresses take
+ * turns. Only the loop adds and removes items. The lock exists for the watch thread, which reads the list only while
+ * the loop is blocked, for microseconds.
  */
 
 #include "net/work_item.h"
@@ -21,7 +22,7 @@ static inline void heddle_ready_list_init(heddle_ready_list *list)
     heddle_link_init_head(&list->head);
 }
 
-/* A spinlock, not a mutex: the loop takes it twice for each request, and other threads hardly ever want it. */
+/* A spinlock, because the loop locks it twice for each request, and other threads hardly ever lock it. */
 static inline void heddle_ready_list_lock(heddle_ready_list *list)
 {
     while (atomic_flag_test_and_set_explicit(&list->lock, memory_order_acquire))
@@ -39,12 +40,12 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
 }
 
 /*
- * Adds the item behind the waiting items, but before the later items of addresses that have several. With `at_front`,
- * adds it before all items. Does nothing if the item is in a list.
+ * Adds the item behind the waiting items, but before the later items of addresses with several items. With `at_front`,
+ * adds it before all items. Does nothing if the item is in a list already.
  */
 void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front);
 
-/* Moves an item to another list. It keeps its round, so that moving it does not put its address behind others. */
+/* Moves an item to another list. The item keeps its round, so that its address does not lose its turn. */
 void heddle_ready_list_move(heddle_ready_list *list, heddle_work *work);
 
 /* Removes the item from its list, if it is in one. */

@@ -12,7 +12,10 @@ bool heddle_reserve_defer(heddle_sockets *sockets, heddle_work *work)
     return true;
 }
 
-/* Returns false if the other processes take no more connections now. */
+/*
+ * Hands off a deferred request to a running worker, or serves it here if that is not possible. Returns false if the
+ * handoff socket is full or broken.
+ */
 static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
 {
     heddle_connection *connection = work->connection;
@@ -20,7 +23,7 @@ static bool return_to_workers(heddle_sockets *sockets, heddle_work *work)
     int result = stays ? -EBUSY : heddle_connection_hand_off(connection, sockets->handoff.socket, 0);
     if (result == 0)
         return true;
-    /* the connection is being served, has unsent output or uses TLS, or too much input was read */
+    /* The connection is being served, has unsent output, uses TLS, or has too much buffered input. */
     if (result == -EBUSY || result == -EOPNOTSUPP) {
         heddle_sockets_queue(sockets, work, false);
         return true;
@@ -61,13 +64,13 @@ static void stop_serving(heddle_sockets *sockets)
     heddle_listeners_pause(sockets, HEDDLE_PAUSED_RESERVE);
 }
 
-/* Hands this reserve's connections off to the workers, which run again. */
+/* Hands off this reserve's connections to the workers, which run again. */
 static void return_connections(heddle_sockets *sockets)
 {
     if (sockets->handoff.socket < 0)
         return;
     release_deferred(sockets, return_to_workers);
-    /* connections that can't be sent now are sent at the next check */
+    /* connections that can't be handed off now are handed off at the next check */
     heddle_handoff_send_idle(sockets, sockets->handoff.socket);
 }
 
@@ -82,7 +85,7 @@ static void schedule_check(heddle_sockets *sockets, int64_t time)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     timer->fn = check_again;
     timer->deadline = time;
-    /* without memory for the timer, the check happens at the next notification */
+    /* if there is no memory for the timer, the check happens at the next notification */
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 

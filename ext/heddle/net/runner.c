@@ -12,7 +12,7 @@ static const rb_data_type_t runner_type =
     HEDDLE_TYPE("Heddle::Net::Runner", RUBY_TYPED_DECL_MARKING,
                 .dmark = HEDDLE_REFERENCES(offsetof(heddle_runner, object)), .dfree = RUBY_DEFAULT_FREE);
 
-/* -- the work item it serves --------------------------------------------------------------------------------------- */
+/* -- the work item that is served ---------------------------------------------------------------------------------- */
 
 VALUE heddle_runner_describe_object(const heddle_runner *runner)
 {
@@ -22,8 +22,8 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
 }
 
 /*
- * Used in reports about the runner's fiber, or about a fiber that an item started. Returns 0 if the runner serves
- * another item by now.
+ * Describes the request in reports about the runner's fiber, or about a fiber that a work item has started. Returns 0
+ * if the runner serves another item meanwhile.
  */
 static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
 {
@@ -53,7 +53,7 @@ static VALUE call_block(VALUE data)
 }
 
 /*
- * Reports an exception that has left a served item. Returns 0 if the runner can continue, or else the state of
+ * Reports an exception that serving an item has raised. Returns 0 if the runner can continue, or else the state of
  * rb_protect, with which the loop raises the exception.
  */
 static int handle_exception(heddle_runner *runner, int state)
@@ -94,7 +94,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     if (runner->share)
         heddle_admission_count_begun(sockets, runner->share);
     heddle_runners_start_serving(runner);
-    heddle_loop_advance_heartbeat(sockets->loop); /* each request has its own time slice */
+    heddle_loop_advance_heartbeat(sockets->loop); /* each work item gets a new time slice */
     rb_protect(call_block, (VALUE)&call, &state);
     if (state)
         state = handle_exception(runner, state);
@@ -113,7 +113,7 @@ static int serve_work(heddle_runner *runner, heddle_work *work)
     return state;
 }
 
-/* Claims the next item, if admission allows it, and unless another worker gets the item. */
+/* Takes the next item that admission allows to begin and that no other worker gets. */
 static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 {
     for (;;) {
@@ -126,7 +126,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
             continue;
         if (heddle_admission_drop_abandoned(sockets, work, now)) {
             if (heddle_clock_coarse() - now >= HEDDLE_RUNNER_SHARE)
-                return NULL; /* returns to the loop: many clients may have left at once */
+                return NULL; /* returns to the loop, because many clients may have left at once */
             continue;
         }
         if (!work->probe && !heddle_rounds_use_turn(sockets, work))
@@ -139,7 +139,7 @@ static heddle_work *claim_work(heddle_sockets *sockets, int64_t now)
 
 /*
  * Serves the items that are ready now. Items that become ready meanwhile wait for the next tick. If serving takes long,
- * the rest waits, too, so that timers, other fibers and unread sockets get their turn.
+ * the remaining items wait, too, so that timers, other fibers and unread sockets get their turn.
  */
 static int serve_ready_items(heddle_runner *runner)
 {
@@ -201,7 +201,7 @@ static int wait_for_work(heddle_runner *runner)
     heddle_park_leave(&park);
     runner->park = NULL;
     if (state && heddle_is_exception(rb_errinfo())) {
-        /* drops a cancellation, or an exception that came too late for the item that was served before */
+        /* discards a cancellation, or an exception that came too late for the item that was served before */
         heddle_take_errinfo();
         runner->ending = true;
         state = 0;
@@ -209,7 +209,7 @@ static int wait_for_work(heddle_runner *runner)
     return state;
 }
 
-/* The runner reads the ready list now, or ends: it no longer counts as summoned. */
+/* Called when the runner reads the ready list or ends: it no longer counts as coming. */
 static void count_arrival(heddle_runner *runner)
 {
     if (runner->summoned)
@@ -236,8 +236,8 @@ static int run_runner(heddle_runner *runner)
 /* -- the runner's fiber ------------------------------------------------------------------------------------------- */
 
 /*
- * True: this job's fiber serves one item after another, and tasks that an item starts end with that item
- * (Concurrency::Context).
+ * Returns true, because the fiber of this job serves one item after another. Tasks that an item starts therefore end
+ * with the item, not with the fiber (Concurrency::Context).
  */
 HEDDLE_DEFINE_METHOD(runner_hosts_p, "hosts?", Qtrue)
 
@@ -265,7 +265,7 @@ static VALUE runner_cancel(VALUE self)
     return Qnil;
 }
 
-/* Called when the runner's fiber got no stack. */
+/* Called if the runner's fiber could not be started, because there was no memory for its stack. */
 static VALUE runner_unstarted(VALUE self, VALUE error)
 {
     heddle_runner *runner = rb_check_typeddata(self, &runner_type);
@@ -288,7 +288,7 @@ void heddle_runner_start(heddle_sockets *sockets)
     runner->fiber->request = job;
     runner->fiber->request_number = 0;
     runner->fiber->quantum = &runner->quantum;
-    runner->fiber->spender = (heddle_spender){0}; /* no request pays for what its fiber computes */
+    runner->fiber->spender = (heddle_spender){0}; /* the fiber's time counts for no request yet */
     heddle_fiber_enqueue(runner->fiber);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/* A pooled fiber that serves one work item after another. */
+/* A runner is a pooled fiber that serves one work item after another. */
 
 #include "net/runner_pool.h"
 #include "net/work_item.h"
@@ -8,35 +8,39 @@
 struct heddle_runner {
     heddle_sockets *sockets;
     VALUE object; /* the Ruby object of the sockets */
-    heddle_fiber *fiber; /* NULL once it has ended */
-    heddle_park *park;   /* where it waits for work */
-    heddle_runner *next; /* in the list of idle runners, or of serving ones */
+    heddle_fiber *fiber; /* NULL after it has ended */
+    heddle_park *park;   /* its park while it waits for work */
+    heddle_runner *next; /* in the list of idle runners or of serving runners */
     heddle_runner *previous; /* in the list of serving runners */
     const heddle_work_operations *operations; /* the operations of the work item that it serves */
-    const VALUE *served;  /* where the work item's Ruby object is, such as the exchange; NULL, or a value of 0: none */
-    heddle_address_share *share; /* the record in which the work item is counted as begun, or NULL */
-    unsigned uses; /* how many items it has begun to serve */
+    const VALUE *served;  /* points to the work item's Ruby object, such as the exchange; NULL, or a value of 0: none */
+    heddle_address_share *share; /* the address record that counts the work item as begun, or NULL */
+    unsigned uses; /* how many work items it has begun to serve */
     heddle_quantum quantum; /* the work item's */
     heddle_account account; /* the work item's */
-    bool in_row;   /* it has just ended the account of a request, and begins the next one: see heddle_account_begin */
-    bool summoned; /* heddle_runners_summon has woken or started it, and it has not run since: it is coming */
+    /* it has just ended the time account of a request and begins the next one: see heddle_account_begin */
+    bool in_row;
+    bool summoned; /* heddle_runners_summon has woken or started it, and it has not run since */
     bool ending;   /* it ends after this item, or when it would wait for work */
 };
 
-/* Starts a new runner, which reads the ready list when its fiber runs; raises when no fiber can be made. */
+/* Starts a new runner, which reads the ready list when its fiber runs. Raises an error if no fiber can be made. */
 void heddle_runner_start(heddle_sockets *sockets);
 
-/* A description of the item that the runner serves, or nil. May be called on any thread. */
+/* Returns a description of the item that the runner serves, or nil. Any thread with the GVL may call this. */
 VALUE heddle_runner_describe_object(const heddle_runner *runner);
 
 /* -- runner_pool.c: the lists of idle and of serving runners ----------------------------------------------- */
 
 void heddle_runners_add_idle(heddle_runner *runner);
-/* Removes a runner from the list of idle runners. Called when other code than heddle_runners_summon has woken it. */
+/* Removes a runner from the list of idle runners. Called if other code than heddle_runners_summon has woken it. */
 void heddle_runners_remove_idle(heddle_runner *runner);
 void heddle_runners_start_serving(heddle_runner *runner);
 void heddle_runners_stop_serving(heddle_runner *runner);
-/* Called when no fiber can be made now: summons again after HEDDLE_RUNNERS_RETRY; the ready items wait. */
+/*
+ * Called if no fiber can be made now. Summons a runner again after HEDDLE_RUNNERS_RETRY; until then the ready items
+ * wait.
+ */
 void heddle_runners_summon_later(heddle_sockets *sockets);
 
 void Init_heddle_runner(VALUE net);

@@ -53,7 +53,7 @@ static void end_idle_runners(heddle_sockets *sockets, size_t count)
     }
 }
 
-/* Ends the idle runners that were never needed since the timer was set, but keeps HEDDLE_RUNNERS_MIN_IDLE. */
+/* Ends the idle runners that were never needed since the timer was set, but always keeps HEDDLE_RUNNERS_MIN_IDLE. */
 static void trim_runners(heddle_timer *timer)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, runners.trim));
@@ -73,7 +73,8 @@ static void set_trim_timer(heddle_sockets *sockets)
     runners->least_idle = runners->idle_count;
     runners->trim.fn = trim_runners;
     runners->trim.deadline = heddle_deadline_after(HEDDLE_RUNNERS_TRIM);
-    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim); /* without memory for the timer, the runners stay */
+    /* without memory for the timer, the runners are kept */
+    heddle_timer_heap_push(&sockets->loop->timers, &runners->trim);
 }
 
 void heddle_runners_end_idle(heddle_sockets *sockets)
@@ -97,7 +98,10 @@ void heddle_runners_summon_later(heddle_sockets *sockets)
         return;
     timer->fn = retry_summons;
     timer->deadline = heddle_deadline_after(HEDDLE_RUNNERS_RETRY);
-    /* without memory for the timer, the next queued item or the next idle runner leads to a summons */
+    /*
+     * If there is no memory for the timer, a runner is summoned when the next item is queued or the next runner becomes
+     * idle.
+     */
     heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 
@@ -107,7 +111,7 @@ static VALUE start_runner(VALUE sockets)
     return Qnil;
 }
 
-/* Returns false if no fiber could be made; then a timer tries again. */
+/* Returns false if no fiber could be made. Then a timer tries again. */
 static bool summon_runner(heddle_sockets *sockets)
 {
     heddle_runner *runner = take_idle_runner(&sockets->runners);
@@ -155,7 +159,7 @@ void heddle_runners_stop_serving(heddle_runner *runner)
 {
     heddle_runners *runners = &runner->sockets->runners;
     if (runner->sockets->abandoned)
-        return; /* in a forked child the other runners are gone or will be, so the list must not be used */
+        return; /* in a forked child the other runners no longer exist, so the list must not be used */
     HEDDLE_LIST_REMOVE(runners->serving, runner);
     runners->serving_count--;
     heddle_runners_publish_load(runner->sockets);

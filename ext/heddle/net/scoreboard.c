@@ -89,7 +89,7 @@ void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
 static void reset_slot(heddle_scoreboard_slot *slot)
 {
     const size_t kept = offsetof(heddle_scoreboard_slot, index);
-    /* Clears `accepting` first: a concurrent reader must not take the slot for an idle worker. */
+    /* Clears `accepting` first, so that no concurrent reader takes the slot for an idle worker's. */
     HEDDLE_SCOREBOARD_SET(slot->accepting, 0);
     memset((char *)slot + kept, 0, sizeof(*slot) - kept);
 }
@@ -99,7 +99,7 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
     for (uint32_t i = 0; i < scoreboard->slot_count; i++) {
         heddle_scoreboard_slot *slot = &scoreboard->slots[i];
         uint32_t free = 0;
-        /* Two masters use the scoreboard while one takes over from the other, so this is a compare-and-swap. */
+        /* During a restart the old and the new master both use the scoreboard, so this is a compare-and-swap. */
         if (!atomic_compare_exchange_strong(&slot->generation, &free, generation))
             continue;
         reset_slot(slot);
@@ -124,11 +124,11 @@ void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
 {
     uint64_t one = 1;
     if (scoreboard->notify_fd >= 0 && write(scoreboard->notify_fd, &one, sizeof(one)) < 0 && errno == EAGAIN) {
-        /* The counter of the eventfd is full: reading resets it, and the write wakes the others. */
+        /* The counter of the eventfd is full. The read resets it, and the second write notifies the workers. */
         uint64_t count;
         if (read(scoreboard->notify_fd, &count, sizeof(count)) > 0 &&
             write(scoreboard->notify_fd, &one, sizeof(one)) < 0)
-            return; /* without a notification the others check a little later */
+            return; /* without a notification the workers check a little later */
     }
 }
 
@@ -136,7 +136,7 @@ void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard)
 {
     uint64_t one = 1;
     if (scoreboard->alarm_fd >= 0 && write(scoreboard->alarm_fd, &one, sizeof(one)) < 0)
-        return; /* the counter is full, so the master is notified anyway */
+        return; /* the counter is full, so the master is being notified already */
 }
 
 static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)
@@ -170,7 +170,7 @@ bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, cons
         uint32_t load = heddle_scoreboard_load(slot);
         least = load < least ? load : least;
     }
-    /* A small difference is ignored: otherwise each new connection would change which worker has less load. */
+    /* A small difference is ignored. Otherwise each new connection would change which worker has the least load. */
     return least != UINT32_MAX && heddle_scoreboard_load(mine) > least + 1 + least / 8;
 }
 
@@ -201,7 +201,7 @@ bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, co
         uint32_t requests = GET(slot->in_flight);
         if (slot == mine || !GET(slot->accepting) || GET(slot->stuck))
             continue;
-        /* ignores the same difference as for connections */
+        /* ignores small differences, as heddle_scoreboard_has_less_loaded does */
         if (GET(mine->in_flight) > requests + 1 + requests / 8)
             return true;
     }

@@ -1,24 +1,25 @@
 #pragma once
 
 /*
- * The scoreboard: memory that all processes of a server share, with one slot for each worker. A worker writes only its
- * own slot; the master assigns and releases slots. Every word is read and written on its own (relaxed), so a value is a
- * hint of a worker's load. Uses no Ruby.
+ * The scoreboard is memory that all processes of a server share, with one slot for each worker. A worker writes only
+ * its own slot; the master assigns and releases slots. Words are read and written independently of each other (relaxed
+ * atomics), so the values only give a rough picture of a worker's load. Uses no Ruby.
  */
 
 #include "net/shared_memory.h"
 
 enum {
     HEDDLE_SCOREBOARD_VERSION = 8,
-    HEDDLE_SCOREBOARD_SLOT = 128, /* bytes: two cache lines, because processors fetch them in pairs */
-    HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* slots: `owners` of pools have 16 bits */
-    HEDDLE_SHARED_POOLS = 32,     /* how many pools can have a limit over all workers */
+    /* the size of a slot in bytes: two cache lines, because processors fetch them in pairs */
+    HEDDLE_SCOREBOARD_SLOT = 128,
+    HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* maximum number of slots: `owners` of pools has 16 bits for each */
+    HEDDLE_SHARED_POOLS = 32,     /* the maximum number of pools that can have a limit over all workers */
     HEDDLE_POOL_SHARES = 1024,    /* the largest limit of a pool */
 };
 
 /*
- * A worker whose tick lasts longer than this, in ns, counts as unable to accept. Such a worker is late; only its watch
- * thread declares it `stuck`.
+ * In ns. A worker whose tick has lasted longer than this is late, and counts as unable to accept. Only its watch thread
+ * declares it `stuck`.
  */
 #define HEDDLE_SCOREBOARD_LATE INT64_C(20000000)
 
@@ -26,62 +27,72 @@ typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
     /*
-     * slots from this index on were never assigned; written by masters; readers clamp it, because every process can
-     * write here
+     * Slots from this index on were never assigned. Written by masters. Readers never go beyond the number of slots,
+     * because every process can write here.
      */
     _Atomic uint32_t used;
-    _Atomic uint32_t pool_changes; /* counts returned shares of pools, and workers that began to wait for one */
-    _Atomic uint64_t memory; /* bytes that all processes of the server use; written by the master; 0: not known */
+    /* counts the changes of pools: a returned share, or a worker that began to wait for one */
+    _Atomic uint32_t pool_changes;
+    /* how many bytes of memory all processes of the server use; written by the master; 0: not known */
+    _Atomic uint64_t memory;
     /*
-     * bytes of request bodies that all workers have on disk. A worker adds to this word before it adds to its slot, and
-     * subtracts from its slot first: the master subtracts the slot's bytes when the worker has ended, and never more
-     * than this word has
+     * How many bytes of request bodies all workers have on disk. A worker adds to this word before it adds to its slot,
+     * and subtracts from its slot first. When the worker has ended, the master subtracts the slot's bytes from this
+     * word. Because of that order it never subtracts more than the worker has added.
      */
     _Atomic uint64_t body_disk;
 } heddle_scoreboard_header;
 
 typedef struct {
-    /* Written by the master: the generation of the mold whose worker has the slot; 0: the slot is free. */
+    /*
+     * Written by the master: the generation of the mold (the process that workers are forked from) whose worker has the
+     * slot; 0: the slot is free.
+     */
     _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation;
     _Atomic uint32_t index;                                  /* the worker's number in logs and status */
-    /* The members from here on are written by the worker. The master clears them before and after it. */
+    /*
+     * The members from here on are written by the worker. The master clears them before it assigns and when it releases
+     * the slot.
+     */
     _Atomic uint32_t pid;
-    _Atomic uint32_t accepting; /* it accepts, or has paused only because other workers have less to do */
-    _Atomic uint32_t in_flight; /* requests that run, or wait for their turn */
+    _Atomic uint32_t accepting; /* it accepts connections, or has paused only because other workers have less to do */
+    _Atomic uint32_t in_flight; /* requests that run or are queued */
     _Atomic uint32_t connections;
-    _Atomic uint32_t waiting; /* queued requests; updated now and then */
-    _Atomic uint32_t limit;   /* how many requests may run at once; 0: any number */
-    /* when the loop's tick began, CLOCK_MONOTONIC in ns, from the coarse clock; 0: the loop sleeps */
+    _Atomic uint32_t waiting; /* queued requests; updated periodically */
+    _Atomic uint32_t limit;   /* how many requests may run at once; 0: no limit */
+    /* when the loop's current tick began, CLOCK_MONOTONIC in ns, from the coarse clock; 0: the loop is idle */
     _Atomic int64_t tick_began;
-    _Atomic int64_t lag;      /* how late its loop ran timers recently, ns */
+    _Atomic int64_t lag;      /* how late its loop has run timers recently, ns */
     _Atomic uint64_t accepted, requests;
     _Atomic uint32_t stuck; /* how many of its loops are blocked */
-    _Atomic uint32_t label; /* hashed label of the request that blocks it; 0: unknown */
-    _Atomic int64_t stuck_since; /* CLOCK_MONOTONIC in ns */
+    /* hash of the label (method and path without IDs) of the request that blocks it; 0: unknown */
+    _Atomic uint32_t label;
+    _Atomic int64_t stuck_since; /* when it got stuck, CLOCK_MONOTONIC in ns */
     _Atomic uint32_t open;       /* it has listeners */
-    _Atomic uint32_t reserve;    /* its rank among the reserves, from 1 on; 0: it is not a reserve */
-    _Atomic uint64_t body_disk;  /* bytes of request bodies that it has on disk */
+    _Atomic uint32_t reserve;    /* its rank among the reserves (standby workers), 1 or more; 0: it is not a reserve */
+    _Atomic uint64_t body_disk;  /* how many bytes of request bodies it has on disk */
 } heddle_scoreboard_slot;
 
-/* A pool with one limit for all workers; the pools follow the slots in memory. See net/pool_shares.h. */
+/* A pool with one limit for all workers: see net/pool_shares.h. The pools follow the slots in memory. */
 typedef struct {
-    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* hash of its name; 0: unused */
-    _Atomic uint32_t total;                      /* how many shares there are, set by the worker that opened it last */
+    _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* hash of its name; 0: the record is unused */
+    _Atomic uint32_t total;                      /* the number of shares, as set by the worker that opened it last */
     _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* the owner of each share: see pool_shares.c */
-    _Atomic uint64_t waiting[];                  /* for each slot: since when its worker has waited for a share */
+    _Atomic uint64_t waiting[];                  /* for each slot, since when its worker waits for a share */
 } heddle_shared_pool;
 
-_Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the slots follow in their own cache lines");
-_Static_assert(sizeof(heddle_scoreboard_slot) == HEDDLE_SCOREBOARD_SLOT, "one slot, one writer, its own cache lines");
+_Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the header fills whole cache lines");
+_Static_assert(sizeof(heddle_scoreboard_slot) == HEDDLE_SCOREBOARD_SLOT, "each slot fills whole cache lines");
 
 typedef struct {
     heddle_scoreboard_header *header; /* NULL: closed */
     heddle_scoreboard_slot *slots;
-    uint32_t slot_count; /* slots in this mapping, also in the header */
+    uint32_t slot_count; /* the number of slots in this mapping; also in the header */
     heddle_shared_memory memory;
-    int notify_fd; /* an eventfd, or -1: a write makes all workers read the scoreboard again */
-    int alarm_fd; /* an eventfd of this master and its workers, or -1: a write asks the master for a reserve worker */
-    bool kept;    /* stays mapped until the process ends, because records that Ruby frees then may still write to it */
+    int notify_fd; /* an eventfd, or -1; a write makes all workers read the scoreboard again */
+    int alarm_fd; /* an eventfd of this master and its workers, or -1; a write asks the master for a reserve worker */
+    /* remains mapped until the process ends, because Ruby may then free records that still write to it later */
+    bool kept;
 } heddle_scoreboard;
 
 static inline size_t heddle_shared_pool_size(uint32_t slot_count)
@@ -92,47 +103,53 @@ static inline size_t heddle_shared_pool_size(uint32_t slot_count)
 
 /* Returns 0 or -errno. */
 int heddle_scoreboard_create(heddle_scoreboard *scoreboard, uint32_t slot_count);
-/* Opens another process's scoreboard and takes over the descriptors. Returns -EPROTO if it is of another version. */
+/*
+ * Opens another process's scoreboard and takes ownership of the descriptors. Returns 0, -EPROTO if the scoreboard is of
+ * another version, or another -errno.
+ */
 int heddle_scoreboard_open(heddle_scoreboard *scoreboard, int fd, int notify_fd);
 void heddle_scoreboard_close(heddle_scoreboard *scoreboard);
-/* Assigns a free slot and returns its number, or -1. Called by the master. */
+/* Assigns a free slot. Returns its number, or -1 if no slot is free. Called by the master. */
 int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t generation, uint32_t index);
 /* Releases the slot of a worker that has ended. Called by the master. */
 void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t slot);
+/* Makes all workers read the scoreboard again. */
 void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
-/* Tells the master that a worker has been stuck for as long as a reserve waits before it serves. */
+/* Notifies the master that a worker has been stuck for HEDDLE_RESERVE_AFTER, so that it starts a reserve. */
 void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard);
 
-/* A worker's load: the number of connections, each of which may send a request, plus the number of running requests. */
+/*
+ * Returns a worker's load: its connections, each of which may send a request, plus its requests that run or are queued.
+ */
 static inline uint32_t heddle_scoreboard_load(const heddle_scoreboard_slot *slot)
 {
     return atomic_load_explicit(&slot->connections, memory_order_relaxed) +
            atomic_load_explicit(&slot->in_flight, memory_order_relaxed);
 }
-/* Is there a worker that can accept now and has clearly less to do? */
+/* Returns whether another worker can accept now and has clearly less load. */
 bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                        int64_t now);
 
-/* Is there a worker that could serve a request at once, because its loop sleeps? */
+/* Returns whether another worker could serve a request at once, because its loop is idle. */
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* Is there a worker with clearly fewer requests that run or wait? */
+/* Returns whether another worker has clearly fewer requests that run or are queued. */
 bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* How many other workers have a slot now? */
+/* Returns how many other workers have a slot now. */
 uint32_t heddle_scoreboard_count_others(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* Does a request with this label block a worker now? Never for label 0. */
+/* Returns whether a request with this label blocks a worker now. Returns false for label 0. */
 bool heddle_scoreboard_label_blocks(const heddle_scoreboard *scoreboard, uint32_t label);
 
 /*
- * When this reserve must start serving: `delay` ns after all workers, and all reserves of a lower rank, were
- * blocked. INT64_MAX if one of them runs, or if there is none.
+ * Returns when this reserve must start to serve: `delay` ns after all workers, and all reserves of a lower rank, got
+ * blocked. Returns INT64_MAX if one of them runs, or if there is none.
  */
 int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                       int64_t delay);
 
-/* Can another worker accept connections now? */
+/* Returns whether another worker can accept connections now. */
 bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                      int64_t now);
 

@@ -1,4 +1,4 @@
-/* Heddle::Net::Scoreboard: the scoreboard for the master, and for status and metrics. */
+/* Heddle::Net::Scoreboard: access to the scoreboard (scoreboard.h) for the master, and for status and metrics. */
 
 #include "net/scoreboard_ruby.h"
 
@@ -8,7 +8,10 @@
 #include "binding.h"
 #include "scheduler/loop.h"
 
-/* When a process ends, Ruby frees its objects in any order: this one perhaps before those that write to the memory. */
+/*
+ * When a process ends, Ruby frees its objects in any order: perhaps this one before objects that still write to the
+ * memory.
+ */
 static void scoreboard_free(void *data)
 {
     if (((heddle_scoreboard *)data)->kept)
@@ -34,7 +37,7 @@ heddle_scoreboard *heddle_scoreboard_of(VALUE object)
 {
     heddle_scoreboard *scoreboard = scoreboard_data(object);
     if (!scoreboard->header)
-        rb_raise(rb_eIOError, "this scoreboard is not open");
+        rb_raise(rb_eIOError, "this scoreboard is closed or was never opened");
     return scoreboard;
 }
 
@@ -49,16 +52,16 @@ static heddle_scoreboard_slot *slot_of(heddle_scoreboard *scoreboard, VALUE numb
 /*
  * call-seq: Scoreboard.new(slots) -> scoreboard
  *
- * Makes memory that this process shares with the processes that it forks, with room for +slots+ workers.
+ * Makes a scoreboard with room for +slots+ workers. This process shares it with the processes that it forks.
  */
 static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 {
     heddle_scoreboard *scoreboard = scoreboard_data(self);
     uint32_t count = NUM2UINT(slots);
     if (count == 0 || count > HEDDLE_SCOREBOARD_MAX)
-        rb_raise(rb_eArgError, "a scoreboard has 1 to %d slots, not %u", HEDDLE_SCOREBOARD_MAX, count);
+        rb_raise(rb_eArgError, "a scoreboard must have 1 to %d slots, not %u", HEDDLE_SCOREBOARD_MAX, count);
     if (scoreboard->header)
-        rb_raise(rb_eArgError, "initialized already");
+        rb_raise(rb_eArgError, "this scoreboard is already initialized");
     int result = heddle_scoreboard_create(scoreboard, count);
     if (result < 0)
         rb_syserr_fail(-result, "making the scoreboard");
@@ -68,8 +71,8 @@ static VALUE scoreboard_initialize(VALUE self, VALUE slots)
 /*
  * call-seq: Scoreboard.for_fd(memory, notify) -> scoreboard
  *
- * Opens another process's scoreboard by the descriptors that its #descriptors returned. It owns them from now on.
- * Raises Errno::EPROTO when it is of another version.
+ * Opens another process's scoreboard by the descriptors that its #descriptors has returned, and takes ownership of
+ * them. Raises Errno::EPROTO if the scoreboard is of another version.
  */
 static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE notify)
 {
@@ -83,8 +86,8 @@ static VALUE scoreboard_for_fd(VALUE klass, VALUE memory, VALUE notify)
 /*
  * call-seq: descriptors -> [Integer, Integer] or nil
  *
- * The descriptors of the memory and of the eventfd that notifies the workers; both are close-on-exec. nil where the
- * system has none.
+ * Returns the descriptors of the memory and of the eventfd that notifies the workers, or nil if the system does not
+ * support them. Both are close-on-exec.
  */
 static VALUE scoreboard_descriptors(VALUE self)
 {
@@ -97,8 +100,8 @@ static VALUE scoreboard_descriptors(VALUE self)
 /*
  * call-seq: alarm_descriptor -> Integer or nil
  *
- * An eventfd that is readable when a worker that this process has forked has been stuck for 100 ms. nil where the
- * system has none.
+ * Returns the descriptor of an eventfd, or nil if the system does not support it. The eventfd becomes readable when a
+ * worker that this process has forked has been stuck for 100 ms.
  */
 static VALUE scoreboard_alarm_descriptor(VALUE self)
 {
@@ -109,14 +112,14 @@ static VALUE scoreboard_alarm_descriptor(VALUE self)
 /*
  * call-seq: claim(generation, index) -> Integer or nil
  *
- * Assigns a free slot to the worker with this number, and returns the slot's number; nil: none is free. Called by the
- * master.
+ * Assigns a free slot to the worker with the number +index+. Returns the slot's number, or nil if no slot is free.
+ * Called by the master.
  */
 static VALUE scoreboard_claim(VALUE self, VALUE generation, VALUE index)
 {
     uint32_t number = NUM2UINT(generation);
     if (number == 0)
-        rb_raise(rb_eArgError, "a generation is at least 1");
+        rb_raise(rb_eArgError, "the generation must be at least 1");
     int64_t slot = heddle_scoreboard_acquire(heddle_scoreboard_of(self), number, NUM2UINT(index));
     return slot < 0 ? Qnil : LL2NUM(slot);
 }
@@ -152,10 +155,10 @@ static double seconds_of(int64_t nanoseconds)
 /*
  * call-seq: read(slot) -> Hash or nil
  *
- * The current values of this slot: generation, index, pid, accepting, in_flight, connections, waiting, reserve (true or
- * false), limit (nil: none), lag in seconds, busy_for (how many seconds its loop's tick has lasted; nil: the loop
- * sleeps), stuck_for (how many seconds its loops have been blocked; nil: they are not), accepted, requests. Returns nil
- * if the slot is free.
+ * Returns the current values of this slot, or nil if the slot is free. The keys are generation, index, pid, accepting,
+ * in_flight, connections, waiting, reserve (true or false), limit (nil: no limit), lag in seconds, busy_for (how many
+ * seconds the loop's current tick has lasted; nil: the loop is idle), stuck_for (how many seconds its loops have been
+ * blocked; nil: they are not blocked), accepted, requests.
  */
 static VALUE scoreboard_read(VALUE self, VALUE number)
 {
@@ -184,8 +187,8 @@ static VALUE scoreboard_read(VALUE self, VALUE number)
 /*
  * call-seq: write_load(slot, lag, waiting, limit) -> nil
  *
- * Sets the values that change slowly: the loop's lag in seconds, how many requests wait, and how many may run at once
- * (nil: any number). Called by the slot's worker.
+ * Sets the values that change slowly: the loop's lag in seconds, the number of queued requests, and how many requests
+ * may run at once (nil: no limit). Called by the slot's worker.
  */
 static VALUE scoreboard_write_load(VALUE self, VALUE number, VALUE lag, VALUE waiting, VALUE limit)
 {
@@ -199,7 +202,7 @@ static VALUE scoreboard_write_load(VALUE self, VALUE number, VALUE lag, VALUE wa
 /*
  * call-seq: memory -> Integer or nil
  *
- * Bytes that all processes of the server use; nil: not known.
+ * Returns how many bytes of memory all processes of the server use, or nil if that is not known.
  */
 static VALUE scoreboard_memory(VALUE self)
 {
@@ -210,7 +213,7 @@ static VALUE scoreboard_memory(VALUE self)
 /*
  * call-seq: memory = bytes
  *
- * Called by the master.
+ * Sets how many bytes of memory all processes of the server use. Called by the master.
  */
 static VALUE scoreboard_set_memory(VALUE self, VALUE bytes)
 {

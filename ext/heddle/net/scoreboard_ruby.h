@@ -4,7 +4,7 @@
 
 #include <ruby.h>
 
-/* Raises when the scoreboard is closed. */
+/* Returns the scoreboard of the object. Raises IOError if it is closed. */
 heddle_scoreboard *heddle_scoreboard_of(VALUE object);
 
 void Init_heddle_scoreboard(VALUE net);

@@ -1,8 +1,8 @@
 #include "net/sockets.h"
 
 /*
- * For systems without epoll. Each connection has two waiters, one for each direction, and each listener has one; they
- * are armed one-shot in the loop's selector while events are wanted.
+ * The event set for systems without epoll. Each connection has two waiters, one for each direction, and each listener
+ * has one. While an event is wanted, its waiter is armed one-shot in the loop's selector.
  */
 
 static uint8_t events_of(heddle_direction direction)
@@ -19,8 +19,8 @@ static void selector_set_want(heddle_event_set *set, heddle_connection *connecti
     if (result == 0)
         return;
     /*
-     * The event is known at once, but delivered later: the caller still uses the connection, and the delivery may free
-     * it.
+     * The event has come at once, but is delivered in the next tick: the delivery may free the connection, which the
+     * caller still uses.
      */
     heddle_transport_note(&connection->transport, result < 0 ? HEDDLE_BROKEN : events_of(direction));
     connection->event_pending = set->unfinished = true;
@@ -58,7 +58,7 @@ static void note_acceptable(heddle_waiter *waiter, int result, uint32_t flags)
     heddle_sockets *sockets = listener->sockets;
     if (!(flags & HEDDLE_COMPLETION))
         heddle_loop_count_disarmed(sockets->loop);
-    /* If this leaves clients in the kernel's queue, arming the descriptor reports them again. */
+    /* If clients are left in the kernel's queue, arming the descriptor reports them again. */
     heddle_listeners_accept(sockets);
     if (!sockets->paused)
         heddle_listeners_rearm(sockets);

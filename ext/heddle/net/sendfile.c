@@ -21,11 +21,11 @@ static heddle_connection *find_writable_connection(heddle_connection *const *pla
 {
     heddle_connection *connection = find_open_connection(place);
     if (connection->waits[HEDDLE_WRITING])
-        rb_raise(rb_eIOError, "another fiber is writing to this connection already");
+        rb_raise(rb_eIOError, "another fiber is already writing to this connection: only one fiber may write");
     return connection;
 }
 
-/* Returns the number of bytes, or -EAGAIN. Raises the error of a broken connection. */
+/* Returns the number of bytes that were sent, or -EAGAIN. Raises the error of a broken connection. */
 static ssize_t check_result(heddle_connection *connection, ssize_t result)
 {
     if (result >= 0 || result == -EAGAIN)
@@ -38,13 +38,14 @@ static ssize_t check_result(heddle_connection *connection, ssize_t result)
 static void wait_to_write(heddle_connection *connection, int64_t timeout)
 {
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
-    heddle_connection_wait_or_raise(connection, HEDDLE_WRITING, deadline, "the connection's peer took nothing in time");
+    heddle_connection_wait_or_raise(connection, HEDDLE_WRITING, deadline,
+                                    "the connection's peer read nothing before the timeout");
 }
 
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
     heddle_connection *connection = find_open_connection(place);
-    /* If another fiber waited before, it may have got the event already. */
+    /* If the event has come already, no wait is needed: another fiber that waited before may have got it. */
     if (!heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         wait_to_write(connection, timeout);
 }
@@ -57,7 +58,7 @@ typedef struct {
     size_t left;
 } file_output;
 
-/* Sends a piece of the file with read and send. Used where the system or the transport has no sendfile. */
+/* Sends a piece of the file by reading and sending it. Used if the system or the transport has no sendfile. */
 static ssize_t copy_piece(heddle_connection *connection, file_output *output)
 {
     char *scratch = connection->sockets->scratch;
@@ -74,7 +75,7 @@ static ssize_t copy_piece(heddle_connection *connection, file_output *output)
     return check_result(connection, sent);
 }
 
-/* Returns the number of bytes, 0 at the end of the file, or -EAGAIN. */
+/* Sends a piece of the file. Returns the number of bytes, 0 at the end of the file, or -EAGAIN. */
 static ssize_t send_piece(heddle_connection *connection, file_output *output)
 {
 #ifdef __linux__
@@ -101,7 +102,7 @@ void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offs
     if (fstat(output.fd, &status) != 0)
         rb_sys_fail("examining the file to be sent");
     if (!S_ISREG(status.st_mode))
-        rb_raise(rb_eArgError, "only regular files can be sent, use write for others");
+        rb_raise(rb_eArgError, "only regular files can be sent; use write for other files");
     while (output.left > 0) {
         heddle_connection *connection = find_open_connection(place);
         if (rb_io_descriptor(file) != output.fd)

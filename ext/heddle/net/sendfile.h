@@ -3,8 +3,9 @@
 #include "net/connection.h"
 
 /*
- * Sends a part of a file. Waits. `*place` is the connection, or NULL once it is gone; its protocol takes turns.
- * `timeout`: the longest time without progress in ns, < 0: none. Raises IOError, IO::TimeoutError and the
+ * Sends a part of a file, and waits until the kernel has accepted all of it. `*place` is the connection, or becomes
+ * NULL when the connection no longer exists. Its protocol must have `take_turn`. `timeout` is the longest time without
+ * progress in ns (< 0: no limit). Raises IOError, IO::TimeoutError, EOFError if the file is too short, or the
  * SystemCallError of a broken connection.
  */
 void heddle_sendfile_all(heddle_connection *const *place, VALUE file, off_t offset, size_t length, int64_t timeout);

@@ -1,4 +1,4 @@
-/* Sends the output that the kernel has not taken yet. */
+/* Sends the queued output of connections. */
 
 #include "net/sockets.h"
 
@@ -49,7 +49,7 @@ ssize_t heddle_connection_send_now(heddle_connection *connection, const char *by
     return sent == -EAGAIN ? 0 : sent;
 }
 
-/* Shortens the pieces to `most` bytes together, and returns how many bytes they have then. */
+/* Shortens the pieces to `most` bytes in all. Returns how many bytes are left in them. */
 static size_t limit_pieces(struct iovec *pieces, int *count, size_t most)
 {
     size_t size = 0;
@@ -77,7 +77,7 @@ int heddle_connection_flush(heddle_connection *connection)
         struct iovec pieces[PIECES];
         int count = heddle_output_gather(output, pieces, PIECES);
         size_t offered = limit_pieces(pieces, &count, most);
-        /* before the call, so that events noted during it are kept */
+        /* cleared before the call, so that events that are noted during the call are kept */
         heddle_transport_forget(transport, HEDDLE_HAS_ROOM);
         ssize_t sent = transport->operations->send(transport, pieces, count);
         if (sent < 0 && sent != -EAGAIN) {
@@ -107,7 +107,9 @@ void heddle_connection_flush_later(heddle_connection *connection)
     heddle_sockets *sockets = connection->sockets;
     if (connection->flush_scheduled)
         return;
-    /* Moves to the front of the list: otherwise it might wait behind many connections with slow peers. */
+    /*
+     * Moves the connection to the front of the list. Otherwise it might wait behind many connections with slow clients.
+     */
     heddle_link_remove(&connection->unsent_link);
     heddle_connection_has_output(connection);
     connection->flush_scheduled = true;
@@ -124,7 +126,7 @@ void heddle_sockets_flush(heddle_sockets *sockets)
         bool scheduled = connection->flush_scheduled;
         int result = scheduled ? heddle_connection_flush(connection) : 0;
         if (result != 0 && result != -EAGAIN)
-            /* a fiber that reads the connection might otherwise wait forever */
+            /* Otherwise a fiber that reads from the connection might wait forever. */
             heddle_sockets_deliver_event(sockets, connection, HEDDLE_BROKEN);
         else if (scheduled && connection->protocol && connection->protocol->flushed)
             connection->protocol->flushed(connection);

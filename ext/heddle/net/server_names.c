@@ -1,9 +1,13 @@
+/*
+ * Heddle::Net::TLS::ServerNames: chooses the certificate of a TLS connection by the server name that the client sends
+ * (SNI). Each name has an SSL context of its own.
+ */
 #include "net/net.h"
 
 #include "binding.h"
 #include "net/tls.h"
 
-/* As in openssl/ssl.h and openssl/tls1.h since 1.1.1. */
+/* Constants of openssl/ssl.h and openssl/tls1.h, from OpenSSL 1.1.1 on. */
 enum {
     HELLO_SUCCESS = 1,
     SERVER_NAME = 0,
@@ -21,7 +25,8 @@ HEDDLE_TLS_LIBRARY(FUNCTIONS);
 static bool load_functions(void)
 {
     const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
-    return !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions)); /* false: LibreSSL */
+    /* false with LibreSSL, which lacks them */
+    return !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
 }
 
 typedef struct {
@@ -66,7 +71,7 @@ static const server_name *find_name(const server_names *names, const char *name,
     return NULL;
 }
 
-/* A wildcard stands for the first label of a name (RFC 9525, 6.3). */
+/* Finds the name itself, or a wildcard for its first label (RFC 9525, 6.3). */
 static const server_name *find_name_or_wildcard(const server_names *names, const char *name, size_t size)
 {
     const server_name *found = find_name(names, name, size);
@@ -80,8 +85,8 @@ static const server_name *find_name_or_wildcard(const server_names *names, const
 }
 
 /*
- * Returns the name in the extension. The extension has the size of the list, a type (0: a host name), the name's size
- * and the name. The library rejects a list with more than one name.
+ * Returns the name in the extension server_name, or NULL. The extension consists of the list's size (2 bytes), a type
+ * (0: host name), the name's size (2 bytes) and the name. OpenSSL rejects a list with more than one name.
  */
 static const char *parse_extension(const unsigned char *bytes, size_t size, size_t *name_size)
 {
@@ -117,14 +122,14 @@ static int add_name(VALUE name, VALUE context, VALUE self)
 /*
  * call-seq: ServerNames.new(contexts) -> names
  *
- * +contexts+: a Hash {name => context}, with contexts that are set up.
+ * +contexts+ is a Hash {name => SSLContext}. The contexts must be set up.
  */
 static VALUE names_initialize(VALUE self, VALUE contexts)
 {
     server_names *names = rb_check_typeddata(self, &names_type);
     Check_Type(contexts, T_HASH);
     if (names->all)
-        rb_raise(rb_eTypeError, "initialized already");
+        rb_raise(rb_eTypeError, "these server names are already initialized");
     names->all = ruby_xcalloc(RHASH_SIZE(contexts) + 1, sizeof(*names->all));
     rb_hash_foreach(contexts, add_name, self);
     return self;
@@ -133,8 +138,8 @@ static VALUE names_initialize(VALUE self, VALUE contexts)
 /*
  * call-seq: choose_for(context) -> true or false
  *
- * Connections that begin with +context+ get the context of the name that the client sends. The context must keep this
- * object alive. Returns false if the library can't do that.
+ * From now on a connection that begins with +context+ gets the context of the name that its client sends. +context+
+ * must refer to this object, so that it is not garbage collected. Returns false if the TLS library can't do that.
  */
 static VALUE names_choose_for(VALUE self, VALUE context)
 {

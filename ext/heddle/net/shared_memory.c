@@ -24,7 +24,8 @@ int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, 
     if (memory->fd >= 0 && ftruncate(memory->fd, (off_t)size) != 0)
         result = -errno;
     /*
-     * The memory is sealed: otherwise a process with the descriptor could shrink it, and so kill the others by SIGBUS.
+     * The memory is sealed. Otherwise a process with the descriptor could shrink it, and the others would be killed by
+     * SIGBUS.
      */
     if (memory->fd >= 0 && result == 0)
         fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);

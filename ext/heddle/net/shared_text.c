@@ -1,3 +1,7 @@
+/*
+ * Heddle::Net::SharedText: a string in memory that the processes of a server share. One process writes it; all can read
+ * it.
+ */
 #include "net/net.h"
 
 #include "binding.h"
@@ -6,11 +10,11 @@
 #include <sys/mman.h>
 
 /*
- * The memory begins with this head. Two slots of `limit` bytes follow; the lowest bit of `version` is the index of the
- * valid one.
+ * The memory begins with this record. Two slots of `limit` bytes follow. The lowest bit of `version` is the index of
+ * the slot with the current string.
  */
 typedef struct {
-    _Atomic uint64_t version; /* rises with each string; 0: no string was written yet */
+    _Atomic uint64_t version; /* increases with each string; 0: no string was written yet */
     _Atomic uint64_t sizes[2];
 } text_head;
 
@@ -39,7 +43,7 @@ static shared_text *text_of(VALUE object)
 {
     shared_text *text = rb_check_typeddata(object, &text_type);
     if (!text->memory.start)
-        rb_raise(rb_eIOError, "uninitialized text");
+        rb_raise(rb_eIOError, "this SharedText is not initialized");
     return text;
 }
 
@@ -51,14 +55,14 @@ static char *place_of(const shared_text *text, uint64_t version)
 /*
  * call-seq: SharedText.new(limit) -> text
  *
- * Memory for strings of at most +limit+ bytes. Pages that no string has reached take no memory.
+ * Allocates shared memory for a string of at most +limit+ bytes. Pages that were never written take no memory.
  */
 static VALUE text_initialize(VALUE self, VALUE limit)
 {
     shared_text *text = rb_check_typeddata(self, &text_type);
     size_t bytes = NUM2SIZET(limit);
     if (text->memory.start)
-        rb_raise(rb_eTypeError, "initialized already");
+        rb_raise(rb_eTypeError, "this SharedText is already initialized");
     int result = heddle_shared_memory_create(&text->memory, "heddle-text", sizeof(text_head) + 2 * bytes);
     if (result < 0)
         rb_syserr_fail(-result, "making shared memory for a text");
@@ -72,7 +76,7 @@ static VALUE text_initialize(VALUE self, VALUE limit)
 /*
  * call-seq: write(string) -> true or false
  *
- * Replaces the string; only one process may do that. Returns false, and keeps the old string, if the new one is too
+ * Replaces the string. Only one process may call this. Returns false, and keeps the old string, if the new one is too
  * long. Readers get the old string until the new one is complete, even if this process is killed meanwhile.
  */
 static VALUE text_write(VALUE self, VALUE string)
@@ -92,7 +96,7 @@ static VALUE text_write(VALUE self, VALUE string)
 /*
  * call-seq: read -> String or nil
  *
- * The newest string. nil: there is none yet.
+ * Returns the latest string, or nil if there is none yet.
  */
 static VALUE text_read(VALUE self)
 {
@@ -105,7 +109,7 @@ static VALUE text_read(VALUE self)
             continue;
         VALUE string = rb_str_new(place_of(text, version), (long)size);
         atomic_thread_fence(memory_order_seq_cst);
-        /* The writer fills the other slot first, so this slot is unchanged while the version is the same. */
+        /* The writer fills the other slot first. So this slot has not changed if the version is still the same. */
         if (atomic_load(&head->version) == version)
             return string;
     }
@@ -115,7 +119,7 @@ static VALUE text_read(VALUE self)
 /*
  * call-seq: version -> Integer
  *
- * Rises with each string that is written.
+ * Returns a number that increases with each string that is written.
  */
 static VALUE text_version(VALUE self)
 {

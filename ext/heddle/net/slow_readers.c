@@ -1,7 +1,7 @@
 /*
- * Responses and messages that wait for slow clients: one budget for all connections of one heddle_sockets, and a
- * minimum rate. Sending does not check them. Instead the server periodically checks the connections with unsent output,
- * of which there are few.
+ * Limits the output that waits for slow clients, by a budget for all connections of a heddle_sockets and by a minimum
+ * rate. The code that sends does not check these limits. Instead the server periodically checks the connections with
+ * unsent output, of which there are few.
  */
 
 #include "net/majority_address.h"
@@ -13,15 +13,15 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* clients that one check cuts off for their rate, and as many for the budget */
+    MOST_CUTS = 64, /* clients that one check disconnects at most for their rate, and as many for the budget */
 };
 
-/* ns. How long a span must have lasted before its client can count as the slowest. */
+/* In ns. A client must have been measured for this long before it can count as the slowest. */
 static const int64_t LEAST_WATCH = 500000000;
 
 /*
- * How many bytes the client has acknowledged. Bytes that only the kernel has taken don't count: it takes many at once,
- * even if the client reads nothing.
+ * Returns how many bytes the client has acknowledged. Bytes in the kernel's send buffer don't count: the kernel accepts
+ * many at once, even if the client reads nothing.
  */
 static int64_t count_taken(const heddle_connection *connection)
 {
@@ -30,7 +30,8 @@ static int64_t count_taken(const heddle_connection *connection)
     if (ioctl(connection->transport.fd, SIOCOUTQ, &kernel) != 0)
         kernel = 0;
 #endif
-    return (int64_t)connection->output.sent - kernel; /* over TLS the kernel has more bytes than `sent` counts */
+    /* with TLS the kernel's number includes the overhead of TLS, which `sent` does not */
+    return (int64_t)connection->output.sent - kernel;
 }
 
 static size_t count_waiting(const heddle_connection *connection)
@@ -41,7 +42,7 @@ static size_t count_waiting(const heddle_connection *connection)
     return protocol->count_waiting ? protocol->count_waiting(connection) : connection->output.size;
 }
 
-/* The next connection with unsent output; NULL if there is none. */
+/* Returns the next connection with unsent output, or NULL. Begins with the first one if `connection` is NULL. */
 static heddle_connection *find_next(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_link *head = &sockets->unsent;
@@ -49,7 +50,7 @@ static heddle_connection *find_next(heddle_sockets *sockets, heddle_connection *
     return link ? HEDDLE_CONTAINER_OF(link, heddle_connection, unsent_link) : NULL;
 }
 
-/* Bytes a second since the current span began. */
+/* Returns how many bytes the client has received per second since the current measurement began. */
 static double find_rate(const heddle_connection *connection, int64_t now)
 {
     int64_t taken = count_taken(connection) - connection->watched_taken;
@@ -61,7 +62,10 @@ static bool is_watched(const heddle_connection *connection, int64_t now, int64_t
     return connection->watched_check == connection->sockets->slow_check && now - connection->watched_since >= least;
 }
 
-/* Ends the response as if the client had reset the connection, and discards the part that the kernel has not sent. */
+/*
+ * Disconnects the client. Ends the response as if the client had reset the connection, and discards the output that the
+ * kernel has not sent.
+ */
 static void cut_off(heddle_sockets *sockets, uint64_t identity)
 {
     heddle_connection *connection = heddle_sockets_at(sockets, identity);
@@ -73,9 +77,9 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
 }
 
 /*
- * Watches a connection in spans of `span` ns. While the connection waits for its turn to send, each check begins
- * another span: then this server delays the output, and not the client. Returns true if the client took less than
- * `rate` in a span that ends now.
+ * Measures a connection's rate over periods of `span` ns. While the connection waits for its turn to send, each check
+ * begins a new period, because then this server delays the output, and not the client. Returns true if a period ends
+ * now in which the client received fewer than `rate` bytes per second.
  */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {
@@ -110,8 +114,8 @@ typedef struct {
 } slow_reader;
 
 /*
- * Finds the slowest clients that were watched for long enough, the slowest one first, and returns their number. If an
- * address has more than half of all waiting bytes, considers only the clients of that address.
+ * Finds the slowest clients among those that were measured for at least LEAST_WATCH. Returns their number; the slowest
+ * one comes first. If an address has more than half of all waiting bytes, considers only the clients of that address.
  */
 static size_t find_slowest(heddle_sockets *sockets, int64_t now, slow_reader found[MOST_CUTS])
 {
@@ -141,7 +145,7 @@ size_t heddle_sockets_cut_slow_readers(heddle_sockets *sockets, uint64_t budget,
     uint64_t waiting = 0, slow[MOST_CUTS];
     size_t cuts = 0;
     if (++sockets->slow_check == 0)
-        sockets->slow_check = 1; /* 0 means that a connection was never watched */
+        sockets->slow_check = 1; /* 0 means that a connection was never measured */
     for (heddle_connection *connection = NULL; (connection = find_next(sockets, connection));) {
         size_t bytes = count_waiting(connection);
         if (bytes && watch_connection(connection, now, rate, span) && cuts < MOST_CUTS)

@@ -1,6 +1,6 @@
 /*
- * The connections of a loop: makes and frees their records, delivers their events, queues their work items, and closes
- * them.
+ * The connections of a loop: allocates and frees their records, delivers their events, queues their work items, and
+ * closes them.
  */
 
 #include "net/sockets.h"
@@ -150,19 +150,19 @@ void heddle_connection_start(heddle_connection *connection, const heddle_protoco
     protocol->begin(connection);
 }
 
-/* Removes the connection from all lists and frees the record. Returns its descriptor, or -1. */
+/* Removes the connection from all lists and frees its record. Returns its descriptor, or -1. */
 static int forget_connection(heddle_connection *connection, bool closing)
 {
     heddle_sockets *sockets = connection->sockets;
     if (connection->flush_scheduled && closing && !sockets->abandoned)
-        heddle_connection_flush(connection); /* output that was deferred to the next tick is sent now */
+        heddle_connection_flush(connection); /* sends now the output that was deferred to the next tick */
     heddle_handoff_forget(connection);
     if (connection->transport.tls && closing && !connection->running && !connection->output.size && !sockets->abandoned)
-        /* all output was sent; a client must be able to tell this from a connection that was cut off */
+        /* All output was sent. close_notify lets the client distinguish this from a connection that was cut off. */
         heddle_tls_send_close_notify(&connection->transport);
     heddle_link_remove(&connection->turn_link);
     heddle_due_remove(sockets, &connection->due);
-    if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise another process has the connection */
+    if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise the connection was handed off */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_drop_waits(connection);
     release_session(connection);
@@ -181,7 +181,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     return fd;
 }
 
-/* Called when there is room for another connection. */
+/* Resumes accepting if it was paused. Called when a connection has ended. */
 static void resume_accepting(heddle_sockets *sockets)
 {
     heddle_runners_wake_if_done(sockets);
@@ -211,7 +211,7 @@ int heddle_sockets_detach(heddle_connection *connection)
 void heddle_sockets_close_idle(heddle_connection *connection)
 {
     if (!heddle_connection_acquire(connection) || connection->running)
-        return; /* another process or a runner has the connection */
+        return; /* the connection was handed off, or a runner serves it */
     if (connection->output.size)
         connection->sockets->clients_gone++;
     heddle_sockets_close_connection(connection);
@@ -271,7 +271,7 @@ void heddle_sockets_deliver_now(heddle_sockets *sockets, heddle_connection *conn
 static void continue_posted(void *owner)
 {
     heddle_sockets *sockets = owner;
-    /* Ruby code that is called in a step may close the sockets. */
+    /* Each step may call Ruby code that closes the sockets. */
     heddle_sockets_flush(sockets);
     if (!sockets->closed)
         heddle_handshake_run_queued(sockets);
@@ -288,7 +288,7 @@ void heddle_sockets_schedule_resume(heddle_sockets *sockets)
     heddle_next_tick_call_post(sockets->message, &sockets->loop->inbox);
 }
 
-/* In a forked child the connections are the parent's, and its fibers are gone. */
+/* Called in a forked child. The connections belong to the parent, and the parent's fibers do not exist in the child. */
 static void in_child(heddle_fork_guard *guard)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)guard - offsetof(heddle_sockets, fork_guard));
@@ -307,7 +307,7 @@ static void in_child(heddle_fork_guard *guard)
         connection->waits[HEDDLE_READING] = connection->waits[HEDDLE_WRITING] = NULL;
         if (connection->protocol)
             connection->protocol->abandon(connection);
-        connection->protocol = NULL; /* the session is not freed, because that could take a lock */
+        connection->protocol = NULL; /* the session is not freed, because that could lock a mutex */
         connection->session = NULL;
     }
 }
@@ -342,7 +342,7 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object)
 void heddle_sockets_check(heddle_sockets *sockets)
 {
     if (sockets->abandoned)
-        rb_raise(rb_eIOError, "these sockets belong to the parent process, which made them");
+        rb_raise(rb_eIOError, "these sockets belong to the parent process, which opened them");
     if (sockets->closed)
         rb_raise(rb_eIOError, "these sockets are closed");
     heddle_loop_get(sockets->scheduler);
@@ -395,7 +395,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
 
 void heddle_sockets_free(heddle_sockets *sockets)
 {
-    sockets->abandoned = true; /* no waiting fiber is woken: the fibers and the loop may be gone */
+    sockets->abandoned = true; /* wakes no waiting fiber, because the fibers and the loop may no longer exist */
     heddle_handoff_end(sockets);
     heddle_fork_guard_remove(&sockets->fork_guard);
     for (uint32_t i = 0; i < sockets->slot_count; i++) {

@@ -1,4 +1,4 @@
-/* Heddle::Net::Sockets: the Ruby object around the sockets of a worker. */
+/* Heddle::Net::Sockets: the Ruby object of a worker's listeners and connections. */
 
 #include "net/sockets_ruby.h"
 
@@ -14,7 +14,7 @@ static void sockets_mark(void *data)
     heddle_sockets *sockets = data;
     if (!sockets)
         return;
-    /* Pinned, because C code holds these addresses, including the address of the sockets' own object. */
+    /* Marked as pinned, because C code refers to these objects by address. */
     rb_gc_mark(sockets->attachment.object);
     rb_gc_mark(sockets->scheduler);
     rb_gc_mark(sockets->block);
@@ -54,7 +54,7 @@ heddle_sockets *heddle_sockets_of(VALUE self)
 {
     heddle_sockets *sockets = rb_check_typeddata(self, &sockets_type);
     if (!sockets)
-        rb_raise(rb_eArgError, "uninitialized sockets");
+        rb_raise(rb_eArgError, "this Sockets object is not initialized");
     return sockets;
 }
 
@@ -85,7 +85,7 @@ static const heddle_event_set_operations *set_named(const char *name)
     rb_raise(rb_eArgError, "unknown event set %s (known: epoll, selector)", name);
 }
 
-/* Called by Sockets.new with checked values. */
+/* Called by Sockets.new, which has checked the values. */
 static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE most, VALUE set, VALUE service_object,
                             VALUE handshake_timeout, VALUE proxies)
 {
@@ -97,7 +97,7 @@ static VALUE sockets_set_up(VALUE self, VALUE scheduler, VALUE block, VALUE most
         rb_check_typeddata(proxies, &heddle_networks_type);
     size_t max_connections = NIL_P(most) ? 0 : NUM2SIZET(most);
     if (DATA_PTR(self))
-        rb_raise(rb_eArgError, "initialized already");
+        rb_raise(rb_eArgError, "this Sockets object is already initialized");
     heddle_sockets *sockets = calloc(1, sizeof(*sockets));
     if (!sockets)
         rb_memerror();
@@ -130,8 +130,8 @@ static VALUE sockets_add_listener(VALUE self, VALUE io, VALUE acceptor, VALUE pr
 /*
  * call-seq: adopt(socket) -> self
  *
- * Serves a connected stream socket that other code has accepted. The descriptor is duplicated, so the given object can
- * be closed.
+ * Serves a connected stream socket that other code has accepted. The descriptor is duplicated, so the caller may close
+ * its socket.
  */
 static VALUE sockets_adopt(VALUE self, VALUE io)
 {
@@ -154,8 +154,8 @@ static VALUE sockets_adopt(VALUE self, VALUE io)
 /*
  * call-seq: stop_listening -> nil
  *
- * Accepts no more. The listening sockets stay open: new connections wait in the kernel's queue, for another process or
- * until the sockets are closed.
+ * Stops accepting connections. The listening sockets remain open: new connections wait in the kernel's queue until
+ * another process accepts them or the sockets are closed.
  */
 static VALUE sockets_stop_listening(VALUE self)
 {
@@ -170,8 +170,8 @@ static VALUE sockets_stop_listening(VALUE self)
 /*
  * call-seq: accept_rest -> nil
  *
- * Accepts all connections that wait in the kernel's queue, regardless of the load, and then no more. Call this before
- * the listening sockets, and with them their queues, are closed.
+ * Accepts all connections that wait in the kernel's queue, whatever the load is, and then stops accepting. Called
+ * before the listening sockets are closed, which would also close the connections in their queues.
  */
 static VALUE sockets_accept_rest(VALUE self)
 {
@@ -184,8 +184,8 @@ static VALUE sockets_accept_rest(VALUE self)
 /*
  * call-seq: leave -> nil
  *
- * Announces that the server will stop: from now on health checks get 503, and each HTTP/1.1 connection ends after its
- * next response. Connections are still accepted.
+ * Prepares for the server's stop. From now on health checks get 503, and each HTTP/1.1 connection ends after its next
+ * response. Connections are still accepted.
  */
 static VALUE sockets_leave(VALUE self)
 {
@@ -198,8 +198,9 @@ static VALUE sockets_leave(VALUE self)
 /*
  * call-seq: cut_slow_readers(budget, rate, seconds) -> Integer
  *
- * Cuts off clients that took fewer than +rate+ bytes a second of a response in the last +seconds+. Then cuts off the
- * slowest clients, as long as more than +budget+ bytes of responses wait. Returns the number of clients cut off.
+ * Disconnects clients that received fewer than +rate+ bytes per second of a response in the last +seconds+. Then, while
+ * more than +budget+ bytes of responses wait, disconnects the slowest clients. Returns the number of disconnected
+ * clients.
  */
 static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALUE seconds)
 {
@@ -213,8 +214,8 @@ static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALU
 /*
  * call-seq: shutdown_idle(seconds = 0) -> nil
  *
- * Closes the connections that have waited for a request for that long. With 0, after #stop_listening, also closes
- * connections that become idle from now on.
+ * Closes the connections that have waited for a request for at least +seconds+. If it is 0 and #stop_listening was
+ * called, also closes connections when they become idle later.
  */
 static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
 {
@@ -234,8 +235,8 @@ HEDDLE_DEFINE_METHOD(sockets_closed_p, "closed?", heddle_sockets_of(self)->close
 /*
  * call-seq: running_requests -> [[Fiber, Array], ...]
  *
- * The fibers in which the block runs. Each fiber comes with the protocol's description of the item that it serves. May
- * be called on any thread, so that a status command works while the loop is stuck.
+ * Returns the fibers in which the block runs, each with the protocol's description of the item that it serves. Any
+ * thread may call this, so a status command works even while the loop is stuck.
  */
 static VALUE sockets_running_requests(VALUE self)
 {
@@ -247,7 +248,7 @@ static VALUE sockets_running_requests(VALUE self)
 /*
  * call-seq: ended? -> true or false
  *
- * Is there no connection, and does no block run?
+ * Returns whether there is no connection and no block runs.
  */
 HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_sockets_of(self)) ? Qtrue : Qfalse)
 
@@ -256,14 +257,14 @@ HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_s
 /*
  * call-seq: limit = Integer or nil
  *
- * If more items than the new limit run, they continue, and further items wait.
+ * Sets how many blocks may run at once; nil: no limit. If more run already, they continue.
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
     heddle_sockets *sockets = heddle_sockets_open(self);
     size_t value = NIL_P(limit) ? 0 : NUM2SIZET(limit);
     if (!NIL_P(limit) && value == 0)
-        rb_raise(rb_eArgError, "the limit must be at least 1, or nil");
+        rb_raise(rb_eArgError, "the limit is 0: it must be at least 1, or nil for no limit");
     heddle_admission_set_limit(sockets, value);
     return limit;
 }
@@ -271,8 +272,8 @@ static VALUE sockets_set_limit(VALUE self, VALUE limit)
 /*
  * call-seq: queue(limit, timeout) -> nil
  *
- * Sets how many items (at least 1) may wait while the limit is reached, and for how many seconds (nil: forever). An
- * item that finds the queue full, or waits for too long, is rejected in the way of its protocol.
+ * Sets how many items (at least 1) may wait while the limit is reached, and for how many seconds (nil: no limit). If
+ * the queue is full, or if an item waits for too long, the item's protocol rejects it.
  */
 static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
 {
@@ -280,7 +281,7 @@ static VALUE sockets_queue(VALUE self, VALUE limit, VALUE timeout)
     size_t queue_limit = NUM2SIZET(limit);
     int64_t queue_timeout = heddle_parse_duration(timeout);
     if (queue_limit == 0)
-        rb_raise(rb_eArgError, "the limit of the queue must be at least 1");
+        rb_raise(rb_eArgError, "the limit of the queue is 0: it must be at least 1");
     sockets->admission.queue_limit = queue_limit;
     sockets->admission.queue_timeout = queue_timeout;
     heddle_admission_request(sockets);

@@ -1,4 +1,6 @@
-/* The methods of Heddle::Net::Sockets for several processes: handoff and the scoreboard. */
+/*
+ * The methods of Heddle::Net::Sockets for servers with several processes: handoff of connections, and the scoreboard.
+ */
 
 #include "net/sockets_ruby.h"
 
@@ -16,7 +18,7 @@ int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_add
         close(fd);
         rb_jump_tag(state);
     }
-    if (NIL_P(loaded) || sockets->closed) /* other fibers may have closed the sockets during the loading */
+    if (NIL_P(loaded) || sockets->closed) /* other fibers may have closed the sockets meanwhile */
         return -EPROTO;
     return heddle_sockets_add_shared(sockets, fd, remote, local, secure, NULL, 0, loaded);
 }
@@ -24,8 +26,8 @@ int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_add
 /*
  * call-seq: hand_off_idle(socket) -> true or false
  *
- * Sends the idle connections to another process, which reads them from this SEQPACKET socket with #accept_handoff.
- * Returns false if some are left because the socket is full.
+ * Hands off the idle connections to another process, which receives them with #accept_handoff from the other end of
+ * this SEQPACKET socket. Returns false if the socket is full before all were sent.
  */
 static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 {
@@ -43,8 +45,8 @@ static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 /*
  * call-seq: accept_handoff(socket) -> true, false or nil
  *
- * Accepts one connection that another process has handed off. Returns nil if none is waiting, and false if there is no
- * room for it, or if this process has just handed it off to others itself.
+ * Receives one connection that another process has handed off. Returns nil if there is none. Returns false if this
+ * process has no room for it, or has just handed it off itself.
  */
 static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 {
@@ -53,7 +55,7 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
     if (result == -EAGAIN)
         return Qnil;
     if (result == -EDQUOT)
-        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* the other workers see that on the scoreboard */
+        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* the scoreboard shows this to the other workers */
     if (result == -EDQUOT || result == -EMFILE || result == -EBUSY)
         return Qfalse;
     if (result < 0 && result != -EPROTO && result != -ENOMEM && result != -EPERM)
@@ -64,8 +66,9 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 /*
  * call-seq: enable_handoff(socket) -> true or false
  *
- * From now on, while this loop is blocked, connections with new input are sent to the processes that read this
- * SEQPACKET socket with #accept_handoff. Call it after #join. Returns false if this system can't do that.
+ * Enables the handoff of connections with new input while this loop is blocked. Other processes receive them with
+ * #accept_handoff from the other end of this SEQPACKET socket. Called after #join. Returns false if this system does
+ * not support it.
  */
 static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 {
@@ -81,8 +84,8 @@ static VALUE sockets_enable_handoff(VALUE self, VALUE io)
 /*
  * call-seq: stand_by(rank) -> self
  *
- * Makes this worker a reserve of this rank, counted from 1: it accepts no clients and no handoffs except while all
- * workers and the reserves of a lower rank are blocked. Call it before #listen and #join.
+ * Makes this worker a reserve (a standby worker) of this rank, which is 1 or more. It accepts neither clients nor
+ * handoffs, except while all workers and all reserves of a lower rank are blocked. Called before #listen and #join.
  */
 static VALUE sockets_stand_by(VALUE self, VALUE rank)
 {
@@ -99,7 +102,7 @@ static VALUE sockets_stand_by(VALUE self, VALUE rank)
 /*
  * call-seq: reserve -> :parked, :serving or nil
  *
- * nil if this worker is not a reserve.
+ * Returns the state of this reserve, or nil if this worker is not a reserve.
  */
 static VALUE sockets_reserve(VALUE self)
 {
@@ -110,8 +113,8 @@ static VALUE sockets_reserve(VALUE self)
 /*
  * call-seq: join(scoreboard, slot) -> self
  *
- * Makes this process one of several workers that listen on the same sockets. It shows its load in this slot of a
- * Scoreboard, and leaves new connections to workers that have clearly less to do.
+ * Makes this process one of several workers that listen on the same sockets. It publishes its load in this slot of the
+ * scoreboard, and leaves new connections to workers that have clearly less to do.
  */
 static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 {
@@ -121,7 +124,7 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
     if (slot >= scoreboard->slot_count)
         rb_raise(rb_eArgError, "the scoreboard has no slot %u", slot);
     if (sockets->balance.slot)
-        rb_raise(rb_eArgError, "these sockets have a slot already");
+        rb_raise(rb_eArgError, "these sockets already have a slot of a scoreboard");
     heddle_balance_join(sockets, object, scoreboard, slot);
     return self;
 }
@@ -129,8 +132,8 @@ static VALUE sockets_join(VALUE self, VALUE object, VALUE number)
 /*
  * call-seq: wake_at_pool_change(fiber) -> nil
  *
- * Wakes this fiber, if it is parked, whenever another worker has returned a share of a pool, or waits for one. Call it
- * after #join.
+ * From now on wakes this fiber, if it waits, whenever another worker has returned a share of a pool or begins to wait
+ * for one. Called after #join.
  */
 static VALUE sockets_wake_at_pool_change(VALUE self, VALUE fiber)
 {

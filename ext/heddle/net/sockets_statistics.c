@@ -1,4 +1,4 @@
-/* Heddle::Net::Sockets: counters. */
+/* The counters of Heddle::Net::Sockets. */
 
 #include "net/sockets_ruby.h"
 
@@ -16,7 +16,7 @@ static size_t count_transit(const heddle_sockets *sockets)
     return count;
 }
 
-/* name, number */
+/* Each row has a name and a number. */
 #define COUNTERS(X)                                                                                                    \
     /* Open connections. */                                                                                            \
     X(connections, sockets->connections)                                                                               \

@@ -1,3 +1,7 @@
+/*
+ * Heddle::Net::TLS::TicketKeys: the keys that encrypt TLS session tickets. All processes of a server share them, so a
+ * client can resume its session with any worker.
+ */
 #include "net/net.h"
 
 #include "binding.h"
@@ -10,7 +14,7 @@
 
 /* -- the library ------------------------------------------------------------------------------------------------- */
 
-/* As declared in openssl/core.h and openssl/params.h since 3.0. */
+/* As OSSL_PARAM in openssl/core.h, and constants of openssl/params.h, from OpenSSL 3.0 on. */
 typedef struct {
     const char *key;
     unsigned int type;
@@ -25,7 +29,7 @@ enum {
 
 typedef int ticket_callback(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing);
 
-/* For ciphers: the context, the cipher, an engine, a key and an initialization vector. */
+/* The arguments are a context, a cipher, an engine, a key and an initialization vector. */
 #define CIPHER_ARGUMENTS (void *, const void *, void *, const unsigned char *, const unsigned char *)
 #define FUNCTIONS(X)                                                                                                   \
     X("SSL_CTX_set_tlsext_ticket_key_evp_cb", set_callback, int, (void *context, ticket_callback *callback))           \
@@ -40,17 +44,18 @@ static bool load_functions(void)
 {
     const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
     static int found = -1;
-    if (found < 0) /* 0: OpenSSL before 3, or another library; each context has its own keys */
+    if (found < 0) /* 0: OpenSSL before 3, or another library; each context then has its own keys */
         found = !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
     return found == 1;
 }
 
-/* -- the ring ---------------------------------------------------------------------------------------------------- */
+/* -- the ring of keys ---------------------------------------------------------------------------------------------- */
 
 enum {
-    KEY_LIFE = 3600, /* seconds until another key is made */
+    KEY_LIFE = 3600, /* seconds until the next key is made */
     SLOTS = 4,
-    VALID = SLOTS - 1, /* the slot that is written next is never read, so readers need no lock */
+    /* the number of keys that are read; the slot that is written next is not, so readers need no lock */
+    VALID = SLOTS - 1,
     NAME = 16,
     IV = 16,
 };
@@ -61,8 +66,8 @@ typedef struct {
 
 typedef struct {
     uint64_t magic;
-    _Atomic uint64_t count;  /* how many keys were made so far; 0: none yet */
-    _Atomic int64_t renewed; /* when the newest key was made, in seconds of CLOCK_MONOTONIC */
+    _Atomic uint64_t count;  /* the number of keys made so far */
+    _Atomic int64_t renewed; /* when the newest key was made: CLOCK_MONOTONIC in seconds */
     ticket_key keys[SLOTS];
 } ticket_ring;
 
@@ -81,7 +86,7 @@ static void set_memory(void)
     owner = getpid();
 }
 
-/* Returns -EIO, and changes nothing, if there are no random bytes. */
+/* Makes the next key. Returns 0, or -EIO if no random bytes are available; then nothing changes. */
 static int make_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -102,8 +107,8 @@ static int create_keys(void)
 }
 
 /*
- * Makes the first key if there is none. Returns 0, or the error. The ring already exists, and stays without a key after
- * an error.
+ * Makes the ring and the first key if they do not exist. Returns 0 or -errno. After an error the ring may exist without
+ * a key.
  */
 static int ensure_key(void)
 {
@@ -116,7 +121,10 @@ static int ensure_key(void)
     return result;
 }
 
-/* Returns NULL if there is no key. A slot that was never written must not be used as a key: it is all zeros. */
+/*
+ * Returns the newest key, or NULL if there is none. A slot that was never written is all zeros and must not be used as
+ * a key.
+ */
 static const ticket_key *find_newest_key(void)
 {
     uint64_t count = atomic_load(&ring->count);
@@ -150,8 +158,8 @@ static int set_mac_key(void *mac, const ticket_key *key)
 }
 
 /*
- * The callback for SSL_CTX_set_tlsext_ticket_key_evp_cb(3). Returns -1 for an error, 0 for a full handshake, 1 to
- * accept the ticket, and 2 to also send a new one.
+ * The callback for SSL_CTX_set_tlsext_ticket_key_evp_cb(3). Returns -1 after an error, 0 for a full handshake without a
+ * ticket, 1 to use the ticket, and 2 to use it and also send a new one.
  */
 static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
@@ -179,8 +187,8 @@ static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void
 /*
  * call-seq: TicketKeys.use(context) -> true or false
  *
- * Makes this context, which is set up, encrypt tickets with the process's keys. Makes keys if there are none. Returns
- * false if the library can't do that: then the context has its own keys.
+ * Makes this SSLContext, which must be set up, encrypt its tickets with the shared keys. Makes the keys if there are
+ * none. Returns false if the TLS library does not support this; the context then has its own keys.
  */
 static VALUE keys_use(VALUE self, VALUE context)
 {
@@ -196,9 +204,9 @@ static VALUE keys_use(VALUE self, VALUE context)
 /*
  * call-seq: TicketKeys.renew(age = 3600) -> true or false
  *
- * Makes another key if the newest one is +age+ seconds old. A ticket is valid for two hours: the two keys before it
- * still decrypt their tickets. Works only in the process that has made or adopted the keys. Returns whether a key was
- * made.
+ * Makes a new key if the newest one is at least +age+ seconds old. Returns whether it did. The two keys before the
+ * newest one still decrypt their tickets, so by default a ticket is valid for two hours at least. Does nothing except
+ * in the process that has made or adopted the keys.
  */
 static VALUE keys_renew(int argc, VALUE *argv, VALUE self)
 {
@@ -206,7 +214,7 @@ static VALUE keys_renew(int argc, VALUE *argv, VALUE self)
     if (!ring || owner != getpid())
         return Qfalse;
     int64_t renewed = atomic_load(&ring->renewed), now = heddle_clock_now() / HEDDLE_SECOND;
-    /* Two masters use the ring while one takes over from the other, so this is a compare-and-swap. */
+    /* During a restart the old and the new master both use the ring, so this is a compare-and-swap. */
     if (now - renewed < age || !atomic_compare_exchange_strong(&ring->renewed, &renewed, now))
         return Qfalse;
     if (make_key() == 0)
@@ -218,15 +226,16 @@ static VALUE keys_renew(int argc, VALUE *argv, VALUE self)
 /*
  * call-seq: TicketKeys.descriptor -> Integer or nil
  *
- * The descriptor of the keys' memory, close-on-exec. nil when there are no keys, or only forked processes share them.
+ * Returns the descriptor of the keys' memory, which is close-on-exec. Returns nil if there are no keys, or if only
+ * forked processes can share them.
  */
 HEDDLE_DEFINE_METHOD(keys_descriptor, "descriptor", ring && memory.fd >= 0 ? INT2NUM(memory.fd) : Qnil)
 
 /*
  * call-seq: TicketKeys.adopt(descriptor) -> true or false
  *
- * Uses the keys behind this descriptor, from .descriptor in another process, and owns the descriptor. Returns false if
- * the memory has another version, or if this library can't use the keys.
+ * Uses the keys of another process, by the descriptor that its .descriptor has returned, and takes ownership of the
+ * descriptor. Returns false if the memory is of another version, or if this TLS library can't use the keys.
  */
 static VALUE keys_adopt(VALUE self, VALUE number)
 {

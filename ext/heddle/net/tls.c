@@ -8,7 +8,7 @@
 
 /* -- the library ------------------------------------------------------------------------------------------------- */
 
-/* As in openssl/ssl.h since 0.9.8, which is not needed to compile this. */
+/* Constants of openssl/ssl.h. The header is not needed to compile Heddle. */
 enum {
     ERROR_SSL = 1,
     ERROR_WANT_READ = 2,
@@ -36,7 +36,7 @@ typedef void message_callback(int sent, int version, int type, const void *bytes
 HEDDLE_TLS_LIBRARY(FUNCTIONS);
 
 static bool loaded;
-static void *handle; /* never closed, because Ruby never unloads this library */
+static void *handle; /* a handle from dlopen; never closed, because Ruby never unloads the library */
 
 void *heddle_tls_function(const char *name)
 {
@@ -59,7 +59,7 @@ const char *heddle_tls_load(const char *path)
     const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
     if (loaded)
         return NULL;
-    /* A library that is linked into Ruby's own program has no path. */
+    /* `path` is NULL if the TLS library is linked into the Ruby executable. */
     if (path && !handle)
         handle = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     const char *missing = heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
@@ -67,7 +67,7 @@ const char *heddle_tls_load(const char *path)
     return missing;
 }
 
-/* -- records ----------------------------------------------------------------------------------------------------- */
+/* -- the record of a TLS connection -------------------------------------------------------------------------------- */
 
 heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
 {
@@ -81,15 +81,16 @@ heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor)
 }
 
 /*
- * The record that counts the messages of this thread's current call of the library. The library gets no pointer to the
- * record, because the socket may exist longer, and a callback of the handshake may close the connection.
+ * The record for which this thread's current call of the library counts messages. The library gets no pointer to the
+ * record, because the record may be freed first: the SSLSocket may exist longer, and a callback of the handshake may
+ * close the connection.
  */
 static _Thread_local heddle_tls *counting;
 
 /*
- * Bytes that the library holds for an ended connection until the garbage collector frees the socket. They are counted
- * for the collector. Otherwise a client that begins one handshake after another would fill the memory before the next
- * collection.
+ * In bytes: how much memory the library keeps for an ended connection until the garbage collector frees the SSLSocket.
+ * The collector is notified of this memory. Otherwise a client that begins one handshake after another would fill the
+ * memory before the next collection.
  */
 enum {
     LEFT_TO_GC = 16384,
@@ -119,22 +120,26 @@ void heddle_tls_mark(const heddle_tls *list)
 /* -- limits for a peer's messages -------------------------------------------------------------------------------- */
 
 /*
- * The library continues to read while records contain nothing for the application. A change of keys takes 27 bytes and
- * some 50 us. So a peer is cut off if it sends many such messages, or its part of the handshake byte by byte.
+ * While records contain no data for the application, SSL_read continues to read. A key update takes 27 bytes from the
+ * peer and some 50 us of CPU time here. So a peer is disconnected if it sends many such messages, or sends its part of
+ * the handshake byte by byte.
  */
 enum {
-    OVERHEAD = 128,      /* records of a handshake, or messages afterwards; clients change keys after many GB */
-    RECORDS_A_RECV = 64, /* the maximum that one recv reads: a record may have a single byte */
+    /*
+     * the maximum number of records of a handshake, or of TLS messages after it; clients update keys only after many GB
+     */
+    OVERHEAD = 128,
+    RECORDS_A_RECV = 64, /* the maximum number that one recv reads: a record may contain a single byte */
 };
 
-/* As in openssl/ssl.h. */
+/* Constants of openssl/ssl.h. */
 enum {
     RECEIVED_SHUTDOWN = 2,
     RECORD_HEADER = 0x100,
     INNER_TYPE = 0x101,
 };
 
-/* Is this a record of the handshake or, once that is complete, a message of TLS itself? */
+/* Returns whether this is a record of the handshake or, after the handshake, a message of TLS itself. */
 static bool is_overhead(const heddle_tls *tls, int sent, int type)
 {
     return tls->ssl ? type != RECORD_HEADER && type != INNER_TYPE : type == RECORD_HEADER && !sent;
@@ -150,7 +155,7 @@ static void count_message(int sent, int version, int type, const void *bytes, si
     if (!is_overhead(tls, sent, type) || tls->overhead++ < OVERHEAD)
         return;
     tls->broken = true;
-    library.set_shutdown(ssl, RECEIVED_SHUTDOWN); /* the library reads no further record then */
+    library.set_shutdown(ssl, RECEIVED_SHUTDOWN); /* after this the library reads no further record */
 }
 
 void heddle_tls_count(heddle_tls *tls)
@@ -178,13 +183,13 @@ void heddle_tls_begin(heddle_transport *transport)
     unsigned int size;
     library.get_alpn(tls->ssl, &protocol, &size);
     tls->chose_h2 = size == 2 && memcmp(protocol, "h2", 2) == 0;
-    library.set_read_ahead(tls->ssl, 1); /* one system call for a record instead of two */
+    library.set_read_ahead(tls->ssl, 1); /* reads a record with one system call instead of two */
     transport->operations = &heddle_tls_transport;
 }
 
 /* -- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Translates the error of SSL_read: returns 0 at the end of input, or -errno. */
+/* Translates the error of SSL_read. Returns 0 at the end of the input, or -errno. */
 static ssize_t translate_read_error(heddle_tls *tls, int result)
 {
     int error = errno;
@@ -202,7 +207,7 @@ static ssize_t translate_read_error(heddle_tls *tls, int result)
         return 0;
     case ERROR_SYSCALL:
         tls->broken = error != 0;
-        return -error; /* error is 0 if the peer left without close_notify, as browsers do */
+        return -error; /* `error` is 0 if the peer has left without close_notify, as browsers do */
     default:
         tls->broken = true;
         library.clear_error();
@@ -220,8 +225,8 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
     tls->read_wants_room = false;
     tls->paused = false;
     /*
-     * A record has at most 16 KiB, so this loop reads until the memory is full: a short result must mean that no more
-     * bytes are there, or that the connection is paused.
+     * SSL_read returns at most one record (16 KiB), so this loop reads until the memory is full. A short result must
+     * mean that there are no more bytes, or that the connection is paused.
      */
     while (used < size) {
         if (tls->serves && tls->records - records >= RECORDS_A_RECV && used) {
@@ -242,7 +247,7 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
         if (used == 0)
             return why;
         if (why != -EAGAIN)
-            heddle_transport_note(transport, HEDDLE_HAS_INPUT); /* the next reader needs the event */
+            heddle_transport_note(transport, HEDDLE_HAS_INPUT); /* the next call of recv must report it */
         break;
     }
     return (ssize_t)used;
@@ -273,10 +278,13 @@ static size_t tls_pending(heddle_transport *transport)
 /* -- writing ----------------------------------------------------------------------------------------------------- */
 
 enum {
-    RECORD = 16384, /* the maximum of a record (RFC 8446, 5.1), which the library sends in one call */
+    RECORD = 16384, /* the largest record in bytes (RFC 8446, 5.1), which the library sends in one call */
 };
 
-/* After EAGAIN the same bytes must be offered again until the library has sent the record that it made of them. */
+/*
+ * After EAGAIN the same bytes must be passed to SSL_write again until it has sent the record that it made of them. So
+ * this saves them.
+ */
 static ssize_t save_unsent_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     if (tls->unsent)
@@ -312,7 +320,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 {
     tls->write_wants_input = false;
     if (tls->unsent) {
-        /* If a writer has stopped inside a record, other bytes can't continue the TLS stream. */
+        /* A record was partly sent. Other bytes can't continue the TLS stream. */
         if (size < (size_t)tls->unsent_size || memcmp(bytes, tls->unsent, (size_t)tls->unsent_size) != 0)
             return -EPROTO;
         bytes = tls->unsent;
@@ -332,7 +340,7 @@ static ssize_t write_record(heddle_tls *tls, const char *bytes, size_t size)
 typedef struct {
     const struct iovec *pieces;
     int count;
-    size_t offset; /* in the first piece */
+    size_t offset; /* offset in the first piece */
 } place;
 
 static void advance_position(place *at, size_t bytes)
@@ -351,8 +359,8 @@ static void advance_position(place *at, size_t bytes)
 }
 
 /*
- * The bytes of one record. Short pieces are copied together: a record for each piece would cost the peer more than the
- * copy costs here.
+ * Returns the bytes of the next record. Short pieces are copied into one record: a record for each piece would cost the
+ * peer more than the copy costs here.
  */
 static struct iovec gather_record(const place *at)
 {
@@ -378,7 +386,10 @@ static ssize_t tls_send(heddle_transport *transport, const struct iovec *pieces,
     ssize_t sent = 0;
     if (tls->broken)
         return -EPIPE;
-    /* A short write must mean that the kernel takes no more: a waiting writer gets only edge-triggered events. */
+    /*
+     * Continues until the kernel accepts no more: a waiting writer gets only edge-triggered events, so a short result
+     * must mean that the kernel's buffer is full.
+     */
     for (advance_position(&at, 0); at.count; ) {
         struct iovec record = gather_record(&at);
         ssize_t result = write_record(tls, record.iov_base, record.iov_len);
@@ -402,7 +413,8 @@ void heddle_tls_send_close_notify(heddle_transport *transport)
     tls->close_notify_sent = true;
     library.clear_error();
     if (library.shutdown(tls->ssl) < 0)
-        library.clear_error(); /* there may be no room for close_notify: a peer that reads nothing does not need it */
+        /* the kernel's buffer may be full; a peer that reads nothing does not need close_notify */
+        library.clear_error();
 }
 
 const heddle_transport_operations heddle_tls_transport = {

@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The transport over TLS. Ruby's openssl makes the contexts and the handshakes; afterwards C code reads and writes
- * through the SSL object of the handshake, with the functions of the library that openssl.so is linked with.
+ * The transport over TLS. Ruby's openssl sets up the contexts and performs the handshakes. After a handshake C code
+ * reads and writes through its SSL object. It calls the functions of the TLS library with which openssl.so is linked.
  */
 
 #include "net/transport.h"
@@ -10,68 +10,82 @@
 #include <ruby.h>
 
 struct heddle_tls {
-    void *ssl;      /* the SSL of the socket, once the handshake is complete */
-    VALUE acceptor; /* the Heddle::Net::TLS that makes the socket; 0 afterwards */
-    /* OpenSSL::SSL::SSLSocket; 0 before the handshake. Its IO never closes the descriptor, which is ours */
+    void *ssl;      /* the SSL of `socket`, after the handshake is complete */
+    VALUE acceptor; /* the Heddle::Net::TLS that makes `socket`; 0 after the handshake */
+    /* The OpenSSL::SSL::SSLSocket; 0 before the handshake. Its IO never closes the descriptor, which Heddle owns. */
     VALUE socket;
-    const char *version; /* such as "TLSv1.3"; the library's own constant */
-    bool asks;      /* the client was asked for a certificate */
+    const char *version; /* such as "TLSv1.3"; a constant in the library's memory */
+    bool asks;      /* this side requests a certificate from the peer */
     bool chose_h2;  /* ALPN (RFC 7301) has chosen HTTP/2 */
-    bool broken;    /* the library must not be called any more */
-    bool paused;    /* the last recv has stopped so that others have their turn; records are left to read */
+    bool broken;    /* the library must no longer be called */
+    /* the last recv has stopped early, so that other connections get their turn; records are left to read */
+    bool paused;
     bool serves;    /* this side is the server */
-    unsigned overhead; /* records of the handshake, and messages of TLS itself afterwards */
-    unsigned records;  /* received; wraps */
+    unsigned overhead; /* the number of records of the handshake; after the handshake, of messages of TLS itself */
+    unsigned records;  /* the number of received records; wraps around */
     bool close_notify_sent;
-    /* a message of TLS itself must come first: so reading waits for room, or writing waits for input */
+    /* TLS must first send or receive a message of its own, so reading waits for room, or writing waits for input. */
     bool read_wants_room, write_wants_input;
-    char *unsent;    /* the bytes of a record that the kernel has not taken completely; SSL_write must get them again */
+    char *unsent;    /* the bytes of a record that is partly sent; SSL_write must get them again */
     int unsent_size;
-    uint64_t written; /* bytes of the application in complete records, including those of a send that failed later */
-    heddle_tls *next, *previous; /* in the list of records that hold objects */
-    heddle_tls **first;
+    /* how many bytes of the application complete records have, even if a later part of the same send failed */
+    uint64_t written;
+    heddle_tls *next, *previous; /* in a list of records whose Ruby objects are marked */
+    heddle_tls **first; /* the list */
 };
 
 extern const heddle_transport_operations heddle_tls_transport;
 
 /*
- * Finds the library's functions, once, through the loaded shared object at this path, which is linked with the library.
- * Returns NULL, or the name of a missing function or library.
+ * Finds the library's functions once. `path` is the path of a loaded shared object that is linked with the library, or
+ * NULL. Returns NULL, or the name of a function or library that is missing.
  */
 const char *heddle_tls_load(const char *path);
-/* A function that not every version of the library has, or NULL. Call it after heddle_tls_load. */
+/* Returns a function that not every version of the library has, or NULL. Called after heddle_tls_load. */
 void *heddle_tls_function(const char *name);
 
-/* A function of the library, and the pointer that is set to it. */
+/* A function of the library, and the pointer that heddle_tls_find_functions sets to it. */
 typedef struct {
     const char *name;
     void *place;
 } heddle_tls_entry;
-/* The tables of a file whose FUNCTIONS(X) has a row X(name, member, result, arguments) for each function it calls. */
+/*
+ * For a file with a macro FUNCTIONS(X) that has a row X(name, member, result, arguments) for each function that the
+ * file calls. HEDDLE_TLS_LIBRARY defines a record `library` with a pointer to each of these functions.
+ */
 #define HEDDLE_TLS_LIBRARY(FUNCTIONS) static struct { FUNCTIONS(HEDDLE_TLS_MEMBER) } library
 #define HEDDLE_TLS_MEMBER(name, member, result, arguments) result(*member) arguments;
 #define HEDDLE_TLS_ENTRY(name, member, result, arguments) {name, &library.member},
-/* Sets all pointers. Returns NULL, or the name of the first missing function: the entries behind it are not set. */
+/*
+ * Sets all pointers. Returns NULL, or the name of the first missing function; the pointers from this one on are not
+ * set.
+ */
 const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t count);
 
-/* Makes a record for a handshake that has not begun, and adds it to the list. Returns NULL if out of memory. */
+/* Makes a record for a handshake that has not begun, and adds it to the list. Returns NULL if memory is exhausted. */
 heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
-/* Removes it from the list and frees it. */
+/* Removes the record from its list and frees it. */
 void heddle_tls_free(heddle_tls *tls);
 void heddle_tls_mark(const heddle_tls *list);
 
-/* Limits the work of the handshake, which begins now on the record's socket. */
+/* Called when the handshake begins on the record's socket. From now on limits how many messages the peer may send. */
 void heddle_tls_begin_handshake(heddle_tls *tls);
-/* From now on this thread's calls of the library count for this record, or, if it is NULL, for none. */
+/* Sets the record for which this thread's calls of the library count messages; NULL: none. */
 void heddle_tls_count(heddle_tls *tls);
-/* Called when the handshake is complete: from now on this transport uses TLS. */
+/* Called when the handshake is complete. From now on the transport uses TLS. */
 void heddle_tls_begin(heddle_transport *transport);
-/* Sends close_notify, unless queued output is incomplete. */
+/* Sends close_notify, unless a record is partly sent. */
 void heddle_tls_send_close_notify(heddle_transport *transport);
-/* The result that the next recv would have: the number of bytes, 0 at the end of input, or -errno. */
+/*
+ * Returns a result like that of recv, but leaves the input there: > 0 if there is input, 0 at the end of the input, or
+ * -errno.
+ */
 ssize_t heddle_tls_peek(heddle_transport *transport);
 
-/* Maps the kernel's events to the events that waiters need: reading may wait for room, and writing for input. */
+/*
+ * Translates the kernel's events to the events for which fibers wait: with TLS, reading may wait for room, and writing
+ * for input.
+ */
 static inline uint8_t heddle_tls_translate_events(const heddle_tls *tls, uint8_t ready)
 {
     if (tls->read_wants_room && (ready & HEDDLE_HAS_ROOM))

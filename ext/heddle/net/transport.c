@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0 /* macOS: SO_NOSIGPIPE is set where the socket is accepted */
+#define MSG_NOSIGNAL 0 /* on macOS SO_NOSIGPIPE is set when the socket is accepted */
 #endif
 
 bool heddle_transport_swap_wire(heddle_transport *transport)
@@ -35,7 +35,7 @@ static ssize_t plain_send(heddle_transport *transport, const struct iovec *piece
     struct msghdr message = {.msg_iov = (struct iovec *)pieces, .msg_iovlen = (size_t)count};
     ssize_t result;
     do {
-        /* send is cheaper than sendmsg for a single piece. */
+        /* For a single piece, send is cheaper than sendmsg. */
         result = count == 1 ? send(transport->fd, pieces->iov_base, pieces->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL)
                             : sendmsg(transport->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     } while (result < 0 && errno == EINTR);
@@ -52,7 +52,7 @@ static size_t plain_pending(heddle_transport *transport)
 void heddle_transport_will_reset(heddle_transport *transport)
 {
     struct linger at_once = {.l_onoff = 1};
-    /* fails on a unix socket, which has no such option */
+    /* fails on a Unix socket, which does not support the option */
     setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 

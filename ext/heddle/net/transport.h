@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Receives and sends a connection's bytes. The two kinds, plain and TLS, differ in their table of operations. Nothing
- * here waits: an operation that would block returns -EAGAIN. Uses no Ruby.
+ * A transport receives and sends a connection's bytes. The two kinds, plain and TLS, differ in their tables of
+ * operations. None of the functions waits: an operation that would block returns -EAGAIN. Uses no Ruby.
  */
 
 #include "net/owner.h"
@@ -14,17 +14,17 @@ typedef struct heddle_transport heddle_transport;
 typedef struct heddle_tls heddle_tls;
 
 typedef struct {
-    /* Returns the number of bytes, 0 at the end of input, or -errno. */
+    /* Receives bytes. Returns their number, 0 at the end of the input, or -errno. */
     ssize_t (*recv)(heddle_transport *transport, void *memory, size_t size);
-    /* Returns how many bytes were taken, maybe fewer than offered, or -errno. Never causes a signal. */
+    /* Sends bytes. Returns how many the kernel has accepted, perhaps not all, or -errno. Never raises SIGPIPE. */
     ssize_t (*send)(heddle_transport *transport, const struct iovec *pieces, int count);
-    /* Bytes that were read from the socket and not yet returned by recv. */
+    /* Returns how many bytes were read from the socket and not yet returned by recv. */
     size_t (*pending)(heddle_transport *transport);
 } heddle_transport_operations;
 
-/* Pending events: reported by the kernel, not yet handled. */
+/* Events that the kernel has reported and that are not handled yet. */
 enum {
-    HEDDLE_HAS_INPUT = 1,  /* cleared when recv returns less than was asked for */
+    HEDDLE_HAS_INPUT = 1,  /* cleared when recv returns fewer bytes than requested */
     HEDDLE_HAS_ROOM = 2,   /* cleared before each send */
     HEDDLE_INPUT_ENDS = 4, /* the peer has sent FIN */
     HEDDLE_HUNG_UP = 8,    /* both directions have ended */
@@ -34,34 +34,37 @@ enum {
 };
 
 /*
- * The wire is the lock for sending on a connection whose protocol has a farewell (net/protocol.h). The watch thread
- * sends the farewell while the loop is blocked. Each send holds whole frames of the protocol, so the wire is OPEN
- * whenever all of it was sent. The loop takes the wire before it uses the transport.
+ * The wire is the lock for sending on a connection whose protocol has a farewell (net/protocol.h). While the loop is
+ * blocked, the watch thread sends the farewell. Each send consists of whole frames of the protocol. So the wire is OPEN
+ * only while no frame is partly sent. The loop locks the wire before it uses the transport.
  */
 typedef enum {
-    /* there is no farewell, or it can't be sent at this point of the output; used by the loop alone */
+    /*
+     * The loop is using the transport, a frame is partly sent, or there is no farewell. Only the loop may use the
+     * transport.
+     */
     HEDDLE_WIRE_PRIVATE,
-    HEDDLE_WIRE_OPEN,    /* the thread whose swap succeeds holds it */
-    HEDDLE_WIRE_WATCHED, /* the watch thread is sending the farewell, which takes a few microseconds */
+    HEDDLE_WIRE_OPEN,    /* the thread whose compare-and-swap succeeds locks the wire */
+    HEDDLE_WIRE_WATCHED, /* the watch thread is sending the farewell, for a few microseconds */
 } heddle_wire;
 
 struct heddle_transport {
     const heddle_transport_operations *operations;
     int fd;
-    _Atomic uint8_t owner; /* heddle_owner */
+    _Atomic uint8_t owner; /* a heddle_owner */
     _Atomic uint8_t ready; /* HEDDLE_HAS_INPUT … */
-    _Atomic uint8_t wire;  /* heddle_wire */
+    _Atomic uint8_t wire;  /* a heddle_wire */
     bool has_farewell;
-    _Atomic bool farewell_sent; /* or a part of it */
+    _Atomic bool farewell_sent; /* the farewell, or a part of it, was sent */
     heddle_tls *tls;       /* NULL without TLS */
 };
 
 extern const heddle_transport_operations heddle_plain_transport;
 
-/* Makes the coming close reset the connection and discard what the kernel still has to send. */
+/* Makes the next close reset the connection and discard the output that the kernel has not sent. */
 void heddle_transport_will_reset(heddle_transport *transport);
 
-/* A compare-and-swap. Returns false if the owner is not `from`. */
+/* Changes the owner by compare-and-swap. Returns false if the owner is not `from`. */
 static inline bool heddle_transport_change_owner(heddle_transport *transport, uint8_t from, uint8_t to)
 {
     heddle_owner_check(from, to);
@@ -77,8 +80,8 @@ static inline uint8_t heddle_transport_owner(const heddle_transport *transport)
 bool heddle_transport_swap_wire(heddle_transport *transport);
 
 /*
- * Takes the wire for the loop. Returns true if the wire was OPEN: then the caller must open it again, unless a frame is
- * half sent.
+ * Locks the wire for the loop. Returns true if the wire was OPEN. Then the caller must unlock it again, unless a frame
+ * is partly sent.
  */
 static inline bool heddle_transport_lock_wire(heddle_transport *transport)
 {
@@ -101,7 +104,10 @@ static inline bool heddle_transport_has(const heddle_transport *transport, uint8
     return atomic_load_explicit(&transport->ready, memory_order_acquire) & ready;
 }
 
-/* Usually there is nothing to forget. So this loads first, because a load does not write to the cache line. */
+/*
+ * Clears pending events. Usually there are none, so this only loads the word first, which does not write to the cache
+ * line.
+ */
 static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)
 {
     if (heddle_transport_has(transport, ready))

@@ -15,8 +15,8 @@ static void release_deferred(heddle_sockets *sockets)
 }
 
 /*
- * Makes the loop poll at the end of this tick, so that items that are ready by then are served first. Only io_uring
- * knows without a system call whether something is ready.
+ * Makes the loop poll the selector at the end of this tick, so that items that are ready by then come before deferred
+ * ones. Without this, the loop might skip the poll: only io_uring shows without a system call whether events are ready.
  */
 static void force_poll(heddle_sockets *sockets)
 {
@@ -35,8 +35,8 @@ static void defer_item(heddle_sockets *sockets, heddle_work *work)
 
 /*
  * Counts the first turn of a new connection. Returns true if the connection came after all items that were ready when
- * the first item was deferred. Then the round ends; otherwise a stream of new connections with one request each would
- * prolong it forever.
+ * the first item was deferred. Then the round ends. Otherwise a stream of new connections with one request each would
+ * prolong the round forever.
  */
 static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *connection)
 {
@@ -44,8 +44,8 @@ static bool count_first_turn(heddle_rounds *rounds, const heddle_connection *con
 }
 
 /*
- * Is a deferred item of another address due before this item, by the turns of addresses (ready_list.c)? If that item
- * stayed deferred, an address with many connections would have that many turns before it.
+ * Returns whether a deferred item of another address should be served before this item, according to the turns of
+ * addresses (ready_list.c). If that item remained deferred, each connection of this address would have its turn first.
  */
 static bool is_address_passed(const heddle_rounds *rounds, const heddle_work *work)
 {
@@ -94,7 +94,7 @@ bool heddle_rounds_use_turn(heddle_sockets *sockets, heddle_work *work)
 
 void heddle_rounds_release(heddle_sockets *sockets)
 {
-    /* The tick of the last turn ends with a poll (force_poll), so in every later tick the loop has polled. */
+    /* The tick of the last turn ended with a poll (force_poll). So in every later tick the loop has polled. */
     if (sockets->rounds.deferred.count && sockets->rounds.tick != sockets->loop->statistics.ticks)
         release_deferred(sockets);
 }

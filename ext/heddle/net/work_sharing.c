@@ -2,22 +2,27 @@
 
 #include "net/sockets.h"
 
-/* Has this worker other work, for which the item would wait? False for the requests of a single client. */
+/*
+ * Returns whether this worker has other work, for which the item would have to wait. This is not so for the requests of
+ * a single client.
+ */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {
     return now - sockets->loop->watch.awake_since >= HEDDLE_WORK_SHARING_AFTER &&
            (sockets->runners.serving_count || heddle_rounds_count_waiting(sockets));
 }
 
-/* No work is shared if the process has several loops, because the worker's slot does not tell which of them sleeps. */
+/*
+ * No work is shared if the process has several loops, because a worker's slot does not show which of its loops is idle.
+ */
 static bool is_enabled(const heddle_sockets *sockets)
 {
     return sockets->handoff.on && (heddle_watch_purposes() & HEDDLE_WATCH_HANDOFF) && heddle_watch_count_rescues() == 1;
 }
 
 /*
- * While the gate is closed, a shorter queue is enough. Otherwise the clients of one worker would wait longer than those
- * of another.
+ * Returns whether another worker could serve the item sooner: its loop is idle, or, while this worker's gate is closed,
+ * it has a shorter queue. Otherwise the clients of one worker would wait longer than those of another.
  */
 static bool has_taker(const heddle_sockets *sockets)
 {

@@ -1,26 +1,27 @@
 #pragma once
 
 /*
- * How many work items of a connection are served in one turn: the fewest that any connection had ready lately. If all
- * connections have many items ready, as with HTTP/2, a turn is long and its responses are sent together. As soon as a
- * client that sends one request at a time comes, every turn is one item. Uses no Ruby.
+ * Decides how many work items of a connection are served in one turn (work_rounds.h): the smallest number that any
+ * connection had ready recently. If all connections have many items ready, as with HTTP/2, turns are long, and the
+ * responses of a turn are sent together. As soon as a client sends one request at a time, every turn has one item. Uses
+ * no Ruby.
  */
 
 #include "system.h"
 
 enum {
-    HEDDLE_LONGEST_TURN = 16,  /* items */
+    HEDDLE_LONGEST_TURN = 16,  /* in work items */
     HEDDLE_TURNS_WATCHED = 64, /* the minimum number of turns that are observed before turns become longer */
 };
 
-/* ns. How long turns are observed at least before they become longer. */
+/* In ns. The shortest time for which turns are observed before they become longer. */
 #define HEDDLE_TURN_WINDOW INT64_C(10000000)
 
 typedef struct {
-    unsigned items;    /* items in a turn */
-    unsigned shortest; /* the fewest items that a connection had ready, since `since` */
-    unsigned watched;  /* turns since `since` */
-    int64_t since;     /* when the observation began, ns */
+    unsigned items;    /* the current length of a turn */
+    unsigned shortest; /* the smallest number of items that a connection had ready since `since` */
+    unsigned watched;  /* the number of turns since `since` */
+    int64_t since;     /* when the observation began, in ns */
 } heddle_turn_length;
 
 static inline void heddle_turn_length_start_window(heddle_turn_length *length, int64_t now)
@@ -37,7 +38,8 @@ static inline void heddle_turn_length_init(heddle_turn_length *length)
 }
 
 /*
- * Called when a connection with this many ready items begins its turn. Turns become shorter at once, and longer slowly.
+ * Called when a connection with `usable` ready items begins its turn. Turns become shorter at once, and longer step by
+ * step.
  */
 static inline void heddle_turn_length_note(heddle_turn_length *length, unsigned usable, int64_t now)
 {

@@ -18,9 +18,9 @@
 #include <ruby/debug.h>
 
 enum {
-    PLACES = 1024, /* the most places that are reported; waits at further places are only counted */
-    UNTAKEN = 64,  /* the most reports that wait for Ruby; a further place is reported when it occurs again */
-    FRAMES = 256,  /* the most Ruby frames that are searched, innermost first */
+    PLACES = 1024, /* the maximum number of places that are reported; waits at further places are only counted */
+    UNTAKEN = 64,  /* the maximum number of reports that wait for Ruby; a further place is reported later */
+    FRAMES = 256,  /* the maximum number of Ruby frames that are searched, innermost first */
     TEXT = 512,
     LIBRARIES = 64, /* the last entry counts the waits of all libraries that have no entry of their own */
 };

@@ -8,8 +8,8 @@
 #include <ruby/debug.h>
 
 enum {
-    KEPT = 64,   /* the most stalls that wait for Ruby; beyond that, the oldest ones are discarded */
-    FRAMES = 32, /* the most frames of a backtrace */
+    KEPT = 64,   /* the maximum number of stalls that wait for Ruby; beyond that, the oldest ones are discarded */
+    FRAMES = 32, /* the maximum number of frames of a backtrace */
 };
 
 typedef struct {
