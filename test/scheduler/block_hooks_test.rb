@@ -201,6 +201,7 @@ class BlockHooksTest < Minitest::Test
       queue = Thread::Queue.new
       assert_nil queue.pop(timeout: -1)
       assert_nil queue.pop(timeout: -0.5)
+      assert_nil queue.pop(timeout: -1r)
       [Float::INFINITY, 1e30].each do |limit|
         Fiber.schedule { queue << limit }
         assert_equal limit, queue.pop(timeout: limit)

@@ -15,7 +15,7 @@ typedef struct {
      * kept alive by the caller's stack, or by the helper thread's stack after it has started; not used if `abandoned`
      */
     VALUE thread, exception;
-    bool abandoned, started, done;
+    bool abandoned, started;
     int holders; /* changed with the GVL */
     pthread_mutex_t mutex;
     pthread_cond_t changed;
@@ -63,7 +63,6 @@ static VALUE deliver_exception(void *data)
     int state = 0;
     if (!self->abandoned)
         rb_protect(raise_in_thread, (VALUE)self, &state);
-    self->done = self->started && !state;
     rb_set_errinfo(Qnil);
     end_wait(self);
     release_delivery(self);
@@ -90,7 +89,7 @@ bool heddle_exception_deliver(heddle_loop *loop, VALUE exception)
     }
     /* INTR_FAIL: nothing is raised here. If another interrupt is pending, rb_nogvl returns without waiting. */
     rb_nogvl(wait_without_gvl, self, end_wait, self, RB_NOGVL_INTR_FAIL);
-    bool given = self->done || self->started;
+    bool given = self->started;
     self->abandoned = !given;
     release_delivery(self);
     RB_GC_GUARD(exception);

@@ -4,6 +4,7 @@
  */
 
 #include "scheduler/account_ruby.h"
+#include "scheduler/account.h"
 
 #include "scheduler/loop.h"
 #include "scheduler/recorder.h"
@@ -78,7 +79,8 @@ static VALUE hash_of_libraries(const heddle_account *account)
     return hash;
 }
 
-VALUE heddle_account_hash(const heddle_account *account)
+/* Returns the account of a running request as a Hash: times in seconds. */
+static VALUE account_hash(const heddle_account *account)
 {
     int64_t parts[HEDDLE_SPENT_PARTS], other, total = heddle_account_read(account, heddle_clock_now(), parts, &other);
     heddle_account copy = *account; /* a copy, because allocating objects may run other threads */
@@ -232,9 +234,9 @@ static VALUE account_current(VALUE self)
     const heddle_spender *spender = loop ? &heddle_fiber_current(loop)->spender : NULL;
     if (!loop && is_counted(thread_share)) {
         count_cpu(thread_share);
-        return heddle_account_hash(thread_share->account);
+        return account_hash(thread_share->account);
     }
-    return spender && heddle_spender_counts(spender) ? heddle_account_hash(spender->account) : Qnil;
+    return spender && heddle_spender_counts(spender) ? account_hash(spender->account) : Qnil;
 }
 
 /*

@@ -34,16 +34,10 @@ static int64_t block_duration(VALUE timeout)
 {
     if (NIL_P(timeout))
         return -1;
-    if (RB_FLOAT_TYPE_P(timeout) || RB_INTEGER_TYPE_P(timeout) || !RTEST(rb_obj_is_kind_of(timeout, rb_cNumeric))) {
-        double seconds = rb_num2dbl(timeout); /* Thread#join accepts any object with to_f */
-        if (seconds < 0)
-            return 0;
-        if (!(seconds < 9e9))
-            return -1;
-        if (!RB_INTEGER_TYPE_P(timeout))
-            timeout = DBL2NUM(seconds);
-    }
-    return heddle_parse_duration(timeout);
+    double seconds = rb_num2dbl(timeout); /* Thread#join accepts any object with to_f */
+    if (seconds < 0)
+        return 0;
+    return seconds < 9e9 ? heddle_parse_duration(DBL2NUM(seconds)) : -1;
 }
 
 /*
