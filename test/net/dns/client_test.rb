@@ -227,5 +227,9 @@ class DNSClientTest < Minitest::Test
       client.records("a..test", :A)
     end.message)
     assert_match(/"ns.test" is not an IP address/, assert_raises(ArgumentError) { DNS::Client.new("ns.test") }.message)
+    %w[192.0.2.1:70000 192.0.2.1:0 [2001:db8::1]:65536].each do |address|
+      assert_match(/the port of name server .* must be 1 to 65535, not \d+/,
+                   assert_raises(ArgumentError, address) { DNS::Client.new(address) }.message)
+    end
   end
 end

@@ -115,6 +115,9 @@ module Heddle
         private
 
         def server(address, port)
+          raise ArgumentError, "the port of name server #{address} must be 1 to 65535, not #{port}" \
+            unless port.to_i.between?(1, 65_535)
+
           Addrinfo.getaddrinfo(address, port, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
         rescue SocketError
           raise ArgumentError, "name server #{address.inspect} is not an IP address, such as 192.0.2.1 or 2001:db8::1"
