@@ -2,15 +2,16 @@
 
 module Heddle
   class Server
-    # The modes: in what a process runs its requests, such as fibers or threads. See docs/modes.md.
+    # The modes. A mode determines how a process runs its requests: in fibers, in threads, one at a time, or in Ractors.
+    # See docs/modes.md.
     module Modes
       Autoloads.add(self, "heddle/server/modes")
 
       # A mode.
       #
       # @!attribute class_name [String] the name of its class, relative to {Server}
-      # @!attribute unit [String, nil] what a process has several of in this mode, such as "loop", for display; nil: it
-      #   has only one
+      # @!attribute unit [String, nil] what a process runs several of in this mode, such as "loop", for display; nil: it
+      #   runs only one
       # @!attribute protections [Array<Symbol>, nil] the protections that it supports; nil: all
       # @!attribute without [String, nil] why it does not support the other protections
       # @!attribute rejects [Hash{Symbol => String}] other features that it does not support, and the reasons

@@ -18,8 +18,8 @@ module Heddle
       SIZE = 32
       private_constant :SIZE
 
-      # Overwrites an existing file, which a killed server may have left. Another server with this file can hardly run:
-      # the sockets are opened before this call, which fails if another server has them.
+      # Overwrites an existing file, which a killed server may have left. A server with the same addresses does not run
+      # any more: the sockets are opened before this call, and that would have failed.
       # @return [void]
       # @raise [BootError]
       def write

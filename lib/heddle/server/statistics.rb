@@ -4,7 +4,8 @@ module Heddle
   class Server
     # Adds up the statistics of several loops in a process.
     module Statistics
-      # Values of which the sum is the maximum: they are the same in all loops, or the worst loop counts.
+      # Of these values, the maximum is taken and not the sum: they are the same in all loops, or only the worst one
+      # matters.
       GREATEST = %i[lag heartbeat_age memory].freeze
       private_constant :GREATEST
 

@@ -80,7 +80,7 @@ module Heddle
       def send_lines(*lines)
         return false unless @path
 
-        # An abstract address begins with a zero byte, for which the variable has `@`.
+        # An abstract address begins with a zero byte. The variable has `@` in its place.
         address = Socket.sockaddr_un(@path.sub(/\A@/, "\0"))
         socket = Socket.new(:UNIX, :DGRAM)
         socket.send("#{lines.join("\n")}\n", Socket::MSG_DONTWAIT | Socket::MSG_NOSIGNAL, address)

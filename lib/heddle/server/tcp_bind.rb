@@ -5,7 +5,7 @@ module Heddle
     # A host and a port to listen on. `localhost` stands for 127.0.0.1 and, if the machine supports IPv6, also for ::1.
     class TCPBind
       # Maximum number of attempts to listen on localhost with port 0. The system chooses a port for the first address,
-      # and that port may be taken on the second one.
+      # but that port may be in use on the second address.
       ATTEMPTS = 10
       private_constant :ATTEMPTS
 

@@ -55,7 +55,7 @@ module Heddle
 
         def load_application
           configuration = @setting.configuration
-          WorkingFolder.note # the application may change it; and after a reload it may be another one
+          WorkingFolder.note # before the application can change it; a reload may have entered another folder
           choose_patches(configuration)
           configuration.export_environment
           hooks.run(:before_mold)
