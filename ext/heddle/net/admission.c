@@ -1,4 +1,5 @@
 /* Decides which work items (requests and callbacks) begin, which wait and which are rejected: see admission.h. */
+
 #include "net/runner.h"
 #include "net/sockets.h"
 #include "net/work_sharing.h"

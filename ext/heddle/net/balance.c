@@ -1,3 +1,8 @@
+/*
+ * Balances new connections between workers by the scoreboard (the shared memory with the load of each worker): see
+ * balance.h.
+ */
+
 #include "net/sockets.h"
 
 void heddle_balance_show_accepting(heddle_sockets *sockets)

@@ -1,3 +1,5 @@
+/* The input of a connection, and the waits of fibers for it: see connection.h. */
+
 #include "net/connection.h"
 
 #include "net/sockets.h"

@@ -1,3 +1,5 @@
+/* UDP sockets that receive many datagrams with one system call: see datagram.h. */
+
 #define __APPLE_USE_RFC_3542 1 /* without it, macOS does not declare struct in6_pktinfo */
 
 #include "net/datagram.h"

@@ -1,3 +1,5 @@
+/* Resets a pooled fiber before it serves another request: see fiber_reset.h. */
+
 #include "net/fiber_reset.h"
 
 static VALUE fiber_class;

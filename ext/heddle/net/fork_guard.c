@@ -1,3 +1,5 @@
+/* Closes descriptors in forked children: see fork_guard.h. */
+
 #include "net/fork_guard.h"
 
 #include "selector/list.h"

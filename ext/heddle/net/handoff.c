@@ -1,4 +1,5 @@
 /* The handoff of connections by the watch thread, while the loop can't run: see handoff.h. */
+
 #include "net/handoff.h"
 
 #include "net/sockets.h"
@@ -181,8 +182,8 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
 }
 
 /*
- * Hands off connections whose work item waits for a runner, because this process can't run it now. Returns false as
- * above.
+ * Hands off connections whose work item (a request, for example) waits for a runner (a pooled fiber), because this
+ * process can't run it now. Returns false as above.
  */
 static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int *left)
 {

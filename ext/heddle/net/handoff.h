@@ -3,14 +3,16 @@
 /*
  * The handoff of connections to another process. There are three cases:
  *
- * - A worker that drains hands off its idle connections (handoff_messages.c).
+ * - A worker that drains (finishes its requests and accepts no new ones) hands off its idle connections
+ *   (handoff_messages.c).
  * - A loop that has too much to do hands off requests (work_sharing.h).
  * - The watch thread hands off connections of a loop that can't run, because native code holds the GVL. The rest of
  *   this comment describes this case.
  *
- * The watch thread sends two kinds of connections, with their unused input, to another process: connections on which
- * input arrives, and connections whose work item waits for a runner. It asks the clients of other connections to open a
- * new connection for their next requests (heddle_wire). The watch thread has no GVL and calls no Ruby.
+ * The watch thread sends two kinds of connections, with their unused input, to another process. On the first kind input
+ * arrives. The second kind has a work item (a request, for example) that waits for a runner (a pooled fiber). The
+ * clients of other connections get a farewell: bytes that ask them to open a new connection (heddle_wire). The watch
+ * thread has no GVL and calls no Ruby.
  *
  * The owner word (net/owner.h) says which thread may use a connection's record. When a connection waits, the loop sets
  * its owner to AT_REST. From then on, the thread that wins the compare-and-swap of this word owns the connection. The
@@ -38,7 +40,7 @@ typedef struct {
     heddle_link notified; /* connections with watch_events or handed off by the watch thread, for the loop to handle */
     uint32_t next_farewell; /* the slot of the next connection to which the watch thread sends a farewell */
     bool alarmed; /* the master was notified of this stall; used by the watch thread alone */
-    bool shown; /* the scoreboard shows that this worker is stuck; used by the watch thread alone */
+    bool shown; /* the scoreboard (scoreboard.h) shows that this worker is stuck; used by the watch thread alone */
     int64_t shared_at; /* when the loop itself last handed off a request (net/work_sharing.h) */
     _Atomic uint64_t sent_count;
 } heddle_handoff;

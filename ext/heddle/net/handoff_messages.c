@@ -92,7 +92,10 @@ int heddle_connection_send_session(heddle_connection *connection, int socket, co
     return send_message(connection, pieces, 1, socket, FLAG_SESSION, 0);
 }
 
-/* Acquires an idle connection for a drain. Connections that are not idle are served to their end in this process. */
+/*
+ * Acquires an idle connection of a worker that drains. Connections that are not idle are served to their end in this
+ * process.
+ */
 static bool claim_idle_connection(heddle_connection *connection)
 {
     return connection && connection->protocol && !connection->protocol->stays &&
@@ -153,6 +156,7 @@ int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 
 #ifndef MSG_CMSG_CLOEXEC
 #define MSG_CMSG_CLOEXEC 0 /* macOS sets close-on-exec with a separate call */
+
 #endif
 
 /* Returns the received descriptor, or -errno. */

@@ -1,3 +1,5 @@
+/* The handshake stage of a connection, before its protocol begins: see handshake.h. */
+
 #include "net/handshake.h"
 
 #include "net/protocol.h"

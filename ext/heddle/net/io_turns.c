@@ -1,3 +1,5 @@
+/* Turns of connections to read, to send and to end: see io_turns.h. */
+
 #include "net/io_turns.h"
 
 #include "net/sockets.h"

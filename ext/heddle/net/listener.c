@@ -1,3 +1,5 @@
+/* Accepts connections from listening sockets: see listener.h. */
+
 #include "net/listener.h"
 
 #include "net/sockets.h"

@@ -29,8 +29,8 @@ enum {
 typedef struct heddle_address_share heddle_address_share;
 struct heddle_address_share {
     uint32_t connections;   /* open connections: see heddle_address_count */
-    uint32_t waiting;       /* work items that wait in ready lists */
-    uint32_t begun;         /* work items that runners serve now, without health checks */
+    uint32_t waiting;       /* its work items (requests and callbacks) that wait in ready lists */
+    uint32_t begun;         /* its work items that runners (pooled fibers) serve now, without health checks */
     uint32_t probes;        /* health checks, waiting and running */
     uint32_t round;         /* the round of its last waiting work item: see ready_list.c */
     heddle_link handshakes; /* connections whose TLS handshake can continue */
@@ -55,7 +55,7 @@ enum {
     HEDDLE_PAUSED_FULL = 1,     /* max_connections is reached */
     HEDDLE_PAUSED_BACK_OFF = 2, /* an error such as EMFILE */
     HEDDLE_PAUSED_LOADED = 4,   /* another worker has less to do */
-    HEDDLE_PAUSED_RESERVE = 8,  /* this is a reserve worker, and not all other workers are blocked */
+    HEDDLE_PAUSED_RESERVE = 8,  /* this is a reserve (standby) worker, and not all other workers are blocked */
 };
 
 struct heddle_listener {

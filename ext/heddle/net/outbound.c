@@ -1,3 +1,5 @@
+/* Connections to other servers: see outbound.h. */
+
 #include "net/outbound.h"
 
 #include "net/io_await.h"

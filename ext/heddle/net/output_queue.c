@@ -1,3 +1,5 @@
+/* The queued output of a connection: see output_queue.h. */
+
 #include "net/output_queue.h"
 
 static heddle_piece *add_piece(heddle_output *output)

@@ -5,7 +5,7 @@
  * thread whose swap succeeds owns the record.
  *
  *   from      to        by      when
- *   LOOP      AT_REST   loop    the connection waits for input or a runner, and no call uses it
+ *   LOOP      AT_REST   loop    the connection waits for input or a runner (a pooled fiber), and no call uses it
  *   AT_REST   LOOP      loop    the loop handles an event or a deadline, or a runner serves the connection
  *   AT_REST   HANDOFF   watch   the watch thread hands it off while the loop is blocked, with the lock held
  *   LOOP      HANDOFF   loop    the loop hands it off, in a drain for example

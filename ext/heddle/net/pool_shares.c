@@ -1,3 +1,5 @@
+/* The shares of pools in the scoreboard's shared memory: see pool_shares.h. */
+
 #include "net/pool_shares.h"
 
 /* A share's owner is the number of the worker's slot + 1. 0 means that the share is free. */

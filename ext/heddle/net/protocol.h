@@ -52,8 +52,8 @@ struct heddle_protocol {
     int64_t (*idle_since)(const heddle_connection *connection);
     /*
      * Returns when the client last sent or received something: CLOCK_MONOTONIC in ns. Called for a connection that is
-     * not idle and that no runner serves. Returns INT64_MAX if the connection must not be closed now. NULL: connections
-     * of this protocol must never be closed.
+     * not idle and that no runner (a pooled fiber) serves. Returns INT64_MAX if the connection must not be closed now.
+     * NULL: connections of this protocol must never be closed.
      */
     int64_t (*heard_at)(const heddle_connection *connection);
     /*
@@ -84,9 +84,9 @@ struct heddle_protocol {
     int (*collect_input)(const heddle_connection *connection, struct iovec *pieces);
     /*
      * Writes a description of the session, at most HEDDLE_SESSION_DESCRIPTION bytes, with which another process can
-     * continue the session (see load_session). Returns the number of bytes, or -1 if the session can't be handed off or
-     * the connection is gone. Called in the loop, during a drain. NULL: sessions of this protocol are never handed off
-     * in this way.
+     * continue the session (see load_session). Returns the number of bytes. Returns -1 if the session can't be handed
+     * off or the connection was closed. Called in the loop when the worker drains. NULL: sessions of this protocol are
+     * never handed off in this way.
      */
     ssize_t (*describe)(heddle_connection *connection, char *bytes);
     /*

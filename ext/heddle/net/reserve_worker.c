@@ -1,3 +1,5 @@
+/* The reserve: a standby worker, which serves only while all other workers are blocked. See reserve_worker.h. */
+
 #include "net/sockets.h"
 
 /* -- deferred requests -------------------------------------------------------------------------------------------- */

@@ -1,3 +1,5 @@
+/* A runner is a pooled fiber that serves work items (requests and callbacks): see runner.h and runner_pool.h. */
+
 #include "net/runner.h"
 
 #include "binding.h"

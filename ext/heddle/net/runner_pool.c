@@ -1,3 +1,5 @@
+/* The pool of runners, which are fibers that serve work items (requests and callbacks): see runner_pool.h. */
+
 #include "net/runner.h"
 
 #include "net/sockets.h"

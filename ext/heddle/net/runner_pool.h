@@ -46,7 +46,7 @@ typedef struct {
 
 /* Summons a runner, unless one is already coming. Never raises. */
 void heddle_runners_summon(heddle_sockets *sockets);
-/* Publishes this worker's load on the scoreboard. The load includes waiting work items. */
+/* Publishes this worker's load on the scoreboard (scoreboard.h). The load includes waiting work items. */
 void heddle_runners_publish_load(heddle_sockets *sockets);
 /* Returns an Array of the fibers of the serving runners. */
 VALUE heddle_runners_list_fibers(heddle_sockets *sockets);

@@ -1,3 +1,5 @@
+/* The scoreboard: shared memory with the load of each worker. See scoreboard.h. */
+
 #include "net/scoreboard.h"
 
 #ifdef HAVE_SYS_EVENTFD_H

@@ -1,3 +1,5 @@
+/* Sends files, with sendfile(2) if possible: see sendfile.h. */
+
 #include "net/sendfile.h"
 
 #include "net/sockets.h"

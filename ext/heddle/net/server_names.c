@@ -2,6 +2,7 @@
  * Heddle::Net::TLS::ServerNames: chooses the certificate of a TLS connection by the server name that the client sends
  * (SNI). Each name has an SSL context of its own.
  */
+
 #include "net/net.h"
 
 #include "binding.h"

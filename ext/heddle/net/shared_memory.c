@@ -1,3 +1,5 @@
+/* Memory that several processes share: see shared_memory.h. */
+
 #include "net/shared_memory.h"
 
 #include <fcntl.h>

@@ -2,6 +2,7 @@
  * Heddle::Net::SharedText: a string in memory that the processes of a server share. One process writes it; all can read
  * it.
  */
+
 #include "net/net.h"
 
 #include "binding.h"

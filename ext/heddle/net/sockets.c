@@ -1,6 +1,6 @@
 /*
- * The connections of a loop: allocates and frees their records, delivers their events, queues their work items, and
- * closes them.
+ * The connections of a loop: allocates and frees their records, delivers their events, queues their work items
+ * (requests and callbacks), and closes them.
  */
 
 #include "net/sockets.h"
@@ -211,7 +211,7 @@ int heddle_sockets_detach(heddle_connection *connection)
 void heddle_sockets_close_idle(heddle_connection *connection)
 {
     if (!heddle_connection_acquire(connection) || connection->running)
-        return; /* the connection was handed off, or a runner serves it */
+        return; /* the connection was handed off, or a runner (a pooled fiber) serves it */
     if (connection->output.size)
         connection->sockets->clients_gone++;
     heddle_sockets_close_connection(connection);

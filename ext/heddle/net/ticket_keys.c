@@ -2,6 +2,7 @@
  * Heddle::Net::TLS::TicketKeys: the keys that encrypt TLS session tickets. All processes of a server share them, so a
  * client can resume its session with any worker.
  */
+
 #include "net/net.h"
 
 #include "binding.h"

@@ -1,3 +1,5 @@
+/* The transport over TLS: see tls.h. */
+
 #include "net/tls.h"
 
 #include "selector/list.h"

@@ -1,3 +1,5 @@
+/* The transport without TLS: see transport.h. */
+
 #include "net/transport.h"
 
 #include "selector/retry.h"

@@ -1,3 +1,5 @@
+/* Rounds, in which each connection with work items has one turn: see work_rounds.h. */
+
 #include "net/sockets.h"
 
 void heddle_rounds_start(heddle_rounds *rounds)

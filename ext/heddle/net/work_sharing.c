@@ -1,3 +1,5 @@
+/* Work sharing: hands off waiting requests to workers that could serve them sooner. See work_sharing.h. */
+
 #include "net/work_sharing.h"
 
 #include "net/sockets.h"

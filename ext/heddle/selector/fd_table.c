@@ -1,3 +1,5 @@
+/* The waiters of each descriptor: see fd_table.h. */
+
 #include "fd_table.h"
 #include "selector/assert.h"
 #include "selector/list.h"

@@ -1,3 +1,5 @@
+/* A descriptor that wakes a selector from another thread: see wakeup.h. */
+
 #include "wakeup.h"
 
 #include "selector/retry.h"

@@ -3,6 +3,7 @@
  * fiber. If the other fiber calls the same library, the two calls may mix up state that the library keeps per thread.
  * The report names each such place in the code once.
  */
+
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* dladdr */
 #endif

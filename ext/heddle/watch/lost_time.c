@@ -1,3 +1,5 @@
+/* Measures the time in which a loop's thread had no core: see lost_time.h. */
+
 #include "watch/lost_time.h"
 
 #include "scheduler/decimal.h"

@@ -1,3 +1,5 @@
+/* Records stalls, which are ticks of a loop that ran too long: see stalls.h. */
+
 #include "watch/stalls.h"
 
 #include "scheduler/own_code.h"

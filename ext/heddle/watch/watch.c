@@ -1,3 +1,5 @@
+/* The watch thread, which finds loops that run for too long: see watch.h. */
+
 #include "watch/watch.h"
 
 #include "watch/lost_time.h"

@@ -2,9 +2,9 @@
 
 /*
  * The watch thread: a native thread that finds loops which run for too long. A process has one such thread at most.
- * While any loop is busy, it samples the heartbeats of all loops every few milliseconds; otherwise it sleeps. It never
- * holds the GVL and never calls Ruby. With `ask` it makes a Ruby thread examine itself. The watch thread runs only
- * while it has a purpose.
+ * While any loop is busy, it samples the heartbeats of all loops (scheduler/heartbeat.h) every few milliseconds;
+ * otherwise it sleeps. It never holds the GVL and never calls Ruby. With `ask` it makes a Ruby thread examine itself.
+ * The watch thread runs only while it has a purpose.
  */
 
 #include "scheduler/heartbeat.h"
@@ -57,7 +57,8 @@ struct heddle_rescue {
     void (*on_stuck)(heddle_rescue *rescue); /* called by the watch thread every ms while the loop is stuck */
     void (*on_recovered)(heddle_rescue *rescue);
     int64_t since;  /* when the loop got stuck, CLOCK_MONOTONIC in ns */
-    uint32_t label; /* the label of the request of this loop that blocks it; 0: unknown or none */
+    /* the label (method and path without IDs) of this loop's request that blocks it; 0: unknown or none */
+    uint32_t label;
     bool collecting; /* Ruby is collecting garbage now */
     bool under_way; /* `on_stuck` was called, and `on_recovered` was not called since */
     heddle_rescue *next, *previous;
