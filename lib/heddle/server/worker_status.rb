@@ -55,11 +55,11 @@ module Heddle
 
       # @return [Hash{Symbol => Object}] times in seconds, memory in bytes
       def to_h
-        statistics = @server.statistics.to_h
+        statistics = @server.statistics
         {
-          pid: Process.pid, started: @started, uptime: now - @began, state:, version: VERSION, ruby: RUBY_VERSION, jit:,
-          selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics,
-          clients_gone: @log.gone + statistics.fetch(:clients_gone, 0), **running,
+          pid: Process.pid, started: @started, uptime: now - @began, state: state(statistics), version: VERSION,
+          ruby: RUBY_VERSION, jit:, selector: @server.selector&.to_s, urls: @server.urls, **counted, **statistics.to_h,
+          clients_gone: @log.gone + statistics.to_h.fetch(:clients_gone, 0), **running,
           memory: Memory.used, pss: Memory.proportional, cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID),
           gc:, threads: Thread.list.size, protection:, unprotected: @server.unprotected,
           offload:, stalls:, slowest:, callbacks:, pools: Databases::Pools.all,
@@ -69,10 +69,9 @@ module Heddle
 
       private
 
-      def state
+      def state(statistics)
         return "stopping" if @server.stopping?
-
-        statistics = @server.statistics or return "starting"
+        return "starting" unless statistics
 
         statistics[:reserve] == :parked ? "reserve" : "running"
       end

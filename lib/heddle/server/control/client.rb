@@ -185,10 +185,11 @@ module Heddle
         def connect_to_owner
           socket = UNIXSocket.new(@address.path)
           uid, = socket.getpeereid
-          raise NoServerError, "the server at #{@address} accepts no connections. #{SILENT}" if uid == NO_PEER
-          return socket if @address.trusts?(uid)
+          return socket if uid != NO_PEER && @address.trusts?(uid)
 
           socket.close
+          raise NoServerError, "the server at #{@address} accepts no connections. #{SILENT}" if uid == NO_PEER
+
           raise NoServerError, "a process of another user (uid #{uid}) listens on #{@address}, but that user " \
                                "does not own the folder, so the process is not trusted. If it is your server, run " \
                                "the command as that user"
