@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Applications require this file. The command requires heddle/runtime instead, because it starts before Rails is loaded.
-# So Bundler loads this file, and with it the railtie, after Rails.
+# Applications require this file, which also loads the railtie if Rails is loaded. The command `heddle` requires only
+# heddle/runtime, because it starts before Rails. Bundler then loads this file, and the railtie, after Rails.
 require "heddle/runtime"
 require "heddle/railtie" if defined?(Rails::Railtie)

@@ -41,7 +41,7 @@ class CableTest < Minitest::Test
     output, status = Open3.capture2e(@environment, *ServedProcess::HEDDLE, "serve", "-p", "0", chdir: @folder)
 
     assert_equal 1, status.exitstatus, output
-    assert_match(/\Aheddle: config.heddle.cable needs the Action Cable of Rails 8.2, or the gem actioncable-next.*\n\z/,
+    assert_match(/\Aheddle: config.heddle.cable needs Action Cable of Rails 8.2, or the gem actioncable-next.*\n\z/,
                  output)
   end
 

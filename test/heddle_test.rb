@@ -77,7 +77,7 @@ class HeddleTest < Minitest::Test
   def test_async_outside_a_loop_says_how_to_start_one
     error = assert_raises(Heddle::NoLoopError) { Heddle.async {} }
 
-    assert_equal "Heddle.async: no loop runs in this thread. Call it inside Heddle.run { ... }", error.message
+    assert_equal "Heddle.async: this thread runs no event loop. Call it inside Heddle.run { ... }", error.message
   end
 
   def test_run_needs_a_block

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The time accounts of requests, which the extension keeps (ext/heddle/scheduler/account.h).
+  # The time accounts of requests: on what each request has spent its time. They are in C
+  # (ext/heddle/scheduler/account.h).
   #
   # @api private
   module Account

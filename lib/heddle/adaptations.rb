@@ -3,38 +3,39 @@
 require "heddle/autoloads"
 
 module Heddle
-  # The changes that Heddle makes in other gems so that they work in its loops, in one table. A version that was not
-  # tried is left as it is, with a warning. The line at boot and `heddle doctor` name every change; the option `adapt`
-  # chooses among them.
+  # The changes that Heddle makes to other gems so that they work in its event loops. {TABLE} lists them. Heddle does
+  # not change a version that it was not tested with, and logs a warning. The log at boot and `heddle doctor` list the
+  # changed gems; the option `adapt` selects the gems to change.
   #
   # @api private
   module Adaptations
     Autoloads.add(self, "heddle/adaptations")
 
-    # A row of the table.
+    # A gem that Heddle changes.
     #
     # @!attribute gem [String]
     # @!attribute constant [String] a constant that the gem defines when it is loaded
-    # @!attribute tried [Array<String>] the versions that are changed
+    # @!attribute tried [Array<String>] the versions that Heddle was tested with, and changes
     # @!attribute needed [Array<String>] the versions that need the change; other versions work without it
-    # @!attribute fibers [Boolean] whether only mode fiber needs it
+    # @!attribute fibers [Boolean] whether only mode fiber needs the change
     # @!attribute variable [String, nil] a thread variable of the gem; the gem is changed only if the option
     #   `isolate` names it
-    # @!attribute changes [String]
+    # @!attribute changes [String] what the change does
     Row = Data.define(:gem, :constant, :tried, :needed, :fibers, :variable, :changes) do
       def initialize(gem:, constant:, changes:, tried: [">= 0"], needed: [">= 0"], fibers: false, variable: nil) = super
 
-      # @return [Symbol] its name in the option `adapt`
+      # @return [Symbol] the gem's name in the option `adapt`
       def name = gem.tr("-", "_").to_sym
 
-      # @return [Gem::Version, nil] of the gem; 0 if unknown; nil if the gem is not loaded
+      # @return [Gem::Version, nil] the gem's version; 0 if it is unknown; nil if the gem is not loaded
       def version
         return unless Adaptations.loaded?(constant)
 
         Gem.loaded_specs[gem]&.version || Gem::Version.new(own_version || "0")
       end
 
-      # @return [Symbol, nil] :made, :untried or :excluded; nil if the gem is not loaded, or needs no change
+      # @return [Symbol, nil] :made (the gem is changed), :untried (its version was not tested) or :excluded (by an
+      #   option); nil if the gem is not loaded, or needs no change
       def state(except: Adaptations.except, isolated: nil, fibers: true)
         found = version or return
         return if !Gem::Requirement.new(*needed).satisfied_by?(found) || (self.fibers && !fibers)
@@ -48,8 +49,8 @@ module Heddle
 
       private
 
-      # Reads the version from the library itself: there is no RubyGems in a standalone bundle, and the gem of a default
-      # library may be missing in a bundle.
+      # Reads the version from the library's constant VERSION. RubyGems may not know it: a standalone bundle does not
+      # load RubyGems, and a bundle may lack the gem of a default library.
       def own_version
         spaces = constant.split("::").each_with_object([]) { |name, all| all << (all.last || Object).const_get(name) }
         owner = spaces.reverse.find { |one| one.name != "Rack" && one.const_defined?(:VERSION, false) } or return
@@ -95,19 +96,20 @@ module Heddle
       Row.new(gem: "async", constant: "Async::Task", tried: [">= 2.43", "< 3"], changes: "its tasks run in the loop")
     ].freeze
     BY_NAME = TABLE.to_h { |row| [row.name, row] }.freeze
-    # These are not changed after the server has started, because running requests would lose connections or state.
+    # Gems that Heddle changes only when the server starts: a later change would lose connections or state of running
+    # requests.
     AT_START = BY_NAME.values_at(:newrelic_rpm, :activesupport, :sequel).freeze
     private_constant :BY_NAME, :AT_START
 
     @except = []
     @missing = [].freeze
-    @decisions = {}.freeze # other Ractors read it
+    @decisions = {}.freeze # shareable, because other Ractors read it
 
     class << self
-      # @return [Array<Symbol>] names of the rows that the option `adapt` leaves out
+      # @return [Array<Symbol>] the names of the gems that the option `adapt` excludes
       attr_reader :except
 
-      # Makes all changes that the other parts of Heddle don't make themselves. Idempotent.
+      # Changes the gems, except for those that other parts of Heddle change (such as {Databases}). Idempotent.
       # @param configuration [Server::Configuration]
       # @return [void]
       def start(configuration)
@@ -118,8 +120,8 @@ module Heddle
         install(configuration)
       end
 
-      # Makes the changes for gems that requests have loaded. The server's loops call it each second; nothing is changed
-      # before the number of loaded files has stayed the same for one second.
+      # Changes gems that requests have loaded. The server's loops call it each second. It waits until Ruby has loaded
+      # no file for one second, so that it does not change a gem that is only partly loaded.
       # @param (see #start)
       # @return [void]
       def update(configuration)
@@ -135,14 +137,14 @@ module Heddle
         late.each do |row|
           next unless row.state(fibers: configuration.mode == :fiber) == :made
 
-          Events.report(:gem_not_adapted, reason: "#{row} is not adapted, because a request has loaded it. Load " \
-                                                  "the gem with the application (#{row.changes})")
+          Events.report(:gem_not_adapted, reason: "#{row} is not adapted, because a request has loaded it. Load the " \
+                                                  "gem with the application. Then: #{row.changes}")
         end
       rescue StandardError, LoadError => e
-        Events.report(:gem_not_adapted, reason: "gems that requests have loaded are not adapted: #{e.message}")
+        Events.report(:gem_not_adapted, reason: "adapting the gems that requests have loaded failed: #{e.message}")
       end
 
-      # From now on each request has its own copies of the thread variables that the option `isolate` names.
+      # Gives each request its own values of the thread variables that the option `isolate` lists.
       # @param configuration [Server::Configuration]
       # @return [void]
       def isolate(configuration)
@@ -150,30 +152,31 @@ module Heddle
         Isolation.start(names)
       end
 
-      # Whether to change a gem. Warns once about a gem whose version was not tried. The main Ractor decides for all
-      # Ractors, because RubyGems works only there.
+      # Decides whether to change a gem, and warns once if Heddle was not tested with its version. The main Ractor
+      # decides for all Ractors, because RubyGems works only there.
       # @param name [Symbol]
-      # @return [Boolean] whether the gem is loaded, and to be changed
+      # @return [Boolean] whether the gem is loaded, and Heddle changes it
       def adapt?(name)
         @decisions.fetch(name) do
           next false unless Ractor.current.equal?(Ractor.main)
 
           row = BY_NAME.fetch(name)
-          state = row.state or next false # it may be loaded later
+          state = row.state or next false # the gem may be loaded later
           Events.report(:gem_not_adapted, reason: untried(row)) if state == :untried
           @decisions = @decisions.merge(name => state == :made).freeze
           @decisions.fetch(name)
         end
       end
 
-      # Does nothing outside of the main Ractor, because Ruby 3.3 can't require anything there.
+      # Loads the support for the gem async. Does nothing outside of the main Ractor, because Ruby 3.3 can't require
+      # files there.
       # @return [void]
       def load_async
         require "heddle/async" if Ractor.current.equal?(Ractor.main) && adapt?(:async)
       end
 
       # @param configuration [Server::Configuration]
-      # @return [Hash{Symbol => Array<Row>}] the rows of loaded gems by their states
+      # @return [Hash{Symbol => Array<Row>}] the loaded gems, by {Row#state}
       def by_state(configuration)
         except = excluded(configuration)
         TABLE.group_by do |row|
@@ -182,16 +185,19 @@ module Heddle
       end
 
       # @param configuration [Server::Configuration]
-      # @return [String] for the line at boot: the changed gems, and the loaded gems that are not changed
+      # @return [String] the changed gems, and the loaded gems whose version was not tested, for the log at boot
       def summary(configuration)
         found = by_state(configuration)
-        [*found[:made]&.join(", "), *found[:untried]&.map { |row| "not #{row} (version not tried)" }].join("; ")
+        [*found[:made]&.join(", "), *found[:untried]&.map { |row| "not #{row} (version not tested)" }].join("; ")
       end
 
       # @return [String]
-      def untried(row) = "#{row} is not adapted: only #{row.tried.join(", ")} were tried (#{row.changes})"
+      def untried(row)
+        "#{row} is not adapted: Heddle was tested only with #{row.tried.join(", ")}. The change " \
+          "would be: #{row.changes}"
+      end
 
-      # Loads nothing.
+      # Checks whether a constant is defined, without loading it.
       # @param constant [String]
       # @return [Boolean]
       def loaded?(constant)
@@ -215,7 +221,7 @@ module Heddle
         Tilt.install if adapt?(:tilt)
       end
 
-      # @return [Array<Symbol>] the names of rows that the option leaves out
+      # @return [Array<Symbol>] the names of the gems that the option `adapt` excludes
       def excluded(configuration) = BY_NAME.keys - configuration.adapt
     end
   end

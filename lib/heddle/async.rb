@@ -11,23 +11,24 @@ require "heddle/async/root"
 require "heddle/async/task_calls"
 
 module Heddle
-  # Runs programs that use the async gem on Heddle's loop. The gem's own tasks, tree and primitives stay. Only their
-  # calls of `Fiber.scheduler` go to Heddle's scheduler, if the thread has one. Reactors of other threads are not
-  # touched.
+  # Runs programs that use the async gem on Heddle's event loop. The gem's own tasks, task tree and primitives are used
+  # unchanged. Only their calls of `Fiber.scheduler` reach Heddle's scheduler, if the thread has one. In other threads,
+  # the gem's own reactors run as before.
   #
-  # Loaded by `require "heddle/async"`, and by {Heddle.run} and the server when the program has loaded async.
+  # Loaded by `require "heddle/async"`. {Heddle.run} and the server load it, too, if the program has loaded async.
   #
   # @api private except what sig/ declares
   module Async
     # Private methods of Async::Task that {TaskCalls} replaces or calls.
     NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze
-    # Gems whose code expects switches only at waits: a preemption between two of their lines could corrupt their lists.
+    # Gems whose code expects fiber switches only where it waits. Heddle does not preempt it, because a switch between
+    # two of its lines could corrupt its lists.
     COOPERATIVE = %w[async async- protocol- io-endpoint- io-event- io-stream-].freeze
     private_constant :NEEDED, :COOPERATIVE
 
     class << self
       # @api private
-      # Installs nothing, and prints a warning, if the installed async lacks methods that this code needs.
+      # Changes the async gem. If the gem lacks methods that this code needs, logs a warning instead.
       # @return [void]
       def install
         missing = NEEDED.reject { |name| ::Async::Task.private_method_defined?(name) }
@@ -43,12 +44,12 @@ module Heddle
       private
 
       def refuse(missing)
-        Events.report(:gem_not_adapted, reason: "tasks of the async gem can't run in Heddle's loop: they need " \
-                                                "async 2.43 or a later 2.x, and async #{::Async::VERSION} lacks " \
+        Events.report(:gem_not_adapted, reason: "tasks of the async gem can't run in Heddle's event loop: this needs " \
+                                                "async 2.43 or a later 2.x, but async #{::Async::VERSION} lacks " \
                                                 "Async::Task##{missing.join(", #")}")
       end
 
-      # The folders of these gems, loaded or not.
+      # The folders of the gems in COOPERATIVE, whether they are loaded or not.
       def cooperative_folders
         bases = Gem.path.flat_map { |path| [File.join(path, "gems"), File.join(path, "bundler/gems")] }
         found = bases.flat_map { |base| COOPERATIVE.map { |prefix| File.join(base, prefix) } }

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Loads a constant when it is first used, from the file of its name, as Zeitwerk does: TCPBind is in tcp_bind.rb.
+  # Registers autoloads for the files of a folder. As with Zeitwerk, a file's name determines its constant: tcp_bind.rb
+  # defines TCPBind.
   #
   # @api private
   module Autoloads
@@ -10,8 +11,8 @@ module Heddle
 
     class << self
       # @param namespace [Module]
-      # @param folder [String] such as "heddle/server"; each of these files defines one constant of the namespace
-      # @param files [Array<String>, nil] nil: all of the folder
+      # @param folder [String] a folder such as "heddle/server"; each of its files defines one constant of the namespace
+      # @param files [Array<String>, nil] names of files without `.rb`; nil: all files of the folder
       # @return [void]
       def add(namespace, folder, files = nil)
         files ||= all(folder)
@@ -23,9 +24,9 @@ module Heddle
       # @return [void]
       def load(folder) = all(folder).each { |file| require "#{folder}/#{file}" }
 
-      # Loads the constants that have not been used yet.
+      # Loads the constants that are registered but not loaded yet.
       # @param namespaces [Array<Module>]
-      # @param except [Array<Symbol>] constants
+      # @param except [Array<Symbol>] constants that are not loaded
       # @return [void]
       def load_constants(*namespaces, except: [])
         namespaces.each do |namespace|

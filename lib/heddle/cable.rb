@@ -3,25 +3,26 @@
 require "heddle/web_socket"
 
 module Heddle
-  # Serves Action Cable without its threads: connections are WebSockets of this server, and a broadcast reaches each of
-  # them without Ruby code. `config.heddle.cable = true` turns it on.
+  # An Action Cable server without Action Cable's own threads. Its connections are WebSockets of Heddle, and C code
+  # sends broadcasts to them. `config.heddle.cable = true` enables it.
   #
   # @api private
   module Cable
     Autoloads.add(self, "heddle/cable")
 
-    # Raised when the server of this application's Action Cable can't be replaced.
+    # Raised if this version of Action Cable does not support another server.
     class UnsupportedError < OwnError; end
 
-    # The protocol of Action Cable, and AnyCable's, with positions.
+    # The WebSocket subprotocols of Action Cable and of AnyCable. The second one has positions, from which a client can
+    # resume.
     PROTOCOL = "actioncable-v1-json"
     EXTENDED_PROTOCOL = "actioncable-v1-ext-json"
 
-    UNSUPPORTED = "config.heddle.cable needs the Action Cable of Rails 8.2, or the gem actioncable-next: add " \
+    UNSUPPORTED = "config.heddle.cable needs Action Cable of Rails 8.2, or the gem actioncable-next: add " \
                   "gem \"actioncable-next\" to the Gemfile, before Rails"
     private_constant :UNSUPPORTED
 
-    # Makes `ActionCable.server` Heddle's.
+    # Makes `ActionCable.server` return Heddle's server.
     module Installed
       # @return [Server]
       def server = @heddle_server ||= Server.new

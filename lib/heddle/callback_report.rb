@@ -6,17 +6,18 @@ require "heddle/own_code"
 require "heddle/stalls"
 
 module Heddle
-  # Reports Ruby code that waits, or starts a task, in a callback of a native library. During such a wait
-  # another fiber of the loop runs, and may enter the library while the first call is under way on the same thread.
-  # `Heddle.enable :callback_report` switches the reports on. Each call site is reported once, like a stall. It does not
-  # report libraries in {NativeLibraries.reentrant}, a library's own waits, or waits with unknown frames.
+  # Reports Ruby code that waits, or starts a task, in a callback of a native library. During such a wait, another fiber
+  # of the event loop runs. If it calls the same library, two calls run at once on one thread, which many libraries
+  # don't support. `Heddle.enable :callback_report` switches the reports on. Each call site is reported once. There are
+  # no reports about libraries in {NativeLibraries.reentrant}, about waits of the library itself, and about waits whose
+  # stack frames are unknown.
   module CallbackReport
-    # A call site that was reported.
+    # A reported call site.
     #
-    # @!attribute library [String] path of the library
-    # @!attribute function [String, nil] its function, where the library exports it
-    # @!attribute method_name [String, nil] the method in C that has called Ruby code
-    # @!attribute place [String] the innermost line of the application or a gem
+    # @!attribute library [String] the path of the library
+    # @!attribute function [String, nil] the library's function that made the callback, if the library exports it
+    # @!attribute method_name [String, nil] the C method that called the Ruby code
+    # @!attribute place [String] file and line: the innermost frame of the application or a gem
     Wait = Data.define(:library, :function, :method_name, :place) do
       # @return [Symbol] the name of its event (docs/events.md)
       def event = :callback_switch
@@ -29,10 +30,11 @@ module Heddle
 
       # @return [String] what to do about it
       def advice
-        wait = "wait and start tasks before or after the call, not inside it"
+        wait = "move waits and starts of tasks out of the callback, before or after the call"
         return wait if NativeLibraries.not_reentrant.any? { |name| File.basename(name) == own_name }
 
-        "#{wait}; if the library keeps no state per thread: Heddle::NativeLibraries.reentrant += [#{own_name.dump}]"
+        "#{wait}; if the library keeps no state per thread, add it: Heddle::NativeLibraries.reentrant += " \
+          "[#{own_name.dump}]"
       end
 
       private
@@ -46,7 +48,7 @@ module Heddle
       def own_name = File.basename(library, ".*")
     end
 
-    # How many call sites {recent} keeps.
+    # Maximum number of call sites that {recent} returns.
     RECENT = 100
     private_constant :RECENT
 
@@ -57,7 +59,7 @@ module Heddle
       @recent = []
 
       class << self
-        # If this platform does not support it, {status} has the reason.
+        # Switches the reports on. If this platform does not support them, {status} contains the reason.
         # @return [void]
         def enable
           @reason = unavailable
@@ -65,7 +67,7 @@ module Heddle
           @enabled = true
         end
 
-        # Also forgets the reported call sites.
+        # Switches the reports off, and clears the list of reported call sites.
         # @return [void]
         def disable
           Native.report_callbacks(false)
@@ -90,7 +92,7 @@ module Heddle
           @recent.dup
         end
 
-        # @return [Array<Wait>] the waits that were not reported yet
+        # @return [Array<Wait>] the call sites that were found since the last call
         def take
           found = Native.take_callbacks.map { |fields| Wait.new(*fields) }
           @recent = (@recent + found).last(RECENT)
@@ -102,18 +104,18 @@ module Heddle
         def unavailable
           return if Native.find_interpreter(-> { Native.note_interpreter }) { Native.note_interpreter }
 
-          "the native frames of a fiber can't be recognized on this platform"
+          "Heddle can't read the native stack frames of a fiber on this platform"
         end
       end
       Protection.register(:callback_report, self)
     end
 
     class << self
-      # @return [Array<Wait>] the last reported call sites, oldest first
+      # @return [Array<Wait>] the newest {RECENT} reported call sites, oldest first
       def recent = Switch.recent
 
-      # @return [Hash{Symbol => Object}] `waits`: how many were detected; `by_library`: the same by the library's file
-      #   name; `reason`: why none can be detected
+      # @return [Hash{Symbol => Object}] `waits`: the number of waits in callbacks; `by_library`: this number for each
+      #   library, by file name; `reason`: why Heddle can't detect waits on this platform, if so
       def status = Switch.status
     end
   end

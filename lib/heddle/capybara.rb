@@ -5,22 +5,23 @@ require "heddle/server"
 require "capybara"
 
 module Heddle
-  # The server of system tests: Capybara starts it in a thread of the process that runs the tests. The railtie loads
-  # this file in the test environment. Without Rails:
+  # Registers Heddle as a server for Capybara's system tests. Capybara runs the server in a thread of the process that
+  # runs the tests. The railtie loads this file in the test environment. Without Rails:
   #
   #     require "heddle/capybara"
   #     Capybara.server = :heddle
   #
-  # Without the gem puma, Heddle is Capybara's default, and also the server that Rails calls `:puma`.
+  # If the Gemfile does not contain puma, Heddle also takes the name `:puma`, which Rails and Capybara use by default.
   #
   # @api private
   module Capybara
-    # The settings of the application's configuration file that say how requests share a process.
+    # The options of the application's configuration file that also apply in tests: they decide how requests share a
+    # process.
     SHARING = %i[mode isolate adapt max_requests].freeze
     private_constant :SHARING
 
     class << self
-      # Serves until the process ends, and logs nothing: Capybara raises the application's errors in the test.
+      # Serves until the process ends. It does not log, because Capybara raises the application's errors in the test.
       #
       # @param app [#call]
       # @param port [Integer]
@@ -29,7 +30,8 @@ module Heddle
       def serve(app, port, host)
         host ||= "127.0.0.1"
         host = "[#{host}]" if host.include?(":")
-        # The tests' own thread computes beside the loop. Heddle must not measure, offload or interrupt it.
+        # The protections are off, because the thread that runs the tests is in the same process. Heddle must not
+        # measure, offload or interrupt it.
         configuration = Server::Configuration.new(bind: ["#{host}:#{port}"], environment: "test", workers: 0,
                                                   protect: [], access_log: false, **sharing)
         nowhere = File.open(File::NULL, "w")

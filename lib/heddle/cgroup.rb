@@ -1,16 +1,17 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The control groups (cgroups(7)) of this process, which limit a container: versions 2 and 1.
+  # Reads the limits of a container from the control groups (cgroups(7)) of this process, in version 2 or 1.
   #
   # @api private
   module Cgroup
     class << self
-      # @param root [String] the folder that contains proc and sys
-      # @param controller [String] such as "memory"
-      # @param file [String] its file in version 2
-      # @param old_files [Array<String>] its files in version 1
-      # @return [Array<String>] the contents of these files in the group of this process and in the groups around it
+      # @param root [String] the folder that contains proc and sys: "/", except in tests
+      # @param controller [String] a controller of cgroups, such as "memory"
+      # @param file [String] the controller's file in version 2
+      # @param old_files [Array<String>] the controller's files in version 1
+      # @return [Array<String>] the contents of the files, for this process's group and each group that contains it;
+      #   empty if the system has no control groups
       def read(root, controller, file, *old_files)
         File.foreach(File.join(root, "proc/self/cgroup")).flat_map do |line|
           _, controllers, path = line.chomp.split(":", 3)
@@ -25,7 +26,8 @@ module Heddle
 
       private
 
-      # In a container the path may be the host's, while the container's own group is the root.
+      # Tries each folder from the root to the path. In a container, the path may be valid only on the host, and the
+      # container's group is mounted as the root.
       def texts(root, mount, path, names)
         steps = path.split("/").reject(&:empty?)
         (0..steps.size).map do |depth|

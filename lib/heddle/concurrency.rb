@@ -6,15 +6,16 @@ require "heddle/monotonic_clock"
 require "heddle/seconds"
 
 module Heddle
-  # Implements tasks and the objects that they wait for. The public methods are in {Heddle} itself.
+  # Implements tasks and the objects that they wait for. The public methods are in the module {Heddle}.
   #
   # @api private
   module Concurrency
-    # Begins the lines of Heddle's own code in a backtrace.
+    # The prefix of Heddle's own lines in a backtrace.
     OWN_PREFIX = "#{File.expand_path("..", __dir__)}/heddle".freeze
 
     class << self
-      # @return [#call, nil] returns {Databases}. runtime.rb sets it, because this layer may not load {Databases}
+      # @return [#call, nil] a callable that returns {Databases}. runtime.rb sets it, because this layer must not depend
+      #   on {Databases}
       attr_accessor :drivers
 
       # @return [Scheduler] the loop that the calling fiber runs in
@@ -26,10 +27,10 @@ module Heddle
         raise NoLoopError, no_loop(what)
       end
 
-      # Waits while the block returns true. A wake-up alone proves nothing: it may be for an earlier wait of this fiber
-      # (Ruby's queues and mutexes do that).
+      # Parks the calling fiber while the block returns true. The block is called again after each wake-up, because a
+      # wake-up may belong to an earlier wait of this fiber (Ruby's queues and mutexes cause such wake-ups).
       #
-      # @param timeout [Numeric, nil] seconds to wait at most
+      # @param timeout [Numeric, nil] maximum time to wait, in seconds; nil: no limit
       def park_while(scheduler, timeout)
         if timeout.nil?
           scheduler.park while yield
@@ -45,20 +46,22 @@ module Heddle
         end
       end
 
-      # @return [Float] seconds of the monotonic clock
+      # @return [Float] the time of the monotonic clock, in seconds
       def now = MonotonicClock.now
 
-      # Runs the block. If Fiber#kill is ending the calling fiber, which then can't wait any more, calls +killed+
-      # instead. Ruby shows a kill only by a switch that does not return, so this switches to {kill_probe} and back.
+      # Runs the block, unless Fiber#kill is ending the calling fiber, which then can't wait any more: in this case it
+      # calls +killed+ instead. Ruby has no method to detect a kill, but in a killed fiber a switch to another fiber
+      # does not return. So this method switches to {kill_probe} and back.
       #
       # @param killed [#call]
-      # @raise [FiberError] at the first call in a thread without a loop, when there is no stack for the probe
+      # @raise [FiberError] if the thread has no event loop, calls this for the first time, and the system has no memory
+      #   for the probe's stack
       def unless_killed(killed)
         probe = kill_probe
         begin
           ending = true
           probe.resume(Fiber.current)
-        rescue Exception # raised at the switch, by another thread or a signal's handler; a kill runs no rescue
+        rescue Exception # raised by another thread or a signal handler; a kill does not enter a rescue clause
           ending = false
           raise
         end
@@ -68,45 +71,47 @@ module Heddle
         killed.call if ending
       end
 
-      # Takes, in advance, the stack that {unless_killed} needs in this thread: later there may be none left.
+      # Allocates the stack that {unless_killed} needs in this thread, because a later allocation might fail.
       #
-      # @param scheduler [Scheduler] of this thread
+      # @param scheduler [Scheduler] the scheduler of this thread
       # @return [void]
       def prepare_kill_probe(scheduler)
-        scheduler.resume_new(kill_probe) # its first switch takes a stack
+        scheduler.resume_new(kill_probe) # the first switch to a fiber allocates its stack
       rescue FiberError
         nil # the first call of unless_killed tries again
       end
 
-      # The message when something needs a loop and there is none.
+      # @return [String] the message of NoLoopError for a method that needs an event loop
       def no_loop(what)
         found = Fiber.scheduler
         if found.nil?
-          "#{what}: no loop runs in this thread. Call it inside Heddle.run { ... }"
+          "#{what}: this thread runs no event loop. Call it inside Heddle.run { ... }"
         elsif found.is_a?(Scheduler)
-          "#{what}: this fiber does not belong to the loop. Call it inside Heddle.run { ... } or Fiber.schedule { ... }"
+          "#{what}: this fiber does not belong to the thread's event loop. Call it inside Heddle.run { ... } or " \
+            "Fiber.schedule { ... }"
         else
           "#{what}: this thread has another scheduler, #{found.class}. Run Heddle in another thread: Thread.new { " \
             "Heddle.run { ... } }"
         end
       end
 
-      # @return [String] file and line of a block, short: `"app.rb:12"`
+      # @return [String] file name and line of a block, such as `"app.rb:12"`
       def place(block)
         file, line = block&.source_location
         file ? "#{File.basename(file)}:#{line}" : "task"
       end
 
-      # @return [Boolean] is this line of a backtrace Heddle's own?
+      # @return [Boolean] whether this line of a backtrace is Heddle's own code
       def own_line?(line) = line.start_with?(OWN_PREFIX)
 
       private
 
-      # One fiber is kept for each thread, because a new one fails when there are too many fibers. It is blocking, so
-      # that it is not preempted. Its variable keeps the fiber that it last switched back to from being collected: Ruby
-      # 3.4.10 and 4.0.5 read that fiber's record at the next switch (Ruby's bug 22196).
+      # Each thread keeps one fiber for this, because creating a fiber fails if there are too many. The fiber is
+      # blocking, so that it is not preempted. Its local variable refers to the fiber that it last switched back to,
+      # which must not be garbage collected: Ruby 3.4.10 and 4.0.5 read that fiber's record at the next switch (Ruby bug
+      # 22196).
       #
-      # @return [Fiber] of this thread
+      # @return [Fiber] the probe of this thread
       def kill_probe
         probe = Thread.current.thread_variable_get(:heddle_kill_probe)
         return probe if probe&.alive?

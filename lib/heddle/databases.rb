@@ -5,28 +5,28 @@ require "heddle/side_table"
 require "timeout"
 
 module Heddle
-  # Settles the queries that a task has abandoned, because it was cancelled, its time limit has passed, or its client
-  # has left. The database server stops computing, and no fiber gets the connection before that is certain. {install}
-  # prepares the drivers and pools that are loaded; Heddle.run, the server and {Pool} call it.
+  # Cancels the queries that a task has abandoned, because the task was cancelled, its time limit has passed, or its
+  # client has disconnected. No other fiber gets the connection until the database server has confirmed that the query
+  # has ended. {install} changes the loaded drivers and pools for this; Heddle.run, the server and {Pool} call it.
   #
-  # PostgreSQL cancels the query and keeps the connection. The protocol of MySQL and MariaDB has no such message: the
-  # connection is closed, and a second one kills it on the server.
+  # With PostgreSQL, Heddle sends a cancel request and keeps the connection. The protocol of MySQL and MariaDB has no
+  # cancel request, so Heddle closes the connection, and opens a second one to kill the first on the server.
   #
   # @api private
   module Databases
-    # Seconds that the server may take to confirm that it has stopped; then the connection is closed.
+    # Seconds to wait for the database server's confirmation. After that the connection is closed.
     CONFIRM_TIMEOUT = 0.5
 
     Autoloads.add(self, "heddle/databases")
 
-    # The drivers by the name of the connection's class, which is looked up without loading the driver.
+    # The drivers, by the names of their connection classes. With names, the lookup does not load a driver.
     DRIVERS = { "PG::Connection" => :Postgresql, "Trilogy" => :Trilogy, "Mysql2::Client" => :Mysql2 }.freeze
-    # Drivers whose own class has to be changed.
+    # Drivers whose connection class Heddle changes, and their names in the option `adapt`.
     CHANGED = { Trilogy: :trilogy, Mysql2: :mysql2 }.freeze
     private_constant :DRIVERS, :CHANGED
 
     class << self
-      # Prepares the drivers and the pools of Active Record and Sequel that are loaded. Idempotent.
+      # Changes the loaded drivers, and the pools of Active Record and Sequel. Idempotent.
       #
       # @return [void]
       def install
@@ -36,23 +36,23 @@ module Heddle
         install_sequel if defined?(::Sequel::Database)
       end
 
-      # {install}, and everything else that a server needs with requests in fibers.
+      # Calls {install}, and makes Sequel's connections belong to fibers if requests run in fibers.
       #
-      # @param fibers [Boolean]
+      # @param fibers [Boolean] whether requests run in fibers
       # @return [void]
       def start(fibers:)
         install
         Sequel.isolate if fibers && defined?(::Sequel::Database)
       end
 
-      # @return [Boolean, nil] may a fiber still have a permanent lease of Active Record when its work has ended?
-      #   In a Rails application Rails ends the leases.
+      # @return [Boolean, nil] whether a fiber may still hold a permanent lease of an Active Record connection when its
+      #   work has ended. In a Rails application this is false, because Rails ends the leases.
       attr_reader :leases
 
-      # Ends the permanent leases of the calling fiber, whose request or callback has ended. Otherwise a fiber that only
-      # waits for its next request would keep the connections.
+      # Ends the permanent leases of the calling fiber, whose request or callback has ended. Otherwise a pooled fiber
+      # would hold the connections while it waits for its next request.
       #
-      # @yieldparam error [StandardError] of the database
+      # @yieldparam error [StandardError] an error of the database
       # @return [void]
       def end_leases
         ::ActiveRecord::Base.connection_handler.clear_active_connections!(:all)
@@ -61,27 +61,27 @@ module Heddle
       end
 
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
-      # @return [Module, nil] the driver's module, with `open?`, `alive?`, `clean` and `recover`, which take the
-      #   connection; nil for anything that is not a connection of these drivers
+      # @return [Module, nil] the driver's module, with the methods `open?`, `alive?`, `clean` and `recover`, whose
+      #   argument is the connection; nil if the object is not a connection of these drivers
       def driver(connection)
         driver = DRIVERS[connection.class.name] || inherited_driver(connection.class)
         const_get(driver) if driver && (!CHANGED.key?(driver) || Adaptations.adapt?(CHANGED[driver]))
       end
 
       # @param connection [Object, nil] a connection of a driver
-      # @return [Boolean] whether it is open and waits for no answer; false if that is not known
+      # @return [Boolean] whether it is open and no query is running on it; false if this is unknown
       def quiet?(connection)
         driver = connection && driver(connection)
         !driver.nil? && driver.open?(connection) && driver.quiet?(connection)
       end
 
-      # @return [Boolean] does the application run in development?
+      # @return [Boolean] whether the application's environment is development
       def development? = [nil, "development"].include?(ENV["RAILS_ENV"] || ENV.fetch("RACK_ENV", nil))
 
-      # Runs the block with a time limit, in a loop or in a thread without one.
+      # Runs the block with a time limit, in an event loop or in a thread without one.
       #
       # @param seconds [Numeric]
-      # @return [Boolean] true if the block has ended; false if the time limit has passed, or the driver raised an error
+      # @return [Boolean] true if the block has ended; false if the time limit has passed, or the block raised an error
       def within(seconds, &block)
         if Fiber.current_scheduler.is_a?(Scheduler)
           Heddle.timeout(seconds, &block)
@@ -100,7 +100,7 @@ module Heddle
         DRIVERS[found.name] if found
       end
 
-      # Active Record's adapters are loaded when the application first needs them.
+      # Installs the change when Active Record is loaded, which may be later.
       def install_active_record
         return if @active_record
 

@@ -5,10 +5,11 @@ module Heddle
   # because many of these errors also have the class that Ruby raises in the same situation: {TimeoutError} is a
   # Timeout::Error, {ClientGoneError} an IOError.
   #
-  # {Cancelled} is not among them: it is an Exception that ends a task, not an error that code should handle.
+  # {Cancelled} does not include it, because Cancelled is not an error that code should handle: it is an Exception that
+  # ends a task.
   module Error; end
 
-  # The superclass of those errors for which Ruby has no class.
+  # The superclass of Heddle's errors that have no corresponding class in Ruby.
   #
   # @api private
   class OwnError < StandardError

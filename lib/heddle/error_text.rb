@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The class and the message of an application's exception, which may be anything: its methods may fail, and a message
-  # may quote the whole body of a request.
+  # Reads the class, message and backtrace of an application's exception safely: the exception's methods may raise, and
+  # its message may contain the whole body of a request.
   #
   # @api private
   module ErrorText
-    # Maximum number of characters.
+    # Maximum number of characters of a message.
     LIMIT = 16_384
 
     class << self
@@ -35,8 +35,8 @@ module Heddle
       def cause(error) = contain(-> { error.cause }) { nil }
 
       # @param error [Exception]
-      # @return [String] class, message, backtrace and causes, as Ruby prints them, cut after {LIMIT} characters; when
-      #   that fails, without the causes
+      # @return [String] class, message, backtrace and causes, as Ruby prints them, cut after {LIMIT} characters; if
+      #   that raises, without the causes
       def full(error)
         contain(-> { cut(error.full_message(highlight: false)) }) do
           first, *rest = Exception.instance_method(:backtrace).bind_call(error)
@@ -47,7 +47,8 @@ module Heddle
 
       private
 
-      # A method of the error may raise an exception that is not a StandardError: NotImplementedError, SystemStackError.
+      # Calls the block if the work raises. A method of the error may raise more than StandardError, such as
+      # NotImplementedError or SystemStackError.
       def contain(work)
         work.call
       rescue ApplicationFailure => e

@@ -4,43 +4,45 @@ require "heddle/monotonic_clock"
 require "heddle/pubsub"
 
 module Heddle
-  # Server-sent events (HTML standard, section 9.2): the body of a response that sends the messages of a topic for as
-  # long as its client listens. A client that reconnects continues at its last position.
+  # Server-sent events (HTML standard, section 9.2): a response body that sends the messages of a pub/sub topic until
+  # the client disconnects. A client that reconnects continues at its last position.
   #
   #     get "/prices" do
   #       Heddle::EventStream.response("prices", since: env["HTTP_LAST_EVENT_ID"])
   #     end
   #
-  # Under `heddle serve` a stream takes no fiber and no thread. On another Rack 3 server it is a streaming body, which
-  # takes one of that server's threads.
+  # Under `heddle serve` a stream needs no fiber and no thread. On another Rack 3 server it is a streaming body, which
+  # occupies one of that server's threads.
   #
   # @api private except what sig/ declares
   class EventStream
     include MonotonicClock
 
-    # The default fields; those of the application replace them. `no-transform` keeps proxies and Rack::Deflater from
-    # compressing the events; Rack::Deflater would end the stream. `x-accel-buffering` keeps nginx from buffering them.
+    # The default header fields, which the application can replace. `no-transform` prevents proxies and Rack::Deflater
+    # from compressing the events; Rack::Deflater would end the stream. `x-accel-buffering` prevents nginx from
+    # buffering the events.
     FIELDS = {
       "content-type" => "text/event-stream", "cache-control" => "no-store, no-transform", "x-accel-buffering" => "no"
     }.freeze
-    # Seconds between two comments, for proxies that close silent connections.
+    # Seconds without an event after which a comment is sent, because proxies close silent connections.
     COMMENT_INTERVAL = 15
-    # The policies for a client that reads more slowly than messages come.
+    # What to do with a client that reads more slowly than messages arrive.
     POLICIES = %i[close coalesce drop].freeze
-    # Seconds after which a fiber that serves a stream checks whether its client is connected and the server still runs.
+    # Interval, in seconds, at which a fiber that serves a stream checks whether the client is still connected and the
+    # server still runs.
     # @api private
     POLL_INTERVAL = 1
-    # Clients reconnect within this many seconds when the server stops.
+    # When the server stops, clients reconnect after a random delay of at most this many seconds.
     RECONNECT_WITHIN = 3.0
-    # The largest size of a topic, and of an event's type. They are checked early, while the response can still be an
-    # error.
+    # Maximum sizes of a topic and of an event's type, in bytes. They are checked in the constructor, when the
+    # application can still respond with an error.
     TOPIC_LIMIT = 1_024
     EVENT_LIMIT = 500
     private_constant :COMMENT_INTERVAL, :RECONNECT_WITHIN, :TOPIC_LIMIT, :EVENT_LIMIT
 
     # @param topic [String, Symbol]
     # @param headers [Hash{String => String}] more fields of the response
-    # @return [Array] a whole Rack response
+    # @return [Array] a complete Rack response with the stream as its body
     # @see #initialize
     def self.response(topic, headers: {}, **) = [200, { **FIELDS, **headers }, new(topic, **)]
 
@@ -52,16 +54,17 @@ module Heddle
     attr_reader :slow
 
     # @param topic [String, Symbol] at most 1,024 bytes
-    # @param since [String, nil] a position, as a browser sends it in Last-Event-ID; nil: from now on. An event `reset`
-    #   comes first when messages after it are lost.
+    # @param since [String, nil] a position, as a browser sends it in Last-Event-ID; nil: only new messages. If messages
+    #   after the position are lost, the first event is `reset`.
     # @param event [String, nil] the type of the events, one line of at most 500 bytes; nil: `message`
-    # @param retry_after [Numeric, nil] seconds after which a client that was cut off reconnects; nil: the client
+    # @param retry_after [Numeric, nil] seconds that a disconnected client waits before it reconnects; nil: the client
     #   decides
-    # @param slow [Symbol] what to do when a client is 1 MiB behind: `:close` it, so that it resumes; `:coalesce`, which
-    #   skips to the newest message; `:drop` messages until it has caught up
+    # @param slow [Symbol] what to do when 1 MiB of output is pending for a slow client. `:close` closes the stream, so
+    #   that the client reconnects and resumes. `:coalesce` skips to the newest message. `:drop` drops messages until
+    #   the client has caught up.
     # @param handoff [Boolean] whether the stream may move to another worker when its worker is replaced; false: the
-    #   client sends a new request, which may be rejected
-    # @raise [ArgumentError]
+    #   client has to reconnect
+    # @raise [ArgumentError] if the topic or the event's type is too large, or `slow` is unknown
     def initialize(topic, since: nil, event: nil, retry_after: nil, slow: :close, handoff: true)
       @topic = topic.to_s
       @since = since unless since.to_s.empty?
@@ -83,15 +86,16 @@ module Heddle
       @beginning = retry_after ? "retry: #{(retry_after * 1000).round}\n\n" : ""
     end
 
-    # Lets a server recognize an event stream, also inside a body that delegates its calls.
+    # Lets a server recognize an event stream, even inside a body object that delegates to it.
     # @return [self]
     def event_stream = self
 
-    # @return [Array, nil] the settings with which the connection sends the events by itself; nil: a fiber sends them
+    # @return [Array, nil] the settings for a connection that sends the events without a fiber; nil: a fiber has to send
+    #   them
     # @api private
     def connection_settings = [topic, since, @lines, @beginning, slow, @handoff]
 
-    # As a streaming body of Rack 3: returns when the client has left.
+    # Serves the stream as a streaming body of Rack 3. Returns when the client has disconnected.
     # @param stream [IO]
     # @return [void]
     def call(stream)
@@ -102,10 +106,10 @@ module Heddle
       stream.close
     end
 
-    # Writes events in this fiber. Must be called in a loop.
+    # Writes events in this fiber. Must be called in an event loop.
     # @param stream [IO]
-    # @param every [Numeric] the interval of the block's calls, in seconds
-    # @yieldreturn [Boolean] whether the stream has to end
+    # @param every [Numeric] maximum number of seconds between two calls of the block
+    # @yieldreturn [Boolean] whether to end the stream
     # @return [void]
     # @api private
     def serve(stream, every: COMMENT_INTERVAL, &over)
@@ -135,10 +139,10 @@ module Heddle
       end
     end
 
-    # @return [String, nil] the next event; nil: none came within `patience` seconds
+    # @return [String, nil] the next event; nil if none arrived within `patience` seconds
     def next_event(subscription, patience)
       data, position = Heddle.timeout(patience) { subscription.take }
-      raise IOError, "the event stream has ended, because its event loop has ended" unless position
+      raise IOError, "the event stream ends, because its event loop has ended" unless position
       return "event: reset\nid: #{position}\ndata: reset\n\n" unless data
 
       lines = data.b.split(/\r\n|\r|\n/, -1)

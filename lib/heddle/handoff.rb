@@ -4,26 +4,26 @@ require "heddle/protection"
 require "heddle/watch_thread"
 
 module Heddle
-  # When native code that keeps Ruby's lock blocks a server's loop, nothing can interrupt it. Then a native thread hands
-  # off connections on which a request arrives, with the bytes that were already read, to another worker. Requests that
-  # are being served stay where they are.
+  # The protection handoff. Nothing can interrupt native code that keeps Ruby's lock, so it blocks the worker's event
+  # loop. During such a stall, a native thread hands off each connection on which a request arrives, with the bytes that
+  # were already read, to another worker. Running requests stay in the blocked worker.
   #
-  # Only the workers of a {Server} can hand connections off; elsewhere it does nothing.
+  # Only the workers of a {Server} can hand off connections; elsewhere the protection has no effect.
   #
   # @api private
   module Handoff
-    # Seconds that a loop may be blocked before its connections are handed off; noticing it takes another 5 to 10 ms.
+    # Seconds after which the connections of a blocked loop are handed off. The detection takes another 5 to 10 ms.
     AFTER = 0.015
 
     @workers = 1
 
     class << self
-      # The wanted number of workers, this one included. Set by the server.
+      # The configured number of workers, including this one and the reserve workers. The server sets it.
       # @return [Integer]
       attr_accessor :workers
 
       # @param after [Float] seconds
-      # @raise [SystemCallError] when no thread can be started
+      # @raise [SystemCallError] if the watch thread can't be started
       # @return [void]
       def enable(after: AFTER)
         WatchThread.handoff = after
@@ -37,7 +37,7 @@ module Heddle
       # @return [Boolean]
       def enabled? = !WatchThread.handoff.nil?
 
-      # @return [Hash] `after`: the argument of {enable}; `reason`: why nothing can be handed off now, or nil
+      # @return [Hash] `after`: the argument of {enable}; `reason`: why connections can't be handed off, or nil
       def status = { after: WatchThread.handoff, reason: (reason if enabled?) }
 
       private

@@ -9,12 +9,13 @@ require "rack/utils"
 require "securerandom"
 
 module Heddle
-  # Pages that the server renders: a Rack application with one {Page}. The browser sends its user's events, and gets the
-  # changes of the page.
+  # A Rack application that serves one class of live pages. The server keeps the state of each {Page} and renders it.
+  # The browser sends the user's events over a WebSocket, and receives the changes of the page.
   #
   #     run Heddle::Live.new(Board)
   #
-  # Below the path where it is mounted, it serves the page, its script, and its WebSocket or the fallback for that.
+  # Below the path where it is mounted, it serves the page, its script, and its WebSocket or the WebSocket's fallback
+  # (an event stream and POST requests).
   #
   # @api private except what sig/ declares
   class Live
@@ -22,15 +23,15 @@ module Heddle
     %i[NotFoundError Page Raw].each { |name| autoload name, "heddle/live/page" }
 
     SCRIPT = File.read(File.join(__dir__, "live/live.js"), encoding: "UTF-8").freeze
-    # Changes with the script, so that browsers may keep the script forever.
+    # Contains a digest of the script, so that browsers can cache the script forever.
     SCRIPT_PATH = "/live-#{OpenSSL::Digest::SHA256.hexdigest(SCRIPT)[0, 12]}.js".freeze
     # @api private
     SOCKET_PATH = "/live"
-    # Seconds for which a page waits for its client to reconnect.
+    # Seconds for which a page is kept after its client has disconnected, so that the client can reconnect.
     RECONNECT_TIMEOUT = 30
-    # Maximum number of pages that wait for their clients.
+    # Maximum number of pages that are kept for disconnected clients.
     MAX_KEPT = 1_000
-    # Header fields of the page: other sites must not frame it, and inline scripts are forbidden.
+    # Header fields of the page. They forbid that other sites show it in a frame, and inline scripts.
     FIELDS = {
       "content-type" => "text/html; charset=utf-8", "cache-control" => "no-store",
       "x-content-type-options" => "nosniff",
@@ -38,14 +39,14 @@ module Heddle
     }.freeze
     private_constant :SCRIPT, :SCRIPT_PATH, :RECONNECT_TIMEOUT, :MAX_KEPT, :FIELDS
 
-    # @return [Class] of the pages
+    # @return [Class] the class of the pages
     attr_reader :page
 
     # @param page [Class] a subclass of {Page}
-    # @param secret [String, nil] signs the parameters of pages; at least 32 bytes. nil: a random one, so that open
-    #   pages reload after a reload of the server. Several machines need a common one.
-    # @yieldparam env [Hash] of a request
-    # @yieldreturn [Object, nil] the page's owner, such as the user's id: no other user can connect to it
+    # @param secret [String, nil] the key that signs the parameters of pages, at least 32 bytes. nil: a random key; open
+    #   pages then reload after a reload of the server. Several machines need the same key.
+    # @yieldparam env [Hash] the env of a request
+    # @yieldreturn [Object, nil] the owner of the page, such as the user's ID; other users can't connect to the page
     def initialize(page, secret: nil, &user)
       raise ArgumentError, "the secret has #{secret.bytesize} bytes, but needs at least 32: use SecureRandom.hex(32)" if
         secret && secret.bytesize < 32
@@ -56,7 +57,7 @@ module Heddle
       @fallback = WebSocket::Fallback.new(Token.new(secret, "stream of #{page.name}"), Connection::MAX_SIZE)
       @user = user || ->(_env) {}
       @sessions = {}
-      @kept = {}.compare_by_identity # with their owners, the oldest first
+      @kept = {}.compare_by_identity # sessions of disconnected clients => their owners, the oldest first
     end
 
     # @param env [Hash]
@@ -75,10 +76,11 @@ module Heddle
     end
 
     # @api private
-    # @param token [Object] from a client
-    # @param id [Object] of its earlier session, if any
+    # @param token [Object] the token that the client has sent
+    # @param id [Object] the ID of the client's earlier session, if any
     # @param user [String, nil]
-    # @return [Session, nil] nil: the token is not valid
+    # @return [Session, nil] the earlier session or a new one; nil if the token is invalid or the page raised
+    #   NotFoundError
     def session(token, id, user)
       params = @token.read(token, user) or return
       session = @sessions[id]
@@ -94,8 +96,8 @@ module Heddle
     # @api private
     # @param session [Session]
     # @param client [WebSocket::ServerSocket] the disconnected client
-    # @param owner [String] its user or network
-    # @param for_good [Boolean] whether it has left on purpose
+    # @param owner [String] the client's user or network
+    # @param for_good [Boolean] whether the client has closed the page, and will not reconnect
     # @return [void]
     def leave(session, client, owner, for_good)
       return unless session.detach(client, RECONNECT_TIMEOUT)
@@ -104,7 +106,8 @@ module Heddle
       @kept[session] = owner
       return if @kept.size <= MAX_KEPT
 
-      # The owner with the most kept pages loses its oldest one, so that no user displaces others.
+      # Removes the oldest page of the owner that has the most kept pages, so that a user can't displace the pages of
+      # others.
       oldest = @kept.key(@kept.values.tally.max_by(&:last).first)
       @kept.delete(oldest)
       oldest.finish
@@ -129,7 +132,7 @@ module Heddle
       ip = IPAddr.new(address).native
       ip.ipv6? ? ip.mask(64).to_s : ip.to_s
     rescue IPAddr::Error
-      address.to_s # "unix", or what a proxy calls its client
+      address.to_s # not an IP address: "unix", or a name that a proxy sent
     end
 
     def user_of(env) = @user.call(env)&.to_s
@@ -146,7 +149,7 @@ module Heddle
     rescue ::Rack::QueryParser::InvalidParameterError, ::Rack::QueryParser::ParamsTooDeepError
       [400, {}, []]
     rescue NotFoundError
-      [404, { "content-type" => "text/plain" }, ["There is no such page.\n"]]
+      [404, { "content-type" => "text/plain" }, ["This page does not exist.\n"]]
     end
 
     def root(page, base, token)

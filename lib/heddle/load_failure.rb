@@ -3,15 +3,16 @@
 require "heddle/printable_text"
 
 module Heddle
-  # The message about a library that can't be loaded: a gem that is missing, or whose extension does not fit this Ruby.
+  # Builds the message about a library that can't be loaded, because its gem is missing, or its extension was built for
+  # another Ruby.
   #
   # @api private
   class LoadFailure
-    # The end of Ruby's message about an extension.
+    # Matches the end of Ruby's message about an extension that can't be loaded.
     EXTENSION = %r{ - (?<file>/.*\.(?:so|bundle|dylib))\z}
-    # The folder of a gem, or of its extensions.
+    # Matches the folder of a gem, or of its extensions.
     GEM = %r{/(?:gems|extensions/[^/]+/[^/]+)/(?<name>[^/]+)-\d[^/-]*(?:-[^/]+)?/}
-    # Frames of `require` itself.
+    # Matches frames of `require` itself, in Ruby and in the libraries that replace it.
     REQUIRE = %r{\A<internal:|/bundled_gems\.rb:|/lib/(?:ruby/[^/]+/(?:rubygems|bundler)|bundler|bootsnap|zeitwerk)/}
     private_constant :EXTENSION, :GEM, :REQUIRE
 
@@ -21,7 +22,7 @@ module Heddle
       @text = error.message
     end
 
-    # @return [String] what can't be loaded, why, where it was required, and what to do
+    # @return [String] which file can't be loaded, why, where it was required, and what to do
     def message
       return @text if defined?(Native::NotBuiltError) && @error.is_a?(Native::NotBuiltError)
 
@@ -39,8 +40,8 @@ module Heddle
       file = @text[EXTENSION, :file]
       return advice_for_extension(file) if file
 
-      "Ruby #{RUBY_VERSION} does not find this file. Install the gem that contains " \
-        "it#{", and name it in the Gemfile" if bundler?}"
+      "Ruby #{RUBY_VERSION} can't find this file. Install the gem that contains " \
+        "it#{", and add it to the Gemfile" if bundler?}"
     end
 
     def advice_for_extension(file)

@@ -4,9 +4,9 @@ require "minitest"
 require "heddle/concurrency/test_loop"
 
 module Heddle
-  # Runs every test of a class in a loop of its own, its `setup` and `teardown` included. A test fails when it takes
-  # longer than its time limit (at a wait; one that computes is not interrupted), when a task that it started fails,
-  # and when a task or fiber that it started is still there at its end.
+  # Runs every test of a class, with its `setup` and `teardown`, in a separate event loop. A test fails if it takes
+  # longer than its time limit, if a task that it started fails, or if a task or fiber that it started still exists at
+  # its end. The time limit interrupts a test where it waits, not while it computes.
   #
   #     require "heddle/minitest"
   #
@@ -18,10 +18,10 @@ module Heddle
   #       end
   #     end
   module Minitest
-    # Seconds that a test may take. To be overridden.
+    # The time limit of a test, in seconds. Test classes may override it.
     def time_limit = Concurrency::TestLoop::TIME_LIMIT
 
-    # Called by Minitest.
+    # Minitest calls this method for each test.
     def run
       result = nil
       error = Concurrency::TestLoop.new("#{self.class}##{name}", time_limit).run { result = super }
@@ -32,7 +32,8 @@ module Heddle
 
     private
 
-    # Adds the error. The cancellation of the test is not a second failure; it only shows at which line the time ended.
+    # Adds the error to the result. If the time limit has cancelled the test, removes the failure for the cancellation,
+    # and uses its backtrace, which shows where the test was.
     def report_loop_failure(result, error)
       cancelled = result.failures.find do |failure|
         failure.is_a?(::Minitest::UnexpectedError) && failure.error.is_a?(Cancelled)

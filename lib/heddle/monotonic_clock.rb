@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Heddle
-  # A clock that can't be set, for time limits.
+  # The monotonic clock, for time limits: changes of the system time don't affect it.
   # @api private
   module MonotonicClock
     module_function
 
-    # @return [Float] seconds since some moment before this process began
+    # @return [Float] seconds since an unspecified point in time, such as the boot of the machine
     def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
   end
 end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Finds the right name for a wrong one.
+  # Suggests a known name for a misspelled one.
   #
   # @api private
   module NameSuggestion
     class << self
       # @param word [String]
       # @param names [Array<String>]
-      # @return [String] ends a sentence, with the nearest name if one is near
+      # @return [String] the end of an error message: ". Did you mean NAME?", or "." if no name is similar
       def hint(word, names)
         found = correct(word, names)
         found ? ". Did you mean #{found}?" : "."
@@ -16,7 +16,7 @@ module Heddle
 
       # @param word [String]
       # @param names [Array<String>]
-      # @return [String, nil] the nearest name, if one is near
+      # @return [String, nil] the most similar name; nil if no name is similar
       def correct(word, names)
         require "did_you_mean"
         DidYouMean::SpellChecker.new(dictionary: names).correct(word).min_by do |name|

@@ -7,21 +7,21 @@ require "rbconfig"
 module Heddle
   # Finds and loads the C extension.
   #
-  # In a checkout, several Rubies share one tree, so `bin/compile` puts each build into its own folder:
-  # `lib/heddle/native/<ABI>-<architecture>[+<variant>]/heddle.so`. A precompiled gem has `heddle/<version>/heddle.so`
-  # for each version of Ruby, such as 3.4. For any other installed gem, RubyGems has built `heddle/heddle.so`.
+  # In a checkout, `bin/compile` puts the build for each Ruby into a separate folder:
+  # `lib/heddle/native/<ABI>-<architecture>[+<variant>]/heddle.so`. A precompiled gem contains
+  # `heddle/<version>/heddle.so` for each version of Ruby, such as 3.4. For a gem that is not precompiled, RubyGems
+  # builds `heddle/heddle.so` at installation.
   #
-  # The environment variable HEDDLE_NATIVE names a variant that `bin/compile` built: `debug` or
-  # `sanitize`.
+  # The environment variable HEDDLE_NATIVE selects a variant of the build: `debug` or `sanitize`.
   #
   # @api private
   module Native
-    # Raised when there is no build for this Ruby. The message says what to do.
+    # Raised if there is no build of the extension for this Ruby. The message says what to do.
     class NotBuiltError < LoadError
       include Heddle::Error
     end
 
-    # The file that extconf.rb writes on a Mac instead of failing.
+    # The error message if the gem contains `not_built.txt`, which extconf.rb writes on a Mac instead of failing.
     NOT_COMPILED = "Heddle can't run on this machine: when the gem was installed, its C extension could not be " \
                    "compiled (%s). Fix that and run `gem pristine heddle`. Or serve with Puma here and with Heddle " \
                    "on Linux, as docs/platforms.md shows for Macs"
@@ -36,13 +36,13 @@ module Heddle
       end
 
       # @param variant [String, nil] `nil` for the ordinary build
-      # @return [String] where `bin/compile` puts the build for this Ruby
+      # @return [String] the path where `bin/compile` puts the build for this Ruby
       def path(variant = ENV.fetch("HEDDLE_NATIVE", nil))
         File.join(__dir__, "native", key(variant), "heddle.#{RbConfig::CONFIG["DLEXT"]}")
       end
 
-      # Loads the extension: the checkout's build for this Ruby, else the installed gem's.
-      # @raise [LoadError] if there is neither, or the build does not fit this Ruby
+      # Loads the extension: the checkout's build for this Ruby if it exists, otherwise the installed gem's.
+      # @raise [LoadError] if there is no build, or it does not work with this Ruby
       def load
         built = path
         return require(built) if File.exist?(built)
@@ -60,7 +60,8 @@ module Heddle
         end
       end
 
-      # Called by the extension, which can raise some errors only from a frame of Ruby code (scheduler/take_errinfo.h).
+      # Called by the extension to raise an error from a frame of Ruby code, as some errors require
+      # (scheduler/take_errinfo.h).
       #
       # @api private
       def raise_again(error) = raise(error)

@@ -3,38 +3,41 @@
 require "heddle/native"
 
 module Heddle
-  # Lists the native libraries during whose callbacks other fibers may run, or must not run.
+  # Lists the native libraries during whose callbacks other fibers may run, and the libraries during whose callbacks
+  # they must not.
   #
-  # While a C function calls a block or a method, it may keep state by thread, as libxml2 keeps its error handler. All
-  # requests of a loop share a thread, so another request must not run meanwhile. Therefore Heddle does not preempt a
-  # fiber within a callback of an extension, unless the extension is listed as re-entrant. If the extension is declared
-  # not re-entrant, a fiber that waits within its callback blocks the loop.
+  # A C function that calls a block or a method (a callback) may keep state per thread meanwhile, as libxml2 does with
+  # its error handler. All requests of an event loop share a thread, so another request must not enter the library
+  # during the callback. Therefore Heddle does not preempt a fiber in a callback of an extension, unless the extension
+  # is listed as re-entrant. If the extension is listed as not re-entrant, a fiber that waits in its callback blocks the
+  # event loop.
   #
-  # A library is named by the end of its file's path without the extension: "nokogiri/nokogiri", "ffi_c". A
-  # precompiled gem's folder for the version of Ruby is left out.
+  # A name is the end of the library's path, without the file extension: "nokogiri/nokogiri", "ffi_c". It does not
+  # contain the folder that a precompiled gem has for each version of Ruby.
   module NativeLibraries
-    # Extensions of Ruby that keep no state by thread during a callback. Also bootsnap, whose static variables are only
+    # Extensions of Ruby that keep no state per thread during a callback, and bootsnap, whose static variables are only
     # settings.
     REENTRANT = %w[monitor stringio date_core io/console json/ext/generator bootsnap/bootsnap].freeze
-    # Libraries that are known to keep state by thread: an error handler (nokogiri), a list of calls (ffi and wasmtime),
-    # a re-entrant lock (mini_racer).
+    # Libraries that are known to keep state per thread: an error handler (nokogiri), a list of calls (ffi and
+    # wasmtime), a recursive lock (mini_racer).
     NOT_REENTRANT = %w[nokogiri/nokogiri ffi_c wasmtime_rb mini_racer_extension].freeze
 
     @reentrant = REENTRANT
     @not_reentrant = NOT_REENTRANT
 
     class << self
-      # @return [Array<String>] libraries in whose callbacks fibers are preempted like anywhere else
+      # @return [Array<String>] libraries in whose callbacks fibers may be preempted
       attr_reader :reentrant
       # @return [Array<String>] libraries in whose callbacks a waiting fiber blocks the loop
       attr_reader :not_reentrant
 
-      # @param names [Array<String>] replace the list
+      # @param names [Array<String>] the new list
       def reentrant=(names)
         list(names, @not_reentrant)
       end
 
-      # @param names [Array<String>] replace the list; none: no waiting fiber blocks the loop
+      # @param names [Array<String>] the new list; if it is empty, a fiber that waits in a callback never blocks the
+      #   loop
       def not_reentrant=(names)
         list(@reentrant, names)
       end
@@ -53,8 +56,8 @@ module Heddle
       def checked(name)
         return name.dup.freeze if name.is_a?(String) && name.match?(%r{\A[^/\0][^\0]*\z}) && !name.end_with?(".so")
 
-        raise ArgumentError, "name the end of the library's path without the extension, such as " \
-                             "\"nokogiri/nokogiri\", not #{name.inspect}"
+        raise ArgumentError, "a library's name must be the end of its path without the file extension, such as " \
+                             "\"nokogiri/nokogiri\", but is #{name.inspect}"
       end
     end
     self.reentrant = REENTRANT

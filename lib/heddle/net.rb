@@ -4,7 +4,7 @@ require "heddle/native"
 require "heddle/net/datagram_socket"
 
 module Heddle
-  # Sockets, connections, names and TLS. Knows no HTTP.
+  # Sockets, connections, name resolution and TLS. This layer does not depend on HTTP.
   #
   # @api private
   module Net
@@ -16,21 +16,23 @@ module Heddle
     autoload :ConnectTimeoutError, "heddle/net/connector"
     autoload :TLSTimeoutError, "heddle/net/connector"
 
-    # Opens a connection to a server. It belongs to no loop and no thread: in a loop only the calling fiber waits, in a
-    # plain thread the thread waits. One fiber or thread at a time may use it. A forked child can't use it.
+    # Opens a connection to a server. The connection can be used in any event loop, where only the calling fiber waits,
+    # and in threads without a loop. Only one fiber or thread at a time may use it. A forked child can't use it.
     #
-    # Tries all addresses of the name, one every 250 ms, IPv6 and IPv4 alternately; the first that accepts is used
-    # (Happy Eyeballs, RFC 8305).
+    # Tries the addresses of the name, a further one every 250 ms, IPv6 and IPv4 alternately, and uses the first
+    # connection that succeeds (Happy Eyeballs, RFC 8305).
     #
     #     connection = Heddle::Net.connect("example.com:443", tls: true)
     #     connection.write("GET / HTTP/1.0\r\nHost: example.com\r\n\r\n")
     #     connection.readpartial(65_536)
     #
     # @param endpoint [String] `host:port`, `[::1]:port`, or `unix:/path`
-    # @param tls [Boolean, Hash, TLS::ClientContext] true: with the system's certificates; a Hash: see
-    #   {TLS::ClientContext#initialize}
-    # @param timeout [Numeric, nil] seconds for resolving the name and connecting, and as many for the TLS handshake
-    # @param allow [#call, nil] called with each numeric address before it is tried; false: the address is not used
+    # @param tls [Boolean, Hash, TLS::ClientContext] true: use TLS, and trust the system's certificates; a Hash: the
+    #   arguments of {TLS::ClientContext#initialize}
+    # @param timeout [Numeric, nil] maximum number of seconds for name resolution and connecting together, and again for
+    #   the TLS handshake; nil: no limit
+    # @param allow [#call, nil] called with each numeric address before it is tried; if it returns false, the address is
+    #   not used
     # @return [OutboundConnection]
     # @raise [SystemCallError, Socket::ResolutionError, ConnectTimeoutError, TLSTimeoutError, OpenSSL::SSL::SSLError]
     def self.connect(endpoint, tls: false, timeout: 10, allow: nil)

@@ -7,45 +7,47 @@ require "heddle/offload/libraries"
 require "heddle/offload/starting"
 
 module Heddle
-  # The protection `:offload`: a native call that releases Ruby's lock blocks only its own fiber.
+  # The protection `:offload`: a native call that releases Ruby's lock blocks only the calling fiber.
   #
-  # A native call blocks its thread, and with it every fiber of the loop. Here another thread runs it while the loop
-  # continues: Heddle intercepts the calls to Ruby's +rb_nogvl+ and similar functions, by the import tables of the
-  # loaded libraries (Linux; see docs/offload.md). That applies only to fibers of Heddle's loops, and to libraries that
-  # are known good, judged safe by the extension, or allowed by the user.
+  # Without it, a native call blocks its thread, and with it every fiber of the event loop. With it, another thread runs
+  # the call while the loop continues. For this, Heddle replaces +rb_nogvl+ and similar functions of Ruby in the import
+  # tables of the loaded libraries (Linux; see docs/offload.md). Only calls in fibers of Heddle's loops are offloaded,
+  # and only calls of libraries that are known to be safe, that Heddle judges safe from their files, or that the user
+  # allows.
   module Offload
-    # Ruby's own methods that hold a lock of the whole thread: if another fiber loaded the same file meanwhile, Ruby
-    # would report a circular require.
+    # Methods of Ruby in which native calls are not offloaded, because they hold a lock that belongs to the thread: if
+    # another fiber loaded the same file meanwhile, Ruby would report a circular require.
     LOADING = %w[require require_relative load autoload].freeze
 
-    # The entry of {status} for Ruby's own calls until the protection is switched on for the first time.
+    # The value of `core` in {status} before the protection is switched on for the first time.
     NOT_TRIED = "not tried yet"
 
     autoload :ThreadLimit, "heddle/offload/thread_limit"
     autoload :InPlace, "heddle/offload/in_place"
 
-    # The prefix of an allowed library if only its waits in libc are offloaded.
+    # The prefix of a name in HEDDLE_OFFLOAD_ALLOW if only the library's waits in libc are offloaded.
     WAITS = "libc:"
 
     private_constant :LOADING, :NOT_TRIED, :WAITS
 
-    # The protection :offload. Other methods are in C.
+    # Switches the protection on and off. Further methods are in C.
     #
     # @api private
     module Switch
       class << self
-        # Switches it on: see {Heddle.enable}.
+        # Switches the protection on. {Heddle.enable} calls it.
         #
         # @param allow [Array<String>] prefixes of the file names of further libraries whose calls may run on any
-        #   thread. The variable HEDDLE_OFFLOAD_ALLOW adds more, separated by commas. A later call adds to them and
-        #   removes none. Read docs/offload.md first: it lists things that such a library must not do
-        # @param deny [Array<String>] further libraries whose calls are not offloaded, and those of HEDDLE_OFFLOAD_DENY;
-        #   a library that is both allowed and denied is denied
+        #   thread. The variable HEDDLE_OFFLOAD_ALLOW adds more, separated by commas. A later call adds further ones,
+        #   and does not remove any. Read docs/offload.md first: it lists what such a library must not do
+        # @param deny [Array<String>] further libraries whose calls are not offloaded; the variable HEDDLE_OFFLOAD_DENY
+        #   adds more. A library that is both allowed and denied is denied
         # @param libc [Array<String>] further libraries whose waits in libc (poll, select, sleep, connect, recv) are
-        #   offloaded though they hold Ruby's lock: see docs/offload.md for the demands on such a library
+        #   offloaded although the library holds Ruby's lock; docs/offload.md lists the requirements
         # @param threads [Integer, nil] the maximum number of offload threads; further calls are queued. nil keeps the
         #   current number, which is {ThreadLimit.default} at first
-        # @raise [ArgumentError] for a library that must not be hooked, or an invalid number of threads
+        # @raise [ArgumentError] if the waits of a library in `libc` must not be offloaded, or the number of threads is
+        #   invalid
         def enable(allow: [], deny: [], libc: [], threads: nil)
           name_libraries(allow:, deny:, libc:)
           self.thread_limit = threads if threads
@@ -67,14 +69,14 @@ module Heddle
           limit_threads(@thread_limit = threads)
         end
 
-        # Sets the default limit of threads. Has no effect on a limit that the program has set.
-        # @param workers [Integer] processes that share the container's limit of tasks
+        # Sets the default limit of threads. A limit that the program has set has priority.
+        # @param workers [Integer] the number of processes that share the container's limit of tasks (pids.max)
         def share_threads(workers)
           @share = ThreadLimit.default(workers:)
           limit_threads(@thread_limit || @share)
         end
 
-        # Adds libraries. While the protection is off, they have an effect when it is switched on.
+        # Adds libraries. If the protection is off, they take effect when it is switched on.
         # @param (see enable)
         # @raise (see enable)
         def name_libraries(allow: [], deny: [], libc: [])
@@ -88,7 +90,8 @@ module Heddle
           apply_names if enabled?
         end
 
-        # Calls from now on run as in plain Ruby. Running calls end as they have begun.
+        # Switches the protection off. Later calls run as in plain Ruby; calls that are running on offload threads
+        # continue there.
         def disable = switch(false)
 
         # @see Offload.status
@@ -98,10 +101,11 @@ module Heddle
             **Offload.threads }
         end
 
-        # @return [Array<InPlace>] the functions that have blocked a loop in place since the last call, each once
+        # @return [Array<InPlace>] the native functions that have blocked an event loop since the last call, because
+        #   they were not offloaded; each function is returned only once
         def take_in_place = take_blocking.map { |function, seconds| InPlace.new(function:, seconds:) }
 
-        # Native calls inside the block stay on the loop's thread.
+        # Runs the block without offloading: native calls in it run on the loop's thread.
         def inline
           scheduler = Fiber.current_scheduler
           return yield unless scheduler.is_a?(Scheduler)
@@ -123,16 +127,17 @@ module Heddle
           intercept
         end
 
-        # Called from C, once a process, on a fiber of the loop that must not wait.
+        # Called from C once in each process when all offload threads are busy, on a fiber that must not wait.
         def threads_used_up(scheduler)
           limit = Offload.threads[:limit]
           scheduler.spawn(-> { Events.report(:offload_threads_exhausted, limit:) })
         end
 
-        # Called from C, once, to see where Fiddle keeps the function that it calls. This call is not offloaded.
+        # Called from C once, to find out where Fiddle stores the function that it calls. This call is not offloaded.
         def call_probe = Fiddle::Function.new(probe, [], Fiddle::TYPE_VOID).call
 
-        # Checks how this Ruby passes calls on descriptors, which versions may change. Uses a pipe, which needs no file.
+        # Checks how this version of Ruby passes descriptors to its I/O functions. A pipe suffices for this, so no file
+        # is needed.
         def check_descriptors
           @checked = true
           IO.pipe do |pipe, _|
@@ -146,15 +151,15 @@ module Heddle
           return if core.nil? || core == NOT_TRIED
           return "Ruby's own calls are not offloaded: #{core}" unless library_count.zero?
 
-          "only #{"what Ruby hands to the scheduler and " if RUBY_VERSION >= "3.4"}Heddle.offload { } is offloaded: " \
-            "#{core}"
+          "only #{"operations that Ruby passes to the fiber scheduler, and " if RUBY_VERSION >= "3.4"}Heddle.offload " \
+            "{ } are offloaded: #{core}"
         end
 
         def refuse(libraries)
-          raise ArgumentError, "a library's name is empty" if libraries.any?(&:empty?)
+          raise ArgumentError, "offload: the name of a library is empty" if libraries.any?(&:empty?)
 
           bad = libraries.find { |name| NEVER_LIBC.any? { |never| name.start_with?(never) } } or return
-          raise ArgumentError, "#{bad} can't be offloaded: the library holds locks while it waits"
+          raise ArgumentError, "the waits of #{bad} can't be offloaded, because the library holds locks while it waits"
         end
 
         def environment(name) = ENV.fetch(name, "").split(",").map(&:strip).reject(&:empty?)
@@ -167,29 +172,32 @@ module Heddle
     end
 
     class << self
-      # The facts about each native function that fibers have called:
+      # Measurements of each native function that fibers have called:
       #
-      # - +:library+, +:function+ (its symbol or place in the file), +:method+ (the Ruby method that called it first)
-      # - +:calls+, and how many of them were +:offloaded+
-      # - +:wall+ (seconds, an average that falls slowly), +:cpu+ (the part of it that was spent computing)
-      # - +:class+ (+:waits+, +:computes+, +:quick+, +:in_place+ or +:denied+), +:reason+ (why it is in place, or nil)
+      # - +:library+, +:function+ (its symbol or offset in the file), +:method+ (the first Ruby method that called it)
+      # - +:calls+ (their number), +:offloaded+ (the number of offloaded calls)
+      # - +:wall+ (average seconds of a call, which adapts slowly to shorter calls), +:cpu+ (the share of CPU time in
+      #   it)
+      # - +:class+ (+:waits+, +:computes+, +:quick+, +:in_place+ or +:denied+), +:reason+ (why it is not offloaded, or
+      #   nil)
       # - +:trust+ (the class of its library, see {libraries})
       #
-      # @return [Array<Hash>] the functions that take most time first
+      # @return [Array<Hash>] the functions, the slowest first
       def functions = native_functions.sort_by { |function| -function[:wall] }
 
-      # The state of the protection, with the result of {threads} and:
+      # The state of the protection: the values of {threads}, and:
       #
       # - +:on+; +:core+: true, or why Ruby's own calls are not offloaded
-      # - the numbers of libraries whose calls (+:extensions+), or whose waits in libc (+:libc+), are offloaded
-      # - +:missing+: Ruby's functions that are not intercepted though others are, as +:function+, +:use+ and +:reason+
-      # - +:reason+: why a part of the protection is missing here, or nil
+      # - +:extensions+: the number of libraries whose calls are offloaded; +:libc+: of libraries whose waits in libc
+      #   are
+      # - +:missing+: functions of Ruby that could not be intercepted, with +:function+, +:use+ and +:reason+
+      # - +:reason+: why a part of the protection does not work on this platform, or nil
       #
       # @return [Hash]
       def status = Switch.status
 
-      # @param threads [Integer] the maximum number of offload threads from now on
-      # @raise [ArgumentError] unless it is 1 or more
+      # @param threads [Integer] the new maximum number of offload threads
+      # @raise [ArgumentError] unless it is from 1 to 100,000
       def thread_limit=(threads)
         Switch.thread_limit = threads
       end

@@ -4,21 +4,21 @@ require "heddle/native"
 
 module Heddle
   # @api private
-  # Recognizes Heddle's own Ruby code, which expects switches only where it waits. Before an interruption that may come
-  # anywhere (a preemption, Ctrl-C), Heddle checks whose code runs. Ruby's library counts as its caller's code, and a
-  # signal's handler as the code that it has interrupted.
+  # Recognizes Heddle's own Ruby code, which must not be interrupted except where it waits. Before Heddle interrupts a
+  # fiber (by preemption or Ctrl-C), it checks whose code is running. Code of Ruby's standard library counts as its
+  # caller's code. A signal handler counts as the code that it has interrupted.
   module OwnCode
     @added = []
     class << self
-      # Adds other code that expects switches only where it waits.
+      # Adds other code that must not be interrupted except where it waits.
       #
-      # @param folders [Array<String>] what its paths begin with
+      # @param folders [Array<String>] prefixes of the code's paths
       def add(folders)
         @added |= folders
         pass_paths
       end
 
-      # The extension compares the paths with the frames of the running code.
+      # Passes the paths to the extension, which compares them with the frames of the running code.
       def pass_paths
         own = [__dir__, File.realpath(__dir__)].uniq.flat_map { |folder| paths(folder) }
         handlers = %w[scheduler/signal_guard.rb preemption/signal_handlers.rb].map { |name| File.join(__dir__, name) }
@@ -27,13 +27,14 @@ module Heddle
 
       private
 
-      # The folders of Ruby's library. On Debian, RubyGems, whose `require` Heddle's code calls, has a separate folder.
+      # The folders of Ruby's standard library. On Debian, RubyGems, whose `require` Heddle's code calls, is in a
+      # separate folder.
       def libraries
         rubygems = "#{Gem::RUBYGEMS_DIR}/rubygems" if defined?(Gem::RUBYGEMS_DIR)
         ["#{RbConfig::CONFIG["rubylibdir"]}/", *rubygems]
       end
 
-      # The demo is an application like any other.
+      # The paths of Heddle's code. The folder cli is left out, because the demo in it is an ordinary application.
       def paths(folder)
         names = Dir.children(folder) - %w[cli native]
         names.map { |name| File.join(folder, name.end_with?(".rb") ? name : "#{name}/") }

@@ -3,11 +3,11 @@
 require "rbconfig"
 
 module Heddle
-  # The platforms on which the tests of all protections were run: docs/platforms.md lists them with the word "run".
+  # The platforms on which the tests of all protections have run. docs/platforms.md lists them with the word "run".
   #
   # @api private
   module Platform
-    # Ruby's name of the architecture, without the suffix -gnu => versions of Ruby.
+    # Ruby's name of the architecture without the suffix -gnu => the tested versions of Ruby.
     TESTED = { "x86_64-linux" => %w[3.3 3.4 4.0], "x86_64-linux-musl" => %w[3.3] }.freeze
     # The protections that change Ruby's tables or read C frames. They are off by default on platforms not in TESTED.
     UNTESTED_OFF = %i[offload preempt callback_report].freeze
@@ -16,7 +16,7 @@ module Heddle
     class << self
       # @param arch [String]
       # @param version [String] of Ruby
-      # @return [String, nil] why {UNTESTED_OFF} are off by default; nil: they are not
+      # @return [String, nil] why the protections in {UNTESTED_OFF} are off by default; nil: they are on
       def untested(arch: RbConfig::CONFIG["arch"], version: RUBY_VERSION)
         return if TESTED.fetch(arch.delete_suffix("-gnu"), []).include?(version[/\A\d+\.\d+/])
 

@@ -5,12 +5,13 @@ require "heddle/preemption/signal_handlers"
 require "heddle/watch_thread"
 
 module Heddle
-  # A fiber that computes in Ruby for longer than its slice gives way to the others of its loop.
-  # `Heddle.enable :preempt` switches it on. docs/stalls.md says what code may rely on then.
+  # The protection preempt: a fiber that computes in Ruby for longer than its time slice is interrupted, so that the
+  # other fibers of its event loop run. `Heddle.enable :preempt` switches it on. docs/stalls.md explains what this means
+  # for an application's code.
   #
   # @api private
   module Preemption
-    # Seconds that a fiber may compute while others wait.
+    # The time slice: seconds for which a fiber may compute while other fibers are ready.
     SLICE = 0.01
 
     class << self
@@ -29,16 +30,16 @@ module Heddle
       # @return [Boolean]
       def enabled? = !WatchThread.slice.nil?
 
-      # @return [Hash{Symbol => Object}] `slice` in seconds, nil while it is off
+      # @return [Hash{Symbol => Object}] `slice`: the time slice in seconds, or nil if preemption is off
       def status = { slice: WatchThread.slice }
 
       # @api private
-      # Called before an application is loaded for which preemption will be enabled: see {SignalHandlers}.
+      # Must be called before the application is loaded if preemption will be enabled later: see {SignalHandlers}.
       def prepare = SignalHandlers.install
 
       # @api private
-      # Called from C, in a fiber that waits and has a pending exception, which Thread.handle_interrupt delays: raises
-      # it here, so that it is not raised in another fiber of the thread.
+      # Called from C, in a waiting fiber to which an exception was delivered while Thread.handle_interrupt deferred it.
+      # Raises the exception in this fiber, so that it is not raised in another fiber of the thread.
       def raise_delivered(exception)
         return unless Thread.pending_interrupt?(exception.class)
 

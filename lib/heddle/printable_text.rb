@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Makes text of clients and applications safe to print: it can't begin a new line in a log, and does not control a
-  # terminal. Control characters but the tab (C0, DEL and C1: Unicode category Cc) and bytes that are not UTF-8 are
-  # shown as `\xNN`; Unicode's line ends and changes of direction as `\uNNNN`.
+  # Escapes text from clients and applications for logs and terminals, so that it can't begin a new log line or control
+  # a terminal. Control characters except the tab (C0, DEL and C1: Unicode category Cc), and bytes that are not UTF-8,
+  # become `\xNN`. Unicode's line separators and direction marks become `\uNNNN`.
   #
   # @api private
   module PrintableText
-    # DEL, C1, ends of lines, changes of direction.
+    # DEL, C1, line separators, direction marks.
     BEYOND_C0 = /[\u007F-\u009F\u2028-\u202E\u2066-\u2069]/
     CONTROL = /[\u0000-\u0008\u000A-\u001F]|#{BEYOND_C0}/
-    # The indentation of a line after the first.
+    # The indentation of each line after the first.
     INDENT = "    "
     private_constant :BEYOND_C0, :CONTROL
 
@@ -20,16 +20,16 @@ module Heddle
       def line(text) = utf8(text).gsub(CONTROL) { |character| escape(character.ord) }
 
       # @param text [Object]
-      # @param indent [String] what each line after the first begins with
-      # @return [String] with the text's number of lines, without a newline at the end
+      # @param indent [String] the beginning of each line after the first
+      # @return [String] the escaped text, with as many lines as before, without a newline at the end
       def lines(text, indent: INDENT) = utf8(text).split(/\r?\n/).map { |one| line(one) }.join("\n#{indent}")
 
-      # @param json [String] as JSON.generate makes it, which escapes only C0
-      # @return [String] the same value, with the other control characters escaped, too
+      # @param json [String] the output of JSON.generate, which escapes only C0
+      # @return [String] the same JSON value, with all control characters escaped
       def json(json) = json.gsub(BEYOND_C0) { |character| format("\\u%04x", character.ord) }
 
       # @param url [String]
-      # @return [String] without the password of a backend
+      # @return [String] the URL without user name and password
       def url(url) = url.sub(%r{//.*@}m, "//").gsub(/(password=)[^&]*/, '\1…')
 
       # @param text [Object]

@@ -5,36 +5,36 @@ require "heddle/scheduler"
 require "heddle/pubsub/route"
 
 module Heddle
-  # Messages by topic, from any process of a server to all of them, each with a position. A subscriber that reconnects
-  # continues at its last position, or gets a reset when messages after it are lost.
+  # Publish/subscribe between all processes of a server. Each message of a topic has a position. A subscriber that
+  # reconnects continues at its last position, or gets a reset if messages after this position are lost.
   #
   #     position = Heddle::PubSub.publish("room:7", "hello")
   #     Heddle::PubSub.subscribe("room:7", since: position) { |message| puts message.data }
   module PubSub
     Autoloads.add(self, "heddle/pubsub")
 
-    # A message as a subscriber gets it.
+    # A message, as a subscriber receives it.
     #
     # @!attribute topic [String]
     # @!attribute data [String, nil] in UTF-8, or in BINARY if it is not UTF-8; nil for a reset
-    # @!attribute position [String] "epoch:offset": continue after it with `since:`
+    # @!attribute position [String] "epoch:offset"; with `since:`, a subscriber continues after it
     Message = Data.define(:topic, :data, :position) do
       # @return [Boolean] whether messages before this one are lost, so that the subscriber's state is out of date
       def reset? = data.nil?
     end
 
-    # The messages that this process can replay, in C.
+    # The messages that this process can send to a reconnecting subscriber. Implemented in C.
     #
     # @api private
     module History
     end
 
-    # A subscriber of a topic, in C.
+    # A subscriber of a topic. Implemented in C.
     #
     # @api private
     class Subscription
       # @param topic [String] its topic
-      # @yieldparam message [Message] each one, until it is closed
+      # @yieldparam message [Message] each message, until the subscription is closed
       # @return [void]
       def each_message(topic)
         while (data, position = take)
@@ -43,20 +43,20 @@ module Heddle
       end
     end
 
-    # Raised when no server or backend accepts the message, or when this process has no topics. The error's message has
-    # the reason.
+    # Raised if no server or backend accepts a message, or if this process does not belong to a server or backend.
     class UnreachableError < OwnError; end
 
     class << self
-      # Gives the message to all subscribers of the topic, in every process of this server, and with a backend on every
-      # machine. A process that belongs to no server, such as a job or a console, publishes where {server} says.
+      # Sends the message to all subscribers of the topic, in every process of this server and, with a backend (Redis or
+      # PostgreSQL), on every machine. A process that does not belong to a server, such as a job or a console, publishes
+      # to the address in {server}.
       #
       # @param topic [String, Symbol] at most 1,024 bytes
-      # @param data [String, #to_json] an object that is not a String is encoded once
+      # @param data [String, #to_json] an object that is not a String is encoded as JSON
       # @return [String] the message's position, "epoch:offset"
-      # @raise [ArgumentError] when the topic or the message is too large
-      # @raise [UnreachableError] when no server answers; or when the backend has not confirmed the message in 5 s: then
-      #   it may have been published
+      # @raise [ArgumentError] if the topic or the message is too large
+      # @raise [UnreachableError] if no server answers, or if the backend does not confirm the message within 5 s; in
+      #   this case it may have been published
       def publish(topic, data)
         Route.publish(topic.to_s, data.is_a?(String) ? data : encode(data))
       end
@@ -68,29 +68,29 @@ module Heddle
       def server = Route.server
 
       # @param address [String, :process, nil]
-      # @raise [ArgumentError] when it is neither :process nor begins with unix: or with the scheme of a backend
+      # @raise [ArgumentError] unless it is :process or nil, or begins with unix: or with the scheme of a backend
       def server=(address)
         Route.server = address
       end
 
-      # The position after the topic's last message: read it before the state that a page shows, and let the page
-      # continue from there.
+      # The position of the topic's last message. Read it before you read the state that a page shows, and let the page
+      # subscribe from this position.
       #
       # @param topic [String, Symbol]
       # @return [String] "epoch:offset"
-      # @raise [ArgumentError] when the topic is too large
-      # @raise [UnreachableError] when this process belongs to no server, and {server} names no backend
+      # @raise [ArgumentError] if the topic is too large
+      # @raise [UnreachableError] if this process does not belong to a server, and {server} is not a backend
       def position(topic)
         Route.backend&.follow_here
         History.position(topic.to_s)
       end
 
-      # Calls the block for each message of the topic, one at a time and in order, in a task of its own. The task ends
-      # when it is cancelled, when the block fails, or with the scope that it was started in. The scope does not wait
-      # for it.
+      # Starts a background task that calls the block for each message of the topic, one at a time and in order. The
+      # task ends when it is cancelled, when the block raises, or with the scope in which it was started. The scope does
+      # not wait for it.
       #
       # @param topic [String, Symbol]
-      # @param since [String, nil] a position, after which it continues; nil: from now on
+      # @param since [String, nil] the position after which to continue; nil: only new messages
       # @yieldparam message [Message]
       # @return [Task]
       # @raise [NoLoopError] outside a loop

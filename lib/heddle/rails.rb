@@ -3,27 +3,28 @@
 require "heddle/runtime"
 
 module Heddle
-  # The settings that a Rails application needs under a server whose requests are fibers of one thread.
+  # Prepares a Rails application for a server that runs requests in fibers of one thread.
   #
   # @api private
   module Rails
     Autoloads.add(self, "heddle/rails")
 
-    REFUSED = "config.active_support.isolation_level is :thread, but each request is a fiber here: requests would " \
-              "share Current, the database connection and all other state that Rails keeps for a request. Remove " \
-              "that line from the application's configuration (Heddle sets :fiber), or serve it with --mode thread."
+    REFUSED = "config.active_support.isolation_level is :thread, but Heddle runs each request in a fiber, and many " \
+              "fibers share a thread: requests would share Current, the database connection and all other state that " \
+              "Rails keeps for a request. Remove that line from the application's configuration (Heddle sets " \
+              ":fiber), or start the server with --mode thread."
     private_constant :REFUSED
 
     class << self
-      # @param text [String] why the application can't be served by fibers
+      # @param text [String] why requests of this application can't run in fibers
       attr_writer :refusal
 
       # @return [Boolean] whether a Rails application is loaded
       def application? = defined?(::Rails.application) && !::Rails.application.nil?
 
-      # @param name [String] of a gem
-      # @return [Boolean] whether it is loaded because the Gemfile names it, and not only because another gem needs it,
-      #   as capistrano3-puma needs puma
+      # @param name [String] the name of a gem
+      # @return [Boolean] whether it is loaded because the Gemfile lists it, and not only as a dependency of another
+      #   gem, as with capistrano3-puma and puma
       def chosen?(name)
         return false unless Gem.loaded_specs.key?(name)
         return true unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]
@@ -33,16 +34,16 @@ module Heddle
         true
       end
 
-      # @return [Boolean] whether this process is to serve the application that it loads: as `heddle serve`, as `rails
-      #   server`, or as the server of system tests
+      # @return [Boolean] whether this process will serve the application: it is `heddle serve`, `rails server` or a
+      #   process with system tests
       def serving?
         return true if (defined?(CLI) && !Heddle.autoload?(:CLI)) || defined?(::Rails::Server)
 
         ::Rails.env.test? && Gem.loaded_specs.key?("capybara")
       end
 
-      # @return [Array<String>] the path of health checks, which Rails leaves out of its log; also below the path at
-      #   which the application is mounted
+      # @return [Array<String>] the path of health checks, for which Rails writes no log lines; if the application is
+      #   mounted at a path, also with that path in front
       def silenced_paths
         config = ::Rails.application.config if application?
         return [] unless config.respond_to?(:silence_healthcheck_path)
@@ -51,12 +52,12 @@ module Heddle
         path.is_a?(String) ? [path, "#{config.relative_url_root}#{path}"].uniq : []
       end
 
-      # Makes the loaded application ready: a Rails application, or one that uses Active Support or Active Record alone.
+      # Prepares the loaded application: a Rails application, or one that only uses Active Support or Active Record.
       # Idempotent.
       #
-      # @param fibers [Boolean] whether requests are fibers of one thread
+      # @param fibers [Boolean] whether requests run in fibers of one thread
       # @return [void]
-      # @raise [Server::BootError] if requests are fibers, and the application can't be served by fibers
+      # @raise [Server::BootError] if `fibers` is true, and requests of this application can't run in fibers
       def start(fibers: true)
         if fibers
           raise Server::BootError, @refusal if @refusal
@@ -71,8 +72,8 @@ module Heddle
         answer_503_without_connection
       end
 
-      # Logs how many database connections the workers may open, once the databases have reported their limits. Must be
-      # called in a loop.
+      # Starts a task that asks the databases for their limits, and logs how many connections the workers may open. Must
+      # be called in an event loop.
       #
       # @param log [#event]
       # @param workers [Integer]
@@ -87,10 +88,10 @@ module Heddle
         end
       end
 
-      # Before this process ends, makes the clients of Action Cable reconnect, and ends their channels (`unsubscribed`).
-      # Only for connections of Action Cable itself.
+      # Called before this process ends. Makes the clients of Action Cable reconnect, and ends their channels
+      # (`unsubscribed`). It concerns only connections of Action Cable's own server.
       # @param log [#event]
-      # @return [Boolean] whether there were any
+      # @return [Boolean] whether there were connections
       def close_cables(log)
         return false unless defined?(::ActionCable::Server::Base) && ::ActionCable.server.connections.any?
 
@@ -101,7 +102,8 @@ module Heddle
         false
       end
 
-      # Must be called before Sentry.init, whose block may override the setting.
+      # Sets Sentry's isolation level to :fiber. Must be called before Sentry.init, so that the application's block can
+      # override it.
       # @return [void]
       def isolate_sentry
         return unless defined?(::Sentry::Configuration)
@@ -119,11 +121,11 @@ module Heddle
           raise Server::BootError, REFUSED
         end
 
-        # The railtie has not run: there is no Rails, or Heddle was loaded before Rails.
+        # The railtie has not set it, because the application does not use Rails, or Heddle was loaded before Rails.
         state.isolation_level = :fiber
       end
 
-      # Before 8.2, Rails' reload lock belongs to threads, and so can't tell fibers apart.
+      # Replaces the reload lock of Rails before 8.2, whose owners are threads, by a lock whose owners are fibers.
       def replace_reload_lock
         return unless ::Rails.application.config.reloading_enabled?
         return if ActiveSupport.version >= Gem::Version.new("8.2.a") || !Adaptations.adapt?(:activesupport)
@@ -134,7 +136,8 @@ module Heddle
         interlock.instance_variable_set(:@lock, ReloadLock.new)
       end
 
-      # If a request gets no connection from the pool in time, the server is busy, not broken.
+      # Makes Rails respond with 503 instead of 500 if a request gets no database connection in time, because the server
+      # is then busy, not broken.
       def answer_503_without_connection
         return unless defined?(::ActionDispatch::ExceptionWrapper)
 
@@ -142,7 +145,7 @@ module Heddle
         name = "ActiveRecord::ConnectionTimeoutError"
         return if wrapper.rescue_responses.key?(name)
 
-        # A frozen list since Rails 8.2.
+        # Since Rails 8.2 the Hash is frozen, so it is replaced.
         wrapper.rescue_responses = wrapper.rescue_responses.merge(name => :service_unavailable)
       end
     end

@@ -4,9 +4,9 @@ require "rspec/core"
 require "heddle/concurrency/test_loop"
 
 module Heddle
-  # Runs examples that are marked with `:heddle` in a loop of their own, their hooks included. An example fails when it
-  # takes longer than its time limit (at a wait; one that computes is not interrupted), when a task that it started
-  # fails, and when a task or fiber that it started is still there at its end.
+  # Runs each example that is marked with `:heddle`, with its hooks, in a separate event loop. An example fails if it
+  # takes longer than its time limit, if a task that it started fails, or if a task or fiber that it started still
+  # exists at its end. The time limit interrupts an example where it waits, not while it computes.
   #
   #     require "heddle/rspec"
   #

@@ -7,19 +7,18 @@ require "heddle/request"
 require "heddle/concurrency"
 require "heddle/protection"
 require "heddle/events"
-# Loaded now: the extension defines only a part of these classes, which an autoload can't complete. The same is true of
-# heddle/http and heddle/rack, which the server loads.
+# Required now, because the extension has already defined a part of these classes, and an autoload works only for
+# undefined constants. The same is true for heddle/http and heddle/rack, which the server loads.
 require "heddle/net/scheduler_resolver"
 require "heddle/pubsub"
 require "heddle/net"
 
-# A fiber runtime for Ruby, and a Rack server on it. This module has the few methods that programs use. Heddle loads
-# only the files of methods that are called.
+# A fiber runtime for Ruby, and a Rack server on top of it. This module has the methods that programs call. The file of
+# a method is loaded when it is first called.
 #
 #     Heddle.run do
-#       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) }
-#       sleep 1               # both at the same time
-#       puts page.value
+#       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) } sleep 1               # runs at the same
+#       time as the request puts page.value
 #     end
 module Heddle
   Autoloads.add(self, "heddle", %w[
@@ -31,34 +30,36 @@ module Heddle
     barrier channel condition pool promise scope semaphore task task_tree timeout_error
   ])
 
-  # Implements the methods below, which load its files when they are first called.
+  # Implements the methods below.
   module Concurrency
     Autoloads.add(self, "heddle/concurrency", %w[
       context deadline every inheritance map race root scope_frame shield supervisor task_frame timers tree_signal
     ])
   end
 
-  # Upper layers, which the lower ones must not load. Shareable, because other Ractors call them, too.
+  # Registers code of upper layers with lower layers, which must not depend on it. The lambdas are shareable, because
+  # other Ractors call them, too.
   Concurrency.drivers = Ractor.make_shareable(-> { Databases })
   PubSub::Route.publisher = Ractor.make_shareable(
     ->(socket, topic, data) { Server::Control::Publisher.publish(socket, topic, data) }
   )
 
   class << self
-    # Runs the block in an event loop, and returns its value when it and every task that was started in it have ended.
-    # Starts a loop if this thread has none; inside a loop it is a {scope}, and starts no second one.
+    # Runs the block in an event loop, and returns the block's value when the block and every task that was started in
+    # it have ended. Starts a loop if this thread has none. Inside a loop it behaves like {scope}, and does not start a
+    # second loop.
     #
-    # Ctrl-C cancels all tasks, and is raised here when they have cleaned up; a second one is raised at once.
+    # Ctrl-C cancels all tasks, and raises Interrupt here when they have cleaned up; a second Ctrl-C raises it at once.
     #
-    # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the one named by the
-    #   environment variable HEDDLE_SELECTOR, else the best one that the machine allows. Threads other than the main one
-    #   prefer epoll, which is cheaper for a loop that lives for one request. Inside a loop this is ignored.
-    # @param name [String, nil] its name in the task tree
-    # @param cancel_grace [Numeric, nil] seconds that a cancelled task may take to clean up; nil: 5
+    # @param selector [Symbol, nil] `:io_uring`, `:epoll`, `:kqueue` or `:select`; nil: the selector in the environment
+    #   variable HEDDLE_SELECTOR, or else the best one that works on this machine. Threads other than the main thread
+    #   prefer epoll, which is cheaper for a short-lived loop. Inside a loop the argument is ignored.
+    # @param name [String, nil] the name of the loop's root task in {task_tree}
+    # @param cancel_grace [Numeric, nil] time that a cancelled task has to clean up, in seconds; nil: 5
     # @return what the block returns
-    # @raise what the block, or the first task that failed, has raised
-    # @raise [DeadlockError] when every task waits for another
-    # @raise [NoLoopError] when this thread has a scheduler of another kind
+    # @raise the error of the block, or of the first task that failed
+    # @raise [DeadlockError] if all tasks wait for each other
+    # @raise [NoLoopError] if this thread has a fiber scheduler of another class
     def run(selector: nil, name: nil, cancel_grace: nil, &block)
       raise ArgumentError, "Heddle.run needs a block to run in the loop" unless block
 
@@ -66,7 +67,7 @@ module Heddle
       Adaptations.load_async if defined?(::Async::Task) # the program uses the async gem
       if Fiber.current_scheduler
         scope(cancel_grace: cancel_grace) { block.call }
-      elsif (scheduler = Fiber.scheduler).is_a?(Scheduler) # set by hand, and not running yet
+      elsif (scheduler = Fiber.scheduler).is_a?(Scheduler) # set with Fiber.set_scheduler, and not running yet
         Concurrency::Root.new(scheduler, name, cancel_grace, block).run_loop
       else
         raise NoLoopError, Concurrency.no_loop("Heddle.run") if scheduler
@@ -76,15 +77,15 @@ module Heddle
       end
     end
 
-    # @return [Request, nil] the request that the calling fiber serves, also in a task that it has started; nil outside
-    #   of the server, and where requests have no account
+    # @return [Request, nil] the request that the calling fiber serves, also in tasks that the request has started; nil
+    #   outside of the server, and if the option `account` is off
     def current_request
       account = Account.current
       Request.new(account) if account
     end
 
-    # Starts a task: the block runs concurrently with what follows, in a fiber of its own. It belongs to the innermost
-    # scope that is open here, and that scope doesn't end before it.
+    # Starts a task: the block runs concurrently with the code after this call, in its own fiber. The task belongs to
+    # the innermost open scope, which waits for the task before it ends.
     #
     # @param (see Scope#async)
     # @return [Task]
@@ -97,23 +98,24 @@ module Heddle
       scope.async(name: name, background: background, inherit: inherit, &block).handle
     end
 
-    # Runs the block, and ends when every task that was started in it has ended. The first one that fails cancels the
-    # others and the block, and its error is raised here.
+    # Runs the block, and returns when every task that was started in it has ended. The first task that fails cancels
+    # the other tasks and the block, and this call raises the task's error.
     #
-    # @param cancel_grace [Numeric, nil] seconds that its cancelled tasks may take to clean up; nil: as outside
+    # @param cancel_grace [Numeric, nil] time that its cancelled tasks have to clean up, in seconds; nil: as in the
+    #   enclosing scope
     # @yield [Scope]
-    # @return what the block returns; nil when the scope was cancelled with {Scope#cancel}
+    # @return what the block returns; nil if the scope was cancelled with {Scope#cancel}
     # @raise [NoLoopError] outside a loop
     def scope(cancel_grace: nil, &block)
       Concurrency::ScopeFrame.new(current_task("Heddle.scope"), cancel_grace).run(&block)
     end
 
-    # A scope in which a task that fails cancels no other: the others continue. `on_failure` is called with its error.
-    # Without `on_failure` the error is reported on $stderr, unless a task waits for the failed one: then the waiting
-    # task gets it. An error of the block itself or of `on_failure`, and an exception that is not a StandardError, end
-    # the scope as in {scope}.
+    # Like {scope}, but a task that fails does not cancel the others. `on_failure` is called with the failed task and
+    # its error. Without `on_failure`, the error is logged, unless another task waits for the failed task and gets the
+    # error. An error of the block itself or of `on_failure`, and an exception that is not a StandardError, end the
+    # scope as in {scope}.
     #
-    # @param on_failure [#call, nil] called with the task and its error, at once, and must not wait
+    # @param on_failure [#call, nil] called at once with the task and its error; it must not wait
     # @param cancel_grace (see scope)
     # @yield [Scope]
     # @return what the block returns
@@ -121,11 +123,12 @@ module Heddle
       Concurrency::Supervisor.new(current_task("Heddle.supervise"), on_failure, cancel_grace).run(&block)
     end
 
-    # Limits the time of the block, and of the tasks that are started in it. The limit takes effect at waits; code that
-    # computes is not interrupted. It cancels the block: {Cancelled} is raised inside, which no `rescue =>` catches, and
-    # the clean-up may wait. Then this call raises TimeoutError. Limits may be nested.
+    # Limits the time of the block, and of the tasks that are started in it. When the time is over, the block is
+    # cancelled: the call in which it waits raises {Cancelled}, which a `rescue` without a class does not catch. The
+    # block's ensure clauses may wait. Then this call raises TimeoutError. A block that computes is interrupted only
+    # when it next waits. Limits may be nested.
     #
-    # @param seconds [Numeric, nil] nil: no limit. 0 or less: the first wait raises.
+    # @param seconds [Numeric, nil] nil: no limit. 0 or less: the block's first wait raises.
     # @yield [Scope]
     # @return what the block returns
     # @raise [TimeoutError]
@@ -139,13 +142,14 @@ module Heddle
       Concurrency::Deadline.new(current_task("Heddle.timeout"), seconds).run(&block)
     end
 
-    # Runs a block to its end, for work that must not be left half done. A cancellation of a task, a scope or a request
-    # around the block, or the end of a time limit, is deferred to the next wait after the block. The same holds for
-    # tasks that are started in the block. Outside of a loop the block is just run.
+    # Protects a block from cancellation, for work that must not be left half done. If a task, scope or request around
+    # the block is cancelled meanwhile, or a time limit around it ends, the cancellation is deferred to the next wait
+    # after the block. The same is true for tasks that are started in the block. Outside of an event loop, the block is
+    # only called.
     #
-    # A cancellation from inside the block, such as a time limit there, is not deferred. `Timeout.timeout` around it,
-    # the end of a server's `stop_timeout`, and the `cancel_grace` of a task that cleans up already, interrupt the
-    # block, too.
+    # A cancellation from inside the block, such as the end of a time limit there, is not deferred. Three things
+    # interrupt the block: `Timeout.timeout` around it, the end of the server's `stop_timeout`, and the end of
+    # `cancel_grace` in a task that is already cleaning up.
     #
     #     Heddle.shield { charge(card) && record(charge) }
     #
@@ -158,11 +162,12 @@ module Heddle
       Concurrency::Shield.new(current_task("Heddle.shield")).run(&block)
     end
 
-    # Calls the block for every item, concurrently, and returns the results in the order of the items. The first failure
-    # cancels the others and is raised.
+    # Calls the block for every item, concurrently, and returns the results in the order of the items. The first call
+    # that fails cancels the others, and its error is raised.
     #
-    # @param enum [#each] may be lazy or endless if a limit is given: then items are taken only when they can run
-    # @param limit [Integer, nil] how many run at once at most; nil: all
+    # @param enum [#each] the items. With a limit, `enum` may be lazy or endless, because an item is taken only when its
+    #   call can begin
+    # @param limit [Integer, nil] maximum number of concurrent calls; nil: no maximum
     # @return [Array]
     def map(enum, limit: nil, &block)
       raise ArgumentError, "Heddle.map needs a block that takes each item" unless block
@@ -170,14 +175,14 @@ module Heddle
       scope { |scope| Concurrency::Map.new(scope, limit).each_of(enum, &block) }
     end
 
-    # Runs several contenders: the first one that ends decides. Its value is returned, or its error raised, and the
-    # others are cancelled. Returns when all of them have ended.
+    # Runs several contenders concurrently. When the first contender ends, the others are cancelled. Then its value is
+    # returned or its error raised, after all contenders have ended.
     #
     #     Heddle.race(mirrors, ignore: [SocketError]) { |mirror| fetch(mirror) }
     #
-    # @param contenders [Enumerable] each is passed to the block; without a block, each is called
+    # @param contenders [Enumerable] each contender is passed to the block; without a block, its method `call` is called
     # @param ignore [Array<Class>] a contender that fails with one of these errors drops out. If all drop out, the first
-    #   error is raised, with the others attached. `[StandardError]`: the first success wins.
+    #   error is raised, with the others attached. With `[StandardError]`, the first contender that succeeds wins.
     # @return what the winner's block returned
     def race(contenders, ignore: [], &block)
       race = nil
@@ -188,16 +193,16 @@ module Heddle
       race.winner
     end
 
-    # Starts a task that calls the block at an interval, until it is cancelled. As with {async} the innermost open scope
-    # waits for it; `background: true` ends it with the scope. It doesn't drift; a tick that comes while the block still
-    # runs is skipped.
+    # Starts a task that calls the block at an interval until the task is cancelled. As with {async}, the innermost open
+    # scope waits for the task; with `background: true`, the task ends with the scope. The ticks don't drift. A tick
+    # that is due while the block still runs is skipped.
     #
     #     report = Heddle.every(0.5, background: true) { puts queue.size }
     #     report.cancel
     #
     # @param interval [Numeric] seconds
     # @param (see Scope#async)
-    # @yield [tick] the number of the tick since the start, the first is 1; skipped ones are counted
+    # @yield [tick] the number of the tick, counted from 1; skipped ticks count
     # @return [Task]
     # @raise [NoLoopError] outside a loop
     def every(interval, name: nil, background: false, &block)
@@ -207,11 +212,12 @@ module Heddle
       async(name: name || Concurrency.place(block), background: background) { ticks.each(&block) }
     end
 
-    # Runs the block on another thread, while only the calling fiber waits: for native code that holds Ruby's lock for
-    # parts of its work only, or that offloading can't reach. Outside of a loop the block is just run.
+    # Runs the block on another thread, so that only the calling fiber waits. Use it for native code that releases
+    # Ruby's lock but is not offloaded automatically. Outside of an event loop, the block is only called.
     #
-    # The block must not use what belongs to the calling thread or fiber: Thread.current and Fiber.current are others.
-    # When an exception is raised in the fiber meanwhile, the block is interrupted where it waits in a system call.
+    # The block must not use state of the calling thread or fiber, because its Thread.current and Fiber.current differ.
+    # If an exception is raised in the calling fiber meanwhile, the block is interrupted where it waits in a system
+    # call.
     #
     # @return what the block returns
     def offload(&block)
@@ -221,8 +227,8 @@ module Heddle
       scheduler.is_a?(Scheduler) ? scheduler.thread_pool.run(&block) : yield
     end
 
-    # Runs the block with native calls as in plain Ruby: they run on this thread, and block it and the loop. For native
-    # code that must not leave its thread, and for calls that are known to be quick.
+    # Runs the block without offloading: its native calls run on this thread, and block the event loop. Use it for
+    # native code that must run on one thread, and for calls that are known to be quick.
     #
     # @return what the block returns
     def without_offload(&block)
@@ -232,11 +238,12 @@ module Heddle
       Offload::Switch.inline(&block)
     end
 
-    # The tasks of this thread's loop: names, states, and where each waits. Print it: `puts Heddle.task_tree`.
+    # The tasks of this thread's event loop: names, states, and where each task waits. To print them: `puts
+    # Heddle.task_tree`.
     #
-    # @param lines [Integer, nil] lines of backtrace a task at most; nil: all
+    # @param lines [Integer, nil] maximum number of backtrace lines for each task; nil: no maximum
     # @return [TaskTree]
-    # @raise [NoLoopError] when this thread has no loop
+    # @raise [NoLoopError] if this thread has no loop
     def task_tree(lines: nil)
       scheduler = Fiber.scheduler
       raise NoLoopError, Concurrency.no_loop("Heddle.task_tree") unless scheduler.is_a?(Scheduler)
@@ -244,8 +251,8 @@ module Heddle
       TaskTree.new(Concurrency::Context.of(scheduler), lines: lines)
     end
 
-    # The load of the server in which this code runs, from any of its workers, like Puma.stats. Outside of a server,
-    # `workers` is 0. In mode ractor it can be called in the main Ractor only.
+    # The load of all workers of the server in which this code runs, like Puma.stats. Any worker can call it. Outside of
+    # a server, `workers` is 0. In mode ractor, only the main Ractor can call it.
     #
     #     Heddle.stats # => {mode: :fiber, workers: 2, running: 3, queued: 0, connections: 9, requests: 120,
     #                  #     capacity: nil, per_worker: [{worker: 0, pid: 4709, running: 2, …}, …]}
@@ -253,8 +260,8 @@ module Heddle
     # @return [Hash{Symbol => Object}] see docs/observability.md
     def stats = Server::LoadReport.to_h
 
-    # While the block computes, no other fiber of this loop runs, even with preemption; while it waits, others run. For
-    # code that changes several things together and takes no lock for it.
+    # Runs the block without preemption: while it computes, no other fiber of this event loop runs. While it waits,
+    # others run. Use it for code that changes several objects together without a lock.
     #
     # @return what the block returns
     def without_preemption(&block)
@@ -262,7 +269,8 @@ module Heddle
       scheduler.is_a?(Scheduler) ? scheduler.without_preemption(&block) : yield
     end
 
-    # Loads all files of the runtime. A Ractor of Ruby 3.3 can't load files: call this before the first Ractor.
+    # Loads all files of the runtime. Call it before you start the first Ractor, because a Ractor of Ruby 3.3 can't load
+    # files.
     #
     # @return [nil]
     def eager_load
@@ -279,8 +287,9 @@ module Heddle
 
     # :stopdoc:
 
-    # In a thread other than the main one, such as Puma's, a loop may exist only for a request. There a ring costs more
-    # than it saves (CPU of an empty `Heddle.run { }`: 186 µs with io_uring, 57 with epoll).
+    # In other threads than the main one, such as Puma's, a loop often exists for one request only. For such a loop,
+    # setting up io_uring costs more than it saves (CPU time of an empty `Heddle.run { }`: 186 µs with io_uring, 57 µs
+    # with epoll).
     def selector_of_thread
       return Selector.best if Thread.current == Thread.main || ENV.key?(Selector::VARIABLE)
 
@@ -292,12 +301,12 @@ module Heddle
     end
   end
 
-  # The part that needs no server. At the end of the file, because RDoc attributes what follows an endless method to
-  # this module.
+  # The part of HTTP that works without a server. It is at the end of the file, because RDoc attributes the code after
+  # an endless method to this module.
   module HTTP
     autoload :Client, "heddle/http/client"
 
-    # A GET request with the process's own {Client}, which has the default options.
+    # Sends a GET request with the default {Client} of the process.
     #
     # @param (see Client#get)
     # @return [Client::Response]

@@ -13,17 +13,17 @@ require "heddle/scheduler/blocking_operations" if RUBY_VERSION >= "3.4"
 require "heddle/offload/starting" if RUBY_VERSION >= "4.0"
 
 module Heddle
-  # Raised in a cancelled fiber: an Exception, not a StandardError, so that a +rescue+ without a class does not swallow
-  # it.
+  # Raised in a cancelled fiber. It is an Exception, not a StandardError, so that a +rescue+ without a class does not
+  # catch it.
   class Cancelled < Exception
     def initialize(message = "cancelled")
       super
     end
   end
 
-  # For +rescue+ and +when+: any exception that an application raises, also one that is not a StandardError, such as an
-  # expectation of RSpec's doubles. Excludes exceptions that end more than the request, message or page in which they
-  # are raised.
+  # For +rescue+ and +when+: matches every exception of an application, including exceptions that are not
+  # StandardErrors, such as failures of RSpec's doubles. Does not match exceptions that must end more than the request,
+  # message or page in which they are raised.
   #
   # @api private
   module ApplicationFailure
@@ -40,35 +40,36 @@ module Heddle
     end
   end
 
-  # Raised by the loop when every fiber waits for another one, and nothing can wake them.
+  # Raised by the event loop if every fiber waits for another one, so that no fiber can ever continue.
   class DeadlockError < OwnError; end
 
-  # A fiber scheduler: it makes Ruby's blocking calls wait without blocking their thread.
+  # A fiber scheduler: when a fiber makes a blocking call of Ruby, only the fiber waits, and the thread runs other
+  # fibers.
   #
-  # It needs only Ruby's interface (see Fiber::Scheduler in Ruby's documentation):
+  # It can be used with Ruby's own methods only (see Fiber::Scheduler in Ruby's documentation):
   #
   #   Fiber.set_scheduler(Heddle::Scheduler.new)
   #   Fiber.schedule { sleep 1 }
   #   Fiber.schedule { Net::HTTP.get(URI("http://localhost:9292/")) }
   #   # the end of the thread waits for both
   #
-  # One scheduler belongs to one thread; only #unblock and #unpark may be called from others. The hooks are in C
-  # (ext/heddle/scheduler); policy is here.
+  # A scheduler belongs to one thread; other threads may call only #unblock and #unpark. The hooks are in C
+  # (ext/heddle/scheduler); this file decides policy.
   #
   # @api private except what sig/ declares
   class Scheduler
-    # How many frames {#sleeps_forever?} examines: the frames of the hook, of some wrappers, and of Kernel#sleep.
+    # Number of frames that {#sleeps_forever?} examines: the frames of the hook, of some wrappers, and of Kernel#sleep.
     HOOK_FRAMES = 12
     private_constant :HOOK_FRAMES
 
     # @param resolver [#addresses]
     attr_writer :resolver
 
-    # Called with this scheduler when nothing can wake its fibers any more: returns the exception to raise.
+    # A callable for deadlocks: it gets this scheduler, and returns the exception to raise.
     attr_accessor :deadlock_report
 
     # @param selector [Symbol, nil] +:io_uring+, +:epoll+, +:kqueue+ or +:select+; nil: {Selector.best}
-    # @raise [ArgumentError] if this machine can't run that selector
+    # @raise [ArgumentError] if the selector does not work on this machine
     def initialize(selector: nil)
       open_loop((selector ? Selector.find(selector) : Selector.best).to_s)
       @given_up = false
@@ -76,13 +77,14 @@ module Heddle
       Scheduler.switch_off_fast_fallback
     end
 
-    # Runs the loop on the calling fiber until no scheduled fiber is left.
+    # Runs the loop on the calling fiber until all scheduled fibers have ended.
     #
-    # An exception raised into the loop (Interrupt, Thread#raise, +exit+ in a fiber) cancels every fiber, waits for
-    # them to end and is raised again; a second one is raised at once.
+    # An exception raised into the loop (Interrupt, Thread#raise, +exit+ in a fiber) cancels every fiber, and is raised
+    # here after all have ended. A second exception is raised at once.
     # @return [nil]
-    # @raise [Exception] the first one that a fiber of <tt>Fiber.schedule</tt> did not rescue, after all have ended
-    # @raise [ThreadError] while the loop runs already, or belongs to another thread
+    # @raise [Exception] the first exception that a fiber of <tt>Fiber.schedule</tt> did not rescue, after all fibers
+    #   have ended
+    # @raise [ThreadError] if the loop is already running, or belongs to another thread
     def run
       run_fibers
       raise_failure
@@ -91,8 +93,8 @@ module Heddle
     # Called by Ruby at the end of the thread and by <tt>Fiber.set_scheduler(nil)</tt>: runs the remaining fibers, then
     # releases all resources. Idempotent.
     #
-    # If a fiber that the program resumes itself forks, Ruby calls this method in the child on that fiber after it has
-    # ended. Then no fiber can run the loop, so the remaining fibers do not run.
+    # If the program forks in a fiber that it resumes itself, Ruby calls this method in the child on that fiber after
+    # the fiber has ended. Then no fiber can run the loop, so the remaining fibers do not run.
     def scheduler_close
       return if closed?
       return release unless Fiber.current.alive?
@@ -101,7 +103,7 @@ module Heddle
       begin
         return if @given_up
 
-        # If the program exits, its fibers are cancelled, not waited for.
+        # If the program exits, the loop cancels its fibers and does not wait for their work.
         cancel_all if $!.is_a?(SystemExit) || $!.is_a?(SignalException) # rubocop:disable Style/SpecialGlobalVars
         run_fibers
       ensure
@@ -116,8 +118,8 @@ module Heddle
       raise_failure
     end
 
-    # @return [#addresses, nil] the object that resolves names without a thread, by +addresses(name) -> Array<String>+;
-    #   nil: Ruby's own resolver runs on another thread
+    # @return [#addresses, nil] an object that resolves names without a thread, with the method +addresses(name) ->
+    #   Array<String>+; nil: Ruby's own resolver is called on another thread
     def resolver
       @resolver ||= (load_resolver if respond_to?(:load_resolver, true)) # see heddle/net/scheduler_resolver
     end
@@ -129,12 +131,14 @@ module Heddle
       end
     end
 
-    # The hook +address_resolve(host) -> Array<String>+: a name's addresses, empty where it does not exist.
+    # Implements the hook +address_resolve(host) -> Array<String>+, which returns a name's addresses, or none if the
+    # name does not exist.
     #
-    # Ruby reads an address that the hook returns with inet_pton, which knows neither a +%zone+ nor +127.1+. Where the
-    # hook is missing, Ruby asks libc, which reads numeric addresses without a look-up. So the hook is missing for them.
+    # Ruby parses the addresses that the hook returns with inet_pton, which accepts neither a +%zone+ nor +127.1+. If
+    # the hook is missing, Ruby calls libc, which parses numeric addresses without a lookup. So for numeric addresses
+    # this method reports that the hook is missing.
     #
-    # There is no respond_to_missing? beside it: Ruby would then take a missing method for an error of the hook.
+    # respond_to_missing? is not defined: with it, Ruby would treat a missing method as an error of the hook.
     def method_missing(name, *arguments) # rubocop:disable Style/MissingRespondToMissing
       return with_async(name, *arguments) if defined?(::Async::Task) && ASYNC_CALLS.include?(name)
       return super if name != :address_resolve || NUMERIC_ADDRESS.match?(arguments.first.to_s)
@@ -142,7 +146,7 @@ module Heddle
       resolve_name(arguments.first)
     end
 
-    # The threads for work that would block the loop.
+    # The threads for work that would otherwise block the event loop.
     # @return [ThreadPool]
     def thread_pool
       @thread_pool = ThreadPool.new unless @thread_pool&.of_this_process?
@@ -155,9 +159,9 @@ module Heddle
     end
 
     class << self
-      # With Socket.tcp_fast_fallback (Ruby >= 3.4) TCPSocket.new resolves names past the scheduler and so stalls the
-      # loop. A user's choice can't be distinguished from the default, so the first scheduler switches it off. A program
-      # can switch it on again afterwards.
+      # With Socket.tcp_fast_fallback (Ruby >= 3.4), TCPSocket.new resolves names without the scheduler, which blocks
+      # the loop. So the first scheduler switches it off. It can't distinguish a user's setting from the default; a
+      # program can switch it on again afterwards.
       def switch_off_fast_fallback
         return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
 
@@ -169,18 +173,19 @@ module Heddle
 
     private
 
-    # Cancels every fiber but the calling one, which in a forked child runs the program that is exiting.
+    # Cancels every fiber except the calling one, which runs the exiting program if this is a forked child.
     def cancel_all
       own = current_fiber
       each_fiber { |fiber, job, _state| cancel_job(fiber, job) unless fiber.equal?(own) }
     end
 
-    # Called from C for a Process.wait that needs a thread, such as for any child, or for a group of processes.
+    # Called from C for a Process.wait that needs a thread, such as a wait for any child, or for a process group.
     def process_wait_in_thread(pid, flags)
       thread_pool.run { Process::Status.wait(pid, flags) }
     end
 
-    # The methods that the async gem calls first, if the program has loaded it after the loop was started.
+    # Methods that the async gem may call first. If the program loads the gem after the loop was started, the first call
+    # loads Heddle's support for it.
     ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
     private_constant :ASYNC_CALLS
 
@@ -206,9 +211,9 @@ module Heddle
       []
     end
 
-    # Runs the loop like {#run}, but does not raise the exceptions of fibers, which were printed.
+    # Runs the loop like {#run}, but does not raise the exceptions of fibers, which were already reported.
     def run_fibers
-      claim # before the ensure clause: a failed claim ends nothing
+      claim # outside of the code that stops the fibers, so that a failed claim does not stop them
       SignalGuard.during(self) { run_to_the_end }
     end
 
@@ -229,12 +234,13 @@ module Heddle
       stop(nil) unless ended # the thread was killed, without an exception
     end
 
-    # Cancels every fiber and waits until all have ended. Another exception, such as a second Ctrl-C, ends this wait.
+    # Cancels every fiber, and runs the loop until all have ended. Another exception, such as a second Ctrl-C, ends this
+    # wait.
     def stop(reason)
       cancel_all
       run_ticks
     rescue DeadlockError
-      raise unless reason # the exception that began the stop is more informative
+      raise unless reason # the exception that caused the stop is more informative
     rescue Exception
       @given_up = true
       raise
@@ -244,16 +250,16 @@ module Heddle
       job.respond_to?(:cancel) ? job.cancel : interrupt(fiber, Cancelled.new)
     end
 
-    # Called from C in each new fiber. This is its lowest frame, so that every frame above it has a file and a line.
+    # Called from C in each new fiber, as its outermost frame, so that every frame has a file and a line.
     def run_job(job) = job.call
 
-    # Called from C in a forked child when the fiber that has forked ends.
+    # Called from C in a forked child when the fiber in which the program forked ends.
     # @return [Boolean] whether the code after the loop runs in the child
-    # @raise the exception that ends the process
+    # @raise the exception that ends the child process
     def child_ends(job) = job.respond_to?(:end_in_child) && job.end_in_child
 
-    # Called from C when a fiber ended with an uncaught exception: reports it, as a thread does. (Not for SystemExit,
-    # signals and NoMemoryError: those go to the caller that runs the loop.)
+    # Called from C when a fiber ended with an uncaught exception: reports it, as Ruby does for threads. SystemExit,
+    # SignalException and NoMemoryError are not reported here, but raised in the caller that runs the loop.
     def report_failure(fiber, error)
       return if error.is_a?(Cancelled)
 
@@ -261,26 +267,28 @@ module Heddle
       Events.report(:fiber_failed, fiber: fiber.inspect, error: ErrorText.full(error))
     end
 
-    # Called from C when there was no stack for a fiber that had been queued.
+    # Called from C if a queued fiber can't be started, because no stack can be allocated.
     def report_unstarted(job, error)
       job.respond_to?(:unstarted) ? job.unstarted(error) : raise(error)
     end
 
-    # Called from C when a fiber that had been queued was killed before its turn came, or the program ends before that.
+    # Called from C if a queued fiber is killed, or the program ends, before the fiber has started.
     def report_killed(job)
       job.unstarted(Cancelled.new) if job.respond_to?(:unstarted)
     end
 
-    # Called from C when the loop would wait forever. A fiber in +sleep+ without a limit does so on purpose.
+    # Called from C when the loop would wait forever. This is not a deadlock if a fiber is in +sleep+ without a time
+    # limit.
     def on_deadlock
       each_fiber { |fiber, _job, _state| return nil if sleeps_forever?(fiber) }
       raise deadlock_report ? deadlock_report.call(self) : DeadlockError.new(deadlock_message)
     end
 
-    # Mutex#sleep and ConditionVariable#wait are the same hook, but wait for a wake-up. Between the hook and
-    # Kernel#sleep are the frames of modules that are prepended to this class, and of its subclasses.
+    # Finds out from its frames whether a fiber is in Kernel#sleep. Mutex#sleep and ConditionVariable#wait call the same
+    # hook, but they wait for another fiber. Between the frames of the hook and of Kernel#sleep are frames of modules
+    # that are prepended to this class, and of its subclasses.
     def sleeps_forever?(fiber)
-      # In a fiber that runs the loop itself, the frames of this method come first.
+      # In the fiber that runs the loop, the backtrace begins with frames of the loop, so all frames are needed.
       frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, HOOK_FRAMES)
       labels = frames&.map { |location| location.label[/[^#.]+\z/] }&.drop_while { |label| label != "kernel_sleep" }
       sleeping = labels&.first(HOOK_FRAMES)&.index("sleep")
@@ -290,7 +298,7 @@ module Heddle
     def deadlock_message
       waiting = []
       each_fiber { |fiber, _job, state| waiting << "  #{fiber.inspect} #{state}" }
-      "every fiber waits for another, and nothing can wake them:\n#{waiting.join("\n")}"
+      "deadlock: every fiber waits for another one, and nothing can wake them:\n#{waiting.join("\n")}"
     end
   end
 end

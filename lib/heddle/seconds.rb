@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Checks lengths of time that a program gives.
+  # Validates time limits and intervals that a program passes.
   # @api private
   module Seconds
     class << self
       # @param seconds [Object]
-      # @return [Numeric] the interval: finite, and above 0
+      # @return [Numeric] the interval, which is finite and greater than 0
       # @raise [ArgumentError]
       def interval(seconds)
         return seconds if length?(seconds)
@@ -14,9 +14,9 @@ module Heddle
         raise ArgumentError, "the interval is #{seconds.inspect}, but must be a positive number of seconds"
       end
 
-      # @param name [String] of the time limit, for the message
+      # @param name [String] the name of the time limit, for the error message
       # @param seconds [Object]
-      # @return [Numeric, nil] the time limit: finite, and above 0; nil: none
+      # @return [Numeric, nil] the time limit, which is finite and greater than 0; nil: no limit
       # @raise [ArgumentError]
       def limit(name, seconds)
         return seconds if seconds.nil? || length?(seconds)

@@ -3,25 +3,25 @@
 require "heddle/native"
 
 module Heddle
-  # The ways to ask the kernel what is ready: +:io_uring+, +:epoll+, +:kqueue+, +:select+.
+  # The kernel interfaces with which an event loop waits for I/O: +:io_uring+, +:epoll+, +:kqueue+ and +:select+.
   #
-  # By default Heddle uses the best one that this machine allows. +HEDDLE_SELECTOR=epoll+ in the environment,
-  # +Heddle.run(selector: :epoll)+ and +Heddle::Scheduler.new(selector: :epoll)+ choose another one.
+  # By default Heddle uses the best one that works on this machine. +HEDDLE_SELECTOR=epoll+ in the environment,
+  # +Heddle.run(selector: :epoll)+ and +Heddle::Scheduler.new(selector: :epoll)+ select another one.
   module Selector
-    # The environment variable that names the selector.
+    # The environment variable that selects the selector.
     VARIABLE = "HEDDLE_SELECTOR"
 
     class << self
-      # @return [Array<Symbol>] what this thread could use now, best first
+      # @return [Array<Symbol>] the selectors that work in this thread, the best first
       def available
         built.reject { |name| unavailable_reason(name) }
       end
 
-      # The selector that a new scheduler of this thread gets by default: the one HEDDLE_SELECTOR names,
-      # else the first that works here.
+      # The default selector of a new scheduler in this thread: the value of HEDDLE_SELECTOR, or else the best selector
+      # that works here.
       #
       # @return [Symbol]
-      # @raise [ArgumentError] if HEDDLE_SELECTOR names none that works here
+      # @raise [ArgumentError] if the selector in HEDDLE_SELECTOR does not work here
       def best
         named = ENV.fetch(VARIABLE, "")
         return find(named, "#{VARIABLE} in the environment") unless named.empty?
@@ -30,24 +30,24 @@ module Heddle
       end
 
       # @param name [Symbol, String]
-      # @param source [String] where the name came from, for the message
-      # @return [Symbol] the same name
-      # @raise [ArgumentError] if there is no such selector, or this machine can't run it
-      def find(name, source = "selector:")
+      # @param source [String] where the name is from, for the error message
+      # @return [Symbol] the selector
+      # @raise [ArgumentError] if the selector is unknown, or does not work on this machine
+      def find(name, source = "the selector")
         name = name.to_s.downcase.to_sym
         unless built.include?(name)
           raise ArgumentError,
-                "#{source} names #{name.inspect}, which is not built in here: use one of #{built.join(", ")}"
+                "#{source} is #{name.inspect}, but this build of Heddle supports only #{built.join(", ")}"
         end
 
         reason = unavailable_reason(name)
-        raise ArgumentError, "#{source} names #{name.inspect}, which can't run here: #{reason}" if reason
+        raise ArgumentError, "#{source} is #{name.inspect}, which does not work here: #{reason}" if reason
 
         name
       end
 
       # @param name [Symbol]
-      # @return [String, nil] why this machine, or this thread, can't use the selector; nil when it can
+      # @return [String, nil] why the selector does not work on this machine or in this thread; nil if it works
       def unavailable_reason(name)
         return migration if name == :io_uring && migration
 
@@ -56,7 +56,7 @@ module Heddle
 
       private
 
-      # Logs once that the best built-in selector can't be used. A forked child does not log it again.
+      # Logs once that the best selector of this build does not work here. A forked child does not log it again.
       def report_fallback(chosen)
         return if chosen == built.first || @reported_fallback || Ractor.current != Ractor.main
 
@@ -64,8 +64,8 @@ module Heddle
         Events.report(:selector_fallback, selector: chosen, best: built.first, reason: unavailable_reason(built.first))
       end
 
-      # A ring belongs to one native thread, but in a Ractor, and with RUBY_MN_THREADS, Ruby moves its threads between
-      # native ones.
+      # Why io_uring can't be used: a ring belongs to one native thread, but in a Ractor, and with RUBY_MN_THREADS, Ruby
+      # moves Ruby threads between native threads.
       def migration
         return "Ruby moves the threads of a Ractor between native threads" unless Ractor.current == Ractor.main
 

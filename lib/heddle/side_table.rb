@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Heddle's records about objects of other libraries, separate for each Ractor. A record exists as long as its object.
-  # A record must not refer to its object: then neither would ever be collected.
+  # A table of Heddle's records about objects of other libraries, separate for each Ractor. A record exists as long as
+  # its object. A record must not refer to its object: otherwise neither would ever be garbage collected.
   #
   # @api private
   class SideTable
-    # @param name [Symbol] of the Ractor-local variable that has the table
+    # @param name [Symbol] the name of the Ractor-local variable that contains the table
     def initialize(name)
       @name = name
       freeze
@@ -18,7 +18,7 @@ module Heddle
       table[object] = value
     end
 
-    # @return the object's value; the block makes the first one
+    # @return the record of the object; if it has none, the block creates the record
     def fetch(object) = table[object] || (table[object] = yield)
 
     def delete(object) = table.delete(object)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # A call or computation that blocked a loop for too long.
+  # A call or computation that blocked an event loop for too long.
   class Stall
     # The reasons why a loop was blocked, and their texts in reports.
     CAUSES = {
@@ -14,23 +14,25 @@ module Heddle
 
     # @return [Symbol] one of {CAUSES}
     attr_reader :cause
-    # @return [Float] when it began, in seconds of CLOCK_MONOTONIC
+    # @return [Float] the time when it began, in seconds of CLOCK_MONOTONIC
     attr_reader :began
-    # @return [Float] how long it took, in seconds
+    # @return [Float] its duration, in seconds
     attr_reader :seconds
-    # @return [String, nil] method and path of the request that was served, such as "GET /users/1"
+    # @return [String, nil] method and path of the request in which it occurred, such as "GET /users/1"; nil outside of
+    #   requests
     attr_reader :request
-    # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first: where the fiber was during the
-    #   stall; if native code held Ruby's lock, just after it. Empty if it was not sampled.
+    # @return [Array<String>] "path:line:label" of the Ruby frames, innermost first: the position of the fiber during
+    #   the stall; if native code held Ruby's lock, just after the stall. Empty if no backtrace was taken.
     attr_reader :backtrace
-    # @return [String, nil] the file of the library in whose callback a wait blocked the loop, because no other fiber
-    #   may enter the library meanwhile ({NativeLibraries})
+    # @return [String, nil] the file name of a native library that is not re-entrant ({NativeLibraries}), if a wait in
+    #   its callback blocked the loop; otherwise nil
     attr_reader :library
 
-    # @return [Integer] how many stalls of the same endpoint were not logged since its last log line
+    # @return [Integer] the number of stalls of the same endpoint that were not logged since the endpoint's last log
+    #   line
     attr_accessor :unreported
 
-    # @param found [Array] what the extension has noted
+    # @param found [Array] the record of the extension: cause, begin, duration, request, backtrace, library
     def initialize(found)
       @unreported = 0
       @cause, @began, @seconds, request, place, library = found
@@ -39,8 +41,8 @@ module Heddle
       @backtrace = place.scrub.lines(chomp: true).freeze
     end
 
-    # @return [String, nil] "path:line in label", the innermost line of the application, else of a gem; nil: only Ruby's
-    #   and Heddle's own code ran, or the stall was not sampled
+    # @return [String, nil] "path:line in label", the innermost line of the application, else of a gem; nil if only
+    #   Ruby's and Heddle's own code ran, or no backtrace was taken
     def place
       frame = backtrace.find { |line| !helper?(line) && !line.start_with?(*GEMS) } ||
               backtrace.find { |line| !helper?(line) } or return
@@ -48,8 +50,8 @@ module Heddle
       "#{path.delete_prefix(WorkingFolder.started)}:#{line}#{" in #{label}" unless label.to_s.empty?}" if path
     end
 
-    # @return [String] the request's label, by which stalls are counted: its method and path, with `:id` in place of
-    #   numbers and the like
+    # @return [String] the request's label: method and path, in which `:id` replaces numbers and other IDs. Stalls are
+    #   counted by endpoint
     def endpoint
       request ? Native.request_label(request).scrub : "(no request)"
     end
@@ -72,20 +74,21 @@ module Heddle
 
       case cause
       when :native
-        return "Heddle.enable :offload lets other fibers run during such a call" unless on?(:offload)
+        return "switch on the protection offload, so that other fibers run during such a call" unless on?(:offload)
 
-        "it could not be offloaded (docs/offload.md says which calls can't); Heddle.offload { } does it by hand"
+        "this call could not be offloaded automatically (docs/offload.md); run it in Heddle.offload { }"
       when :native_with_gvl
-        "nothing in Ruby can interrupt it: split the work, or do it in a job"
+        "Heddle can't interrupt such a call: split the work, or do it in a job"
       when :ruby
-        return "Heddle.enable :preempt lets other fibers run meanwhile" unless on?(:preempt)
+        return "switch on the protection preempt, so that other fibers run meanwhile" unless on?(:preempt)
 
-        "Heddle must not interrupt it: an extension in C waited for it (docs/stalls.md#native-callbacks), or it is " \
+        "Heddle must not interrupt this code: a C extension called it (docs/stalls.md#native-callbacks), or it runs " \
           "in without_preemption or Fiber.blocking"
       when :garbage_collection
-        "it visits every living object: keep fewer, or see Ruby's RUBY_GC_* variables"
+        "garbage collection visits every live object: keep fewer objects, or tune Ruby's RUBY_GC_* variables"
       else
-        "a thread beside the loop computes: move its work elsewhere, or set RUBY_THREAD_TIMESLICE=10 (Ruby 3.4)"
+        "another thread of this process computes: move its work to another process, or set RUBY_THREAD_TIMESLICE=10 " \
+        "(Ruby 3.4)"
       end
     end
 
@@ -94,11 +97,11 @@ module Heddle
     def what
       return CAUSES.fetch(cause) unless library
 
-      "a wait that blocked the loop, because it was in a callback of #{library}, a library that is not re-entrant"
+      "a wait in a callback of #{library}, during which no other fiber may run, because the library is not re-entrant"
     end
 
-    # Path prefixes of Ruby's library and of Heddle (except its demo): {#place} skips such frames and shows the line of
-    # the application that called them.
+    # Path prefixes of Ruby's standard library and of Heddle (except its demo). {#place} skips their frames, and returns
+    # the line of the application that called them.
     HELPERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/"].freeze
     DEMO = "#{__dir__}/cli/demo".freeze
     GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze

@@ -6,21 +6,22 @@ require "heddle/stall"
 require "heddle/watch_thread"
 
 module Heddle
-  # Reports stalls of a loop. `Heddle.enable :stall_report` switches it on. Each stall is reported in a line, at
-  # most one in {INTERVAL} for one endpoint, and counted by cause and by endpoint.
+  # Reports stalls of event loops. `Heddle.enable :stall_report` switches the reports on. Each stall is counted by cause
+  # and by endpoint, and logged in one line, but each endpoint gets at most one line a minute.
   module Stalls
-    # Seconds after which a tick counts as a stall.
+    # Duration, in seconds, from which on a tick of the loop counts as a stall.
     THRESHOLD = 0.05
-    # Seconds in which an endpoint, or a place outside of requests, gets at most one log line.
+    # Minimum number of seconds between two log lines about the same endpoint or, outside of requests, the same place.
     INTERVAL = 60
-    # Stalls that {recent} keeps.
+    # Maximum number of stalls that {recent} returns.
     RECENT = 100
-    # Maximum number of endpoints that are counted separately; further ones are counted together.
+    # Maximum number of endpoints that are counted separately; stalls of further endpoints are counted as OTHERS.
     ENDPOINTS = 200
     OTHERS = "(others)"
-    # Maximum number of endpoints and places for which the last line is remembered.
+    # Maximum number of endpoints and places for which the time of the last line is stored.
     PLACES = 500
-    # Frames of an interactive console, where a line would be printed into the prompt.
+    # Matches frames of interactive consoles and debuggers. Their stalls are not logged, because the line would appear
+    # in the prompt.
     DEBUGGERS = %r{/(?:irb|reline)(?:-\d[^/]*/lib/\w+)?[./]|/gems/(?:debug|pry|byebug)-\d}
 
     # A number of stalls, their total seconds, and the longest one.
@@ -32,7 +33,7 @@ module Heddle
       end
     end
 
-    # When an endpoint got its last line, and how many stalls it had since.
+    # The time of an endpoint's last log line, and the number of its stalls since then.
     Line = Struct.new(:at, :unreported)
     private_constant :INTERVAL, :RECENT, :ENDPOINTS, :OTHERS, :PLACES, :DEBUGGERS, :Count, :Line
 
@@ -45,22 +46,22 @@ module Heddle
     # @api private
     module Switch
       class << self
-        # @return [#call, nil] called with each stall that is logged
+        # @return [#call, nil] a callable that gets each logged stall
         attr_accessor :observer
         # @return [Float] stalls that began before this time are neither counted nor reported
         attr_accessor :since
 
-        # @param thread [Thread] a thread of Heddle that computes beside the loops, and may delay them
+        # @param thread [Thread] a thread of Heddle that computes, and so may delay the event loops
         attr_writer :own_thread
-        # @param time [Float] when the last such thread ended
+        # @param time [Float] the time when the last such thread ended
         attr_writer :own_work_until
 
-        # @return [Boolean] whether this stall may be Heddle's own
+        # @return [Boolean] whether a thread of Heddle may have caused this stall
         def own?(stall)
           stall.cause == :waiting_for_gvl && (@own_thread&.alive? || stall.began < @own_work_until)
         end
 
-        # @param threshold [Numeric] seconds after which a tick counts as a stall
+        # @param threshold [Numeric] duration, in seconds, from which on a tick counts as a stall
         # @return [void]
         def enable(threshold: THRESHOLD)
           WatchThread.threshold = threshold
@@ -82,8 +83,8 @@ module Heddle
     end
 
     class << self
-      # @return [Hash{Symbol => Object}] since the process began: `count`, `seconds`, `longest`, and the same
-      #   `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
+      # @return [Hash{Symbol => Object}] since the process started: `count`, `seconds` (in total) and `longest`; and
+      #   these three values `by_cause` ({Stall::CAUSES}) and `by_endpoint` ({Stall#endpoint})
       def statistics
         collect do
           by_cause = @by_cause.transform_values(&:to_h)
@@ -91,12 +92,12 @@ module Heddle
         end
       end
 
-      # @return [Array<Stall>] the last ones, oldest first
+      # @return [Array<Stall>] the last 100 stalls, oldest first
       def recent
         collect { @recent.dup }
       end
 
-      # Forgets what was counted.
+      # Resets all counts.
       # @return [void]
       def reset
         Native.take_stalls
@@ -110,7 +111,7 @@ module Heddle
 
       private
 
-      # Called from C, on the fiber of the loop, when there are new stalls.
+      # Called from C, on the loop's fiber, when there are new stalls.
       def noted(scheduler)
         return if @report_queued
 
@@ -118,7 +119,8 @@ module Heddle
         scheduler.spawn(method(:report))
       end
 
-      # Takes the extension's new stalls. One thread may read the counts while another reports them.
+      # Fetches the new stalls from the extension and counts them. The lock is needed, because a thread may read the
+      # counts while another one reports stalls.
       def collect
         @lock.synchronize do
           stalls = Native.take_stalls.map { |found| Stall.new(found) }
@@ -153,8 +155,8 @@ module Heddle
         CallbackReport::Switch.take.each { |wait| Protection.report(wait) } if enabled.include?(:callback_report)
       end
 
-      # Limits the lines for one endpoint (outside of requests: for one place). If the stall gets a line, records in the
-      # stall how many got none since the last line.
+      # Decides whether the stall gets a log line. If it does, stores in it how many stalls of the endpoint (outside of
+      # requests, of the place) got no line since the last one.
       def line_for?(stall)
         return false if Switch.own?(stall) || stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
 

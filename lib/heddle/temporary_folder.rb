@@ -3,13 +3,13 @@
 require "etc"
 
 module Heddle
-  # Finds the folder for temporary files, like Dir.tmpdir. But Dir.tmpdir raises or warns if there is none, and on Ruby
-  # 3.3 may return a folder of a read-only file system.
+  # Finds the folder for temporary files. Unlike Dir.tmpdir, it does not raise or warn if no folder is writable, and
+  # does not return a folder on a read-only file system, as Dir.tmpdir of Ruby 3.3 may.
   #
   # @api private
   module TemporaryFolder
     # @param environment [Hash{String => String}]
-    # @return [String, nil] nil: no folder can be written to
+    # @return [String, nil] the folder; nil if no folder is writable
     def self.find(environment = ENV)
       named = environment.values_at("TMPDIR", "TMP", "TEMP").reject { |folder| folder.to_s.empty? }
       folders = [*named, Etc.systmpdir, "/tmp", "."].lazy # the current folder may have been deleted

@@ -7,34 +7,34 @@ module Heddle
   # @api private
   # The native thread that samples the heartbeats of the loops, for {Preemption}, {Stalls} and {Handoff}.
   module WatchThread
-    # Raised when the system can't start the thread.
+    # Raised if the system can't start the thread.
     class NoThreadError < Errno::EAGAIN
       include Heddle::Error
 
       def initialize = super("starting the watch thread")
     end
 
-    # The settings of the thread, and the word for each in an error.
+    # The settings of the thread, and the name of each in error messages.
     NAMES = { slice: "slice", threshold: "threshold", handoff: "time" }.freeze
     private_constant :NAMES
 
     @seconds = NAMES.transform_values { nil }
 
     class << self
-      # @return [Float, nil] seconds that a fiber may compute while others wait; nil: it is not watched
+      # @return [Float, nil] seconds for which a fiber may compute while others are ready; nil: preemption is off
       def slice = @seconds[:slice]
 
-      # @return [Float, nil] seconds after which something is a stall
+      # @return [Float, nil] duration of a tick, in seconds, from which on it is a stall; nil: stall reports are off
       def threshold = @seconds[:threshold]
 
-      # @return [Float, nil] seconds after which the connections of a loop that is blocked are handed off
+      # @return [Float, nil] seconds after which the connections of a blocked loop are handed off; nil: handoff is off
       def handoff = @seconds[:handoff]
 
       NAMES.each { |name, word| define_method(:"#{name}=") { |seconds| change(name, duration(seconds, word)) } }
 
       private
 
-      # Only pthread_create can fail with EAGAIN here.
+      # EAGAIN means that pthread_create has failed.
       def change(name, value)
         seconds = @seconds.merge(name => value)
         Native.watch(*seconds.values)

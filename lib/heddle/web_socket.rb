@@ -4,7 +4,7 @@ require "heddle/http"
 require "heddle/web_socket/server_socket"
 
 module Heddle
-  # WebSockets (RFC 6455): {serve} and {upgrade} on the server's side, {connect} on the client's.
+  # WebSockets (RFC 6455). A server uses {serve} or {upgrade}, a client {connect}.
   module WebSocket
     autoload :ClientSocket, "heddle/web_socket/client_socket"
     autoload :Error, "heddle/web_socket/client_socket"
@@ -13,36 +13,37 @@ module Heddle
     autoload :HandshakeError, "heddle/web_socket/client_socket"
     autoload :TokenBucket, "heddle/web_socket/token_bucket"
 
-    # The response to a request that asks for no WebSocket (RFC 9110, section 15.5.22).
+    # Header fields of the response to a request that is not a WebSocket request (RFC 9110, section 15.5.22).
     REQUIRED = { "upgrade" => "websocket", "content-type" => "text/plain" }.freeze
     private_constant :REQUIRED
 
-    # Makes a WebSocket of a request.
+    # Accepts the WebSocket of a request. The handler's methods are called for its events.
     #
     #     Heddle::WebSocket.upgrade(env, Room.new)
     #
-    # @param env [Hash] of the request
-    # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] an object with some of these methods,
-    #   which are called with a {ServerSocket}; on_message with the message, too
+    # @param env [Hash] the env of the request
+    # @param handler [#on_open, #on_message, #on_drained, #on_shutdown, #on_close] an object with some of these methods.
+    #   They are called with a {ServerSocket}, and on_message also with the message
     # @param headers [Hash{String => String}] fields of the response, such as `sec-websocket-protocol`
-    # @return [Array] the response for the application to return: 101, or 426 if the client asks for no WebSocket
+    # @return [Array] the response that the application must return: 101, or 426 if the request is not a WebSocket
+    #   request
     def self.upgrade(env, handler, headers = {})
       unless env["rack.upgrade?"] == :websocket
-        return [426, REQUIRED.dup, ["This address speaks WebSocket: ask for an upgrade.\n"]]
+        return [426, REQUIRED.dup, ["This URL accepts only WebSocket requests: send an upgrade request.\n"]]
       end
 
       env["rack.upgrade"] = handler
       [101, headers, []]
     end
 
-    # Serves a socket from its beginning to its end, in a fiber of its own.
+    # Accepts the WebSocket of a request, and calls the block with it in a separate fiber.
     #
     #     Heddle::WebSocket.serve(env) { |socket| socket.each { |message| socket.write(message) } }
     #
     # @param env (see upgrade)
     # @param headers (see upgrade)
-    # @yieldparam socket [ServerSocket] whose `write` waits while the client reads too slowly. It is closed when the
-    #   block ends; where it raises, with 1011
+    # @yieldparam socket [ServerSocket] the socket, whose `write` waits while the client reads too slowly. It is closed
+    #   when the block ends; if the block raises, with code 1011
     # @return (see upgrade)
     def self.serve(env, headers = {}, &block)
       raise ArgumentError, "Heddle::WebSocket.serve needs a block that takes the socket" unless block
@@ -50,25 +51,25 @@ module Heddle
       upgrade(env, BlockHandler.new(&block), headers)
     end
 
-    # Opens a WebSocket to a server, in a loop, a thread or a plain program.
+    # Opens a WebSocket to a server. Works inside and outside of an event loop.
     #
     #     Heddle::WebSocket.connect("wss://example.com/feed") { |socket| socket.each { |message| puts message } }
     #
     # @param url [String] ws:// or wss://
-    # @param protocols [Array<String>] subprotocols, of which the server chooses one
+    # @param protocols [Array<String>] the offered subprotocols; the server chooses one
     # @param headers [Hash{String => String}] more fields of the request, such as authorization or origin
-    # @param timeout [Numeric, nil] seconds for the connection, the TLS handshake and the response, each
-    # @param write_timeout [Numeric, nil] seconds in which the server must take some of a message
-    # @param ping [Numeric, nil] seconds of silence until a ping is sent, and from the ping until the server counts as
-    #   gone; only while a fiber reads
-    # @param message_limit [Integer] bytes of a message; a larger one ends the socket with 1009
-    # @param deny_private [Boolean] connects to no address of this machine or of a private network
-    # @param tls [Hash, nil] see Net::TLS::ClientContext; nil: the system's certificates
-    # @yieldparam socket [ClientSocket] the socket, closed when the block ends
-    # @return [ClientSocket, Object] with a block, its value
-    # @raise [HandshakeError] if the server has not accepted the WebSocket
+    # @param timeout [Numeric, nil] maximum number of seconds for each of: connecting, the TLS handshake, the response
+    # @param write_timeout [Numeric, nil] maximum number of seconds for which the server may read nothing of a message
+    # @param ping [Numeric, nil] seconds without data from the server after which a ping is sent. After as many seconds
+    #   without a reply, the connection counts as lost. Works only while a fiber reads
+    # @param message_limit [Integer] maximum size of a message in bytes; a larger one closes the socket with code 1009
+    # @param deny_private [Boolean] whether to refuse addresses of this machine and of private networks
+    # @param tls [Hash, nil] the arguments of Net::TLS::ClientContext; nil: trust the system's certificates
+    # @yieldparam socket [ClientSocket] the socket, which is closed when the block ends
+    # @return [ClientSocket, Object] the socket; with a block, the block's value
+    # @raise [HandshakeError] if the server does not accept the WebSocket
     # @raise [HTTP::Client::Error] if the connection fails
-    # @raise [ArgumentError]
+    # @raise [ArgumentError] if an argument is invalid
     def self.connect(url, protocols: [], headers: {}, timeout: 10, write_timeout: 10, ping: 25, message_limit: 262_144,
                      deny_private: false, tls: nil)
       socket = ClientSocket.new(url, protocols:, headers:, timeout:, write_timeout:, ping:, message_limit:,

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The folder in which the server was started, by the name that the shell gave it (PWD). A symbolic link in that
-  # name, such as the `current` of a deployment, is followed anew at each reload and restart.
+  # The folder in which the server was started, by its name in the shell (PWD). This name may contain a symbolic link,
+  # such as `current` of a deployment. The link is followed again at each reload and restart.
   #
   # @api private
   class WorkingFolder
     class << self
-      # Prefers PWD, because the kernel's name of the folder has no links.
+      # Prefers PWD to Dir.pwd, because the kernel's name of the folder contains no links.
       # @param environment [Hash{String => String}]
       # @return [String] the name of the current folder
       def current(environment = ENV)
@@ -16,10 +16,11 @@ module Heddle
         link_of_release(named) || named
       end
 
-      # @return [String] the folder in which the process was started, and a slash: paths of code begin with it
+      # @return [String] the folder in which the process was started, with a slash at the end, so that it is a prefix of
+      #   the paths of code
       def started = @started || note
 
-      # Remembers the current folder as {started}, because the application may change to another one later.
+      # Stores the current folder as {started}, because the application may change the folder later.
       # @return [String]
       def note
         @started = "#{Dir.pwd}/"
@@ -29,8 +30,8 @@ module Heddle
 
       private
 
-      # Capistrano's link: `/srv/shop/current` leads to `/srv/shop/releases/20261129`. systemd, and shells that it
-      # starts, name the folder without the link.
+      # Returns Capistrano's link: `/srv/shop/current` points to `/srv/shop/releases/20261129`. With systemd, and in
+      # shells that it starts, PWD is the folder without the link.
       def link_of_release(folder)
         return unless File.basename(File.dirname(folder)) == "releases"
 
@@ -50,16 +51,16 @@ module Heddle
       @former = nil
     end
 
-    # Changes to the folder that has this name now.
+    # Changes to the folder that {path} currently refers to.
     # @return [void]
-    # @raise [SystemCallError] when there is none
+    # @raise [SystemCallError] if the folder does not exist
     def enter
       former = working_folder
       Dir.chdir(path)
       @former = former
     end
 
-    # Changes back, because the new code could not be loaded.
+    # Changes back to the former folder, because the new code could not be loaded.
     # @return [void]
     def roll_back
       Dir.chdir(@former) if @former
@@ -72,9 +73,9 @@ module Heddle
     # @return [void]
     def commit = @former = nil
 
-    # Bundler has put the Gemfile's path into the environment, without links: `bundle exec` would choose the gems of
-    # the first release forever.
-    # @return [Hash{String => String}] for a new process in this folder
+    # Updates the path of the Gemfile. `bundle exec` has put the path without links into the environment; with it, every
+    # restarted server would load the gems of the first release.
+    # @return [Hash{String => String}] environment variables for a new process in this folder
     def variables
       gemfile = @environment["BUNDLE_GEMFILE"]
       return {} unless gemfile&.start_with?("#{@first}/")

@@ -111,7 +111,8 @@ class CheckTest < Minitest::Test
     status, output = check
 
     assert_equal 1, status
-    assert_match(%r{^heddle: selector \(config/heddle\.rb:1\) names :poll, which is not built in here}, output)
+    assert_match(%r{^heddle: selector \(config/heddle\.rb:1\) is :poll, but this build of Heddle supports only },
+                 output)
     assert_match(%r{^heddle: can't write the pidfile .*config\.ru/pids/x\.pid: .*config\.ru is not a folder$}, output)
   end
 

@@ -50,7 +50,7 @@ heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Reinstall R
     %w[erb uri].each do |name|
       file = write("broken/#{name}.rb", "raise LoadError, 'cannot load such file -- #{name}.so'")
       expected = %r{\Aheddle: cannot load such file -- #{name}\.so \(required at \S*broken/#{name}\.rb:1\)
-(?:heddle: )?Ruby \S+ does not find this file\. Install the gem}
+(?:heddle: )?Ruby \S+ can't find this file\. Install the gem}
 
       [%w[--workers 0], %w[--workers 2]].each { |workers| assert_fails(expected, "serve", "-p", "0", *workers) }
       File.delete(file)
@@ -73,7 +73,7 @@ heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Reinstall R
     program = "Object.send(:remove_const, :RUBY_VERSION); RUBY_VERSION = '3.1.2'; load ARGV.shift"
     output, errors, status = Open3.capture3(RbConfig.ruby, "-e", program, "#{ROOT}/exe/heddle", "--version")
 
-    assert_equal ["", "heddle: Heddle needs Ruby 3.3 or newer, and this is Ruby 3.1.2\n", 1],
+    assert_equal ["", "heddle: Heddle needs Ruby 3.3 or newer, but this is Ruby 3.1.2\n", 1],
                  [output, errors, status.exitstatus]
   end
 

@@ -73,7 +73,7 @@ class MistakesTest < Minitest::Test
 
   def test_a_selector_that_does_not_exist
     [[], %w[--workers 2]].each do |workers|
-      assert_misused(/\Aheddle: selector \(--selector\) names :poll, which is not built in here:.* Leave the option/,
+      assert_misused(/\Aheddle: selector \(--selector\) is :poll, but this build .* supports .* Leave the option/,
                      *ServedProcess::HEDDLE, "serve", "-p", "0", "--selector", "poll", *workers)
     end
   end
@@ -81,7 +81,7 @@ class MistakesTest < Minitest::Test
   def test_a_selector_that_the_machine_forbids
     launcher = ForbiddenIOUring.launcher or skip ForbiddenIOUring::NEEDS
     [[], %w[--workers 2]].each do |workers|
-      assert_misused(/\Aheddle: selector \(HEDDLE_SELECTOR\) names :io_uring, which can't run here:.* Leave the option/,
+      assert_misused(/\Aheddle: selector \(HEDDLE_SELECTOR\) is :io_uring, which does not work .* Leave the option/,
                      *launcher, *ServedProcess::HEDDLE, "serve", "-p", "0", *workers, "HEDDLE_SELECTOR" => "io_uring")
     end
   end

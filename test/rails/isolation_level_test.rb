@@ -23,7 +23,8 @@ class RailsIsolationLevelTest < Minitest::Test
 
     assert_equal 1, status.exitstatus, output
     assert_equal 1, output.lines.size, output
-    assert_match(/\Aheddle: config.active_support.isolation_level is :thread, but each request is a fiber here/, output)
+    assert_match(/\Aheddle: config.active_support.isolation_level is :thread, but Heddle runs each request in a fiber/,
+                 output)
   end
 
   def test_in_mode_thread_it_is_served
