@@ -259,7 +259,7 @@ class OffloadLibcTest < Minitest::Test
     end
     error = assert_raises(ArgumentError) { Heddle.enable(:offload, libc: ["ok", ""]) }
 
-    assert_equal "a library's name is empty", error.message
+    assert_equal "offload: the name of a library is empty", error.message
   end
 
   # -- a real PostgreSQL, by the calls of the gem pg that hold the lock ----------------------------------------------

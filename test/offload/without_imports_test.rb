@@ -21,7 +21,7 @@ class OffloadWithoutImportsTest < Minitest::Test
     RUBY
 
     assert_match(/\Atrue\n\[\]\n\[\]\n.*\(only .*Heddle.offload { }.*HEDDLE_OFFLOAD_IMPORTS=off\)/, output)
-    assert_equal RUBY_VERSION >= "3.4", output.include?("what Ruby hands to the scheduler")
+    assert_equal RUBY_VERSION >= "3.4", output.include?("operations that Ruby passes to the fiber scheduler")
   end
 
   # The native call waits for the second one, which another fiber of the same loop makes.
