@@ -5,48 +5,35 @@ require "heddle/server"
 module Heddle
   module CLI
     # Parses the server's flags, one for each option: `--port 3000`, `--port=3000`, `-p 3000`, `-p3000`, `--access-log`,
-    # `--no-access-log`. Names can't be abbreviated: a flag that a later version adds must not change the meaning of an
-    # existing command line.
+    # `--no-access-log`.
     class Flags
-      # For each flag, its option and, for a switch, the value that it sets.
-      NAMES = Options::ALL.each_with_object({}) do |option, names|
-        names[option.flag] = [option, true]
-        names[option.flag.sub("--", "--no-")] = [option, false] if option.unit == :switch
-        names[option.short] = [option, true] if option.short
+      NAMES = Options::ALL.flat_map do |option|
+        [option.flag, *option.short, *(option.flag.sub("--", "--no-") if option.unit == :switch)]
       end.freeze
-      HELP = %w[--help -h].freeze
-      ALL = "--all"
-      private_constant :NAMES, :HELP, :ALL
+      private_constant :NAMES
 
       # @param word [String]
       # @return [Boolean] whether `heddle serve` has this flag
-      def self.known?(word) = NAMES.key?(word[/\A(?:--[^=]+|-.)/])
+      def self.known?(word) = NAMES.include?(word[/\A(?:--[^=]+|-.)/])
 
       # @return [Hash{Symbol => String, Boolean, Array<String>}] the values by option, as the user wrote them
       attr_reader :values
       # @return [Array<String>] arguments that are not flags
       attr_reader :rest
+      # @return [Array<String>] the arguments of {Help.for}
+      attr_reader :help_words
 
       # @param arguments [Array<String>]
       # @raise [UsageError]
       def initialize(arguments)
         @values = {}
-        @rest = []
-        @help = @all = false
-        words = arguments.map { |word| utf8(word) }
-        while (word = words.shift)
-          next @rest.concat(words.shift(words.size)) if word == "--"
-
-          take(word, words)
-        end
-        raise UsageError, unknown(ALL) if @all && !@help
+        @help_words = []
+        @rest = parser.read(arguments.map { |word| utf8(word) }, "serve")
+        raise UsageError, "--all needs --help. `heddle help serve` lists the flags." if @help_words.any? && !@help
       end
 
       # @return [Boolean] whether the arguments have --help or -h
-      def help? = @help
-
-      # @return [Array<String>] the arguments of {Help.for}
-      def help_words = @all ? [ALL] : []
+      def help? = @help || false
 
       private
 
@@ -56,49 +43,23 @@ module Heddle
         text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")
       end
 
-      def take(word, words)
-        case word
-        when *HELP then @help = true
-        when ALL then @all = true
-        when /\A--/ then take_long(word, words)
-        when /\A-./ then take_short(word, words)
-        else @rest << word
+      def parser
+        FlagParser.new do |flags|
+          switches, others = Options::ALL.partition { |option| option.unit == :switch }
+          others.each { |one| flags.on(*one.short, "#{one.flag} VALUE") { |value| set(one, value) } }
+          switches.each do |one|
+            flags.on(one.flag) { set(one, true) }
+            flags.on(one.flag.sub("--", "--no-")) { set(one, false) }
+          end
+          flags.on("-h", "--help") { @help = true }
+          flags.on("--all") { @help_words << "--all" }
         end
-      end
-
-      def take_long(word, words)
-        name, value = word.split("=", 2)
-        option, on = NAMES[name]
-        raise UsageError, unknown(name) unless option
-        return set(option, value || next_value(name, words)) unless option.unit == :switch
-        raise UsageError, "the flag #{name} takes no value" if value
-
-        set(option, on)
-      end
-
-      def take_short(word, words)
-        name = word[0, 2]
-        option, = NAMES[name]
-        raise UsageError, unknown(word) unless option
-
-        set(option, word.length > 2 ? word[2..].delete_prefix("=") : next_value(name, words))
-      end
-
-      def next_value(name, words)
-        value = words.first
-        raise UsageError, "the flag #{name} needs a value" if value.nil? || self.class.known?(value)
-
-        words.shift
       end
 
       def set(option, value)
         return @values[option.name] = value unless option.unit == :list
 
         (@values[option.name] ||= []) << value
-      end
-
-      def unknown(word)
-        "there is no flag #{word}#{NameSuggestion.hint(word, NAMES.keys + HELP)} `heddle help serve` lists the flags."
       end
     end
   end
