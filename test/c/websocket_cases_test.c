@@ -1,10 +1,10 @@
-/* sources: http/websocket/frame_reader.c http/websocket/frame_writer.c http/websocket/utf8.c http/websocket/deflate.c */
+/* sources: http/websocket/frame_reader.c http/websocket/frame_head.c http/websocket/utf8.c http/websocket/permessage_deflate.c */
 /* link: -DHEDDLE_ZLIB=1 -lz */
 
 /* Every case of test/http/web_socket/cases.txt, in one piece, in pieces of 7 bytes, and byte by byte. */
 
 #include "check.h"
-#include "http/websocket/deflate.h"
+#include "http/websocket/permessage_deflate.h"
 
 #include <ctype.h>
 #include <zlib.h>

@@ -15,7 +15,7 @@ class CheckoutsTest < Minitest::Test
     checkouts = Heddle::Databases::ActiveRecord::Checkouts.new(Object.new)
 
     refute checkouts.holds?(@slot)
-    assert_equal Heddle::Pool::Unused::ADVICE, checkouts.advice(@slot)
+    assert_equal Heddle::Pool::HeldWhileWaiting::ADVICE, checkouts.advice(@slot)
   end
 
   def test_no_fiber_of_sequel_holds_a_collected_connection

@@ -1,11 +1,11 @@
-/* sources: http/websocket/frame_reader.c http/websocket/frame_writer.c http/websocket/utf8.c http/websocket/deflate.c -DHEDDLE_ZLIB=1 -lz */
+/* sources: http/websocket/frame_reader.c http/websocket/frame_head.c http/websocket/utf8.c http/websocket/permessage_deflate.c -DHEDDLE_ZLIB=1 -lz */
 
 /*
  * Frames of a WebSocket's client: any bytes give the same messages and the same end however they are cut, within the
  * limits, and text is UTF-8. The first byte of an input says where it is cut, and with its top bit that messages may be compressed.
  */
 
-#include "http/websocket/deflate.h"
+#include "http/websocket/permessage_deflate.h"
 
 #include "fuzz.h"
 

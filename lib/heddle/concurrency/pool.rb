@@ -210,11 +210,12 @@ module Heddle
     end
 
     def report_held
-      found = Unused.find(@busy.values, now) { |slot| @driver.quiet?(slot.resource) }
-      Unused.waiting(found, @upkeep.scheduler).each do |slot|
+      found = HeldWhileWaiting.find(@busy.values, now) { |slot| @driver.quiet?(slot.resource) }
+      HeldWhileWaiting.waiting(found, @upkeep.scheduler).each do |slot|
         slot.reported = true
         @statistics.held_while_waiting += 1
-        Unused.report(name, now - slot.since, Nesting.place(slot.place), Unused.waits_at(slot.fiber))
+        HeldWhileWaiting.report(name, now - slot.since, Nesting.place(slot.place),
+                                HeldWhileWaiting.waits_at(slot.fiber))
       end
     end
 

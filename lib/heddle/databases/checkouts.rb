@@ -112,7 +112,7 @@ module Heddle
 
       # @param _slot [Pool::Slot] a slot whose fiber waits for something else
       # @return [String] what to do, for the report
-      def advice(_slot) = Pool::Unused::ADVICE
+      def advice(_slot) = Pool::HeldWhileWaiting::ADVICE
 
       # @api private
       def check_waiting(context)

@@ -48,16 +48,16 @@ module Heddle
       def tend
         @slots.select! { |slot, checkouts| checkouts.holds?(slot) }
         now = Concurrency.now
-        found = Pool::Unused.find(@slots.keys, now) { |slot| @slots[slot].quiet?(slot.resource) }
-        Pool::Unused.waiting(found, @scheduler).each { |slot| report(slot, @slots[slot], now) }
+        found = Pool::HeldWhileWaiting.find(@slots.keys, now) { |slot| @slots[slot].quiet?(slot.resource) }
+        Pool::HeldWhileWaiting.waiting(found, @scheduler).each { |slot| report(slot, @slots[slot], now) }
         nil
       end
 
       def report(slot, checkouts, now)
         slot.reported = true
         lines = AppLines.backtrace(slot.fiber)
-        Pool::Unused.report(checkouts.name, now - slot.since, checkouts.checked_out(slot, lines),
-                            AppLines.innermost(lines), checkouts.advice(slot))
+        Pool::HeldWhileWaiting.report(checkouts.name, now - slot.since, checkouts.checked_out(slot, lines),
+                                      AppLines.innermost(lines), checkouts.advice(slot))
       end
     end
   end

@@ -7,7 +7,7 @@
  *   frames COUNT SEED
  */
 
-#include "http/websocket/deflate.h"
+#include "http/websocket/permessage_deflate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@ static VALUE join_frame(heddle_websocket_opcode opcode, bool compressed, const c
 /* `deflater`: NULL for sockets without permessage-deflate. */
 static VALUE make_frame(heddle_websocket_opcode opcode, const char *bytes, size_t size, heddle_deflater **deflater)
 {
-    if (!deflater || size < HEDDLE_DEFLATE_LEAST || size > HEDDLE_DEFLATE_MOST)
+    if (!deflater || !heddle_deflate_is_worthwhile(size))
         return join_frame(opcode, false, bytes, size);
     VALUE room = rb_str_buf_new((long)size);
     size_t deflated = heddle_websocket_deflate(deflater, bytes, size, RSTRING_PTR(room));
@@ -140,7 +140,7 @@ const heddle_push_form_definition *heddle_push_form_of(unsigned form)
 static VALUE encode_message(const heddle_push_subscription *subscription, heddle_message *message)
 {
     heddle_push_session *session = subscription->session;
-    bool deflated = !message->reset && RSTRING_LEN(message->payload) >= HEDDLE_DEFLATE_LEAST &&
+    bool deflated = !message->reset && heddle_deflate_is_worthwhile((size_t)RSTRING_LEN(message->payload)) &&
                     heddle_push_deflates(session);
     VALUE envelope = NIL_P(subscription->envelope) ? 0 : subscription->envelope;
     return heddle_message_encoded(message, forms[subscription->form]->encode, envelope,

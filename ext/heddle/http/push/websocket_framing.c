@@ -220,7 +220,7 @@ static char *deflate_message(heddle_push_session *session, heddle_websocket_opco
 {
     char head[HEDDLE_WEBSOCKET_HEAD];
     size_t plain = (size_t)RSTRING_LEN(message);
-    if (!heddle_push_deflates(session) || plain < HEDDLE_DEFLATE_LEAST || plain > HEDDLE_DEFLATE_MOST)
+    if (!heddle_push_deflates(session) || !heddle_deflate_is_worthwhile(plain))
         return NULL;
     char *frame = malloc(HEDDLE_WEBSOCKET_HEAD + plain), *payload = frame + HEDDLE_WEBSOCKET_HEAD;
     size_t deflated = frame ? heddle_websocket_deflate(&session->engine->websockets.deflater, RSTRING_PTR(message),

@@ -5,7 +5,7 @@
  * strict as the RFC allows, enforces limits, and fails at the first invalid byte. Does no I/O and uses no Ruby.
  */
 
-#include "http/websocket/frame_writer.h"
+#include "http/websocket/frame_head.h"
 #include "http/websocket/utf8.h"
 
 /* A message. Allocated with malloc. */

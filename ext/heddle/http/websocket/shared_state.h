@@ -2,7 +2,7 @@
 
 /* The state that all WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
 
-#include "http/websocket/deflate.h"
+#include "http/websocket/permessage_deflate.h"
 #include "http/websocket/frame_reader.h"
 
 #include <ruby.h>

@@ -9,8 +9,6 @@ module Heddle
     class Upkeep
       # Seconds between two checks while the pool is in use.
       POLL_INTERVAL = 0.5
-      # Seconds after which a resource is reported if it is checked out and its fiber waits for something else.
-      HELD_LIMIT = 1.0
 
       # @return [Scheduler, nil] the loop whose tasks use the pool
       attr_reader :scheduler

@@ -1,4 +1,4 @@
-#include "http/websocket/deflate.h"
+#include "http/websocket/permessage_deflate.h"
 
 #ifdef HEDDLE_ZLIB
 
@@ -190,7 +190,7 @@ heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, hedd
 size_t heddle_websocket_deflate(heddle_deflater **deflater, const char *bytes, size_t size, char *to)
 {
     z_stream *stream;
-    if (size < HEDDLE_DEFLATE_LEAST || size > HEDDLE_DEFLATE_MOST || !(stream = reset_deflate(deflater)))
+    if (!heddle_deflate_is_worthwhile(size) || !(stream = reset_deflate(deflater)))
         return 0;
     stream->next_in = (unsigned char *)bytes;
     stream->avail_in = (unsigned)size;

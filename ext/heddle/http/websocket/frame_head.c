@@ -1,4 +1,4 @@
-#include "http/websocket/frame_writer.h"
+#include "http/websocket/frame_head.h"
 
 enum {
     FINAL = 0x80,

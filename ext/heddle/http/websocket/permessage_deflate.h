@@ -17,6 +17,12 @@ enum {
     HEDDLE_INFLATE_FREE = 1 << 18,
 };
 
+/* Is a message of this size compressed? */
+static inline bool heddle_deflate_is_worthwhile(size_t size)
+{
+    return size >= HEDDLE_DEFLATE_LEAST && size <= HEDDLE_DEFLATE_MOST;
+}
+
 /* Allocated with malloc. Its zlib states are created when they are first needed. */
 typedef struct heddle_deflater heddle_deflater;
 

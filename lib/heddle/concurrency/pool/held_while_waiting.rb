@@ -5,14 +5,16 @@ module Heddle
     # Finds connections whose fibers wait for something else, for example for another service during a transaction.
     #
     # @api private
-    module Unused
+    module HeldWhileWaiting
+      # Seconds after which a connection is reported if it is checked out and its fiber waits for something else.
+      LIMIT = 1.0
       # The advice at the end of the report.
       ADVICE = "Return it to the pool before such a wait, so that other fibers can use it"
       # Methods of the gem pg that wait for a notification: their connections are quiet but in use.
       LISTENING = /[`'#. ](?:wait_for_notify|notifies_wait)'\z/
       # Maximum number of remembered pairs of places. Each pair is reported once.
       MOST_PLACES = 1000
-      private_constant :LISTENING, :MOST_PLACES
+      private_constant :LIMIT, :LISTENING, :MOST_PLACES
 
       class << self
         # @param slots [Array<Slot>]
@@ -25,7 +27,7 @@ module Heddle
           slots.select do |slot|
             before = slot.unused
             slot.unused = !slot.fiber.nil? && yield(slot)
-            before && slot.unused && !slot.reported && now - slot.since > Upkeep::HELD_LIMIT
+            before && slot.unused && !slot.reported && now - slot.since > LIMIT
           end
         end
 
