@@ -6,6 +6,7 @@
 #include "processes/heap_gaps.h"
 
 #ifdef __linux__
+#include <signal.h>
 #include <sys/prctl.h>
 #endif
 
@@ -22,6 +23,20 @@ static VALUE adopt_orphans(VALUE self)
 #else
     return Qfalse;
 #endif
+}
+
+/*
+ * call-seq: Heddle::Native::Processes.end_with_parent -> nil
+ *
+ * Has the kernel kill this process when its parent ends (prctl(2), PR_SET_PDEATHSIG). Processes that this one forks are
+ * not killed.
+ */
+static VALUE end_with_parent(VALUE self)
+{
+#ifdef PR_SET_PDEATHSIG
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+#endif
+    return Qnil;
 }
 
 /*
@@ -88,6 +103,7 @@ void Init_heddle_processes(VALUE heddle)
 {
     VALUE processes = rb_define_module_under(rb_define_module_under(heddle, "Native"), "Processes");
     rb_define_singleton_method(processes, "adopt_orphans", adopt_orphans, 0);
+    rb_define_singleton_method(processes, "end_with_parent", end_with_parent, 0);
     rb_define_singleton_method(processes, "allow_inspection", allow_inspection, 0);
     rb_define_singleton_method(processes, "end_child", end_child, 1);
     rb_define_singleton_method(processes, "exec_with_limit", exec_with_limit, 2);

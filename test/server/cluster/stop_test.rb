@@ -81,6 +81,17 @@ class ClusterStopTest < Minitest::Test
     2.times { |worker| wait_for("worker #{worker} has lost the connection to the master (the master has ended)") }
   end
 
+  # Otherwise it has the listening sockets until the application is loaded, and no other server can start.
+  def test_a_mold_that_loads_the_application_ends_when_its_master_is_killed
+    serve
+    write("config.ru", "$stdout.puts \"mold \#{$$} loads\"\n$stdout.flush\nsleep #{PATIENCE + 5}\n#{APP}")
+    signal("HUP")
+    wait_for(/mold \d+ loads$/)
+    mold = served.output[/mold (\d+) loads$/, 1].to_i
+    signal("KILL")
+    wait_until { !alive?(mold) }
+  end
+
   def test_a_pidfile_names_the_master_as_long_as_it_runs
     serve("--pidfile", "tmp/server.pid")
 
