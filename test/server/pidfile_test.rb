@@ -41,6 +41,16 @@ class PidfileTest < Minitest::Test
     assert_equal "#{Process.ppid}\n", File.read(path)
   end
 
+  # The master that a restart has replaced may still answer requests, or be a zombie, when the new one ends.
+  def test_a_pidfile_of_a_replaced_server_is_removed
+    File.write(path, "#{Process.ppid}\n")
+    pidfile = Pidfile.new(path)
+    pidfile.write(replaced: true)
+    pidfile.remove
+
+    refute_path_exists path
+  end
+
   def test_a_file_that_is_overwritten_names_a_process_at_any_moment
     ["4194304000\n", "x" * 1_000].each do |former|
       File.write(path, former)

@@ -117,7 +117,7 @@ module Heddle
         @master = master = Server::Cluster::Master.new(configuration, log:, load:, inheritance:) do |urls, details|
           # A restarted master writes the pidfile only now. Until it serves, the pidfile belongs to the old master,
           # which continues if the new one fails.
-          pidfile&.write if inheritance.any?
+          pidfile&.write(replaced: true) if inheritance.any?
           source = master.control
           source.control ||= control_of(configuration, source, log, taking_over: true)
           announce(configuration, log, urls, details, workers: master.fleet.size, reserves: master.fleet.reserves)

@@ -20,14 +20,15 @@ module Heddle
 
       # Overwrites an existing file, which a killed server may have left. A server with the same addresses does not run
       # any more: the sockets are opened before this call, and that would have failed.
+      # @param replaced [Boolean] whether the server that the file names ends now. {#remove} does not restore its ID
       # @return [void]
       # @raise [BootError]
-      def write
+      def write(replaced: false)
         # Opening a named pipe for writing would block until it has a reader.
         raise BootError, "the pidfile #{path} is a named pipe. Set a regular file with --pidfile." if File.pipe?(path)
 
         FileUtils.mkdir_p(File.dirname(path))
-        @former = running
+        @former = running unless replaced
         replace_id(Process.pid)
       rescue SystemCallError => e
         raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Set another file with " \
