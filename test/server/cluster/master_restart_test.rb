@@ -95,6 +95,21 @@ class ClusterMasterRestartTest < Minitest::Test
     wait_for("reloaded")
   end
 
+  def test_a_stop_during_a_restart_ends_the_new_master_too
+    serve("--pidfile", "server.pid")
+    old = served.pid
+    write("config.ru", "$stdout.puts \"loading in \#{Process.ppid}\"\n$stdout.flush\nsleep #{PATIENCE + 5}\n#{APP}")
+    signal("USR2")
+    wait_for(/loading in \d+$/)
+    @master = served.output[/loading in (\d+)$/, 1].to_i
+    signal("TERM")
+    wait_until { !alive?(old) }
+
+    refute alive?(@master), "the new master"
+    refute_path_exists path("server.pid")
+    refute_includes served.output, "restart failed"
+  end
+
   def test_a_new_configuration_without_workers_does_not_replace_the_master
     serve
     write("config/heddle.rb", "mode :single\n")

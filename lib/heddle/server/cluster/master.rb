@@ -125,6 +125,7 @@ module Heddle
         # @return [void]
         def stop(now: false, replaced: false)
           @mold_supervisor.abandon("the server is stopping")
+          @restart.abandon unless replaced || stopping?
           @systemd.stopping(replaced ? @restart.new_master.pid : nil)
           @stopping = if replaced then @restart.new_master.handoff_incompatible? ? "part" : "leave"
                       else "stop"
@@ -315,7 +316,9 @@ module Heddle
           @jobs.kill
         end
 
-        def finished? = @failure || (@stopping && fleet.empty? && @mold_spawner.empty? && !@jobs.running?)
+        def finished?
+          @failure || (@stopping && fleet.empty? && @mold_spawner.empty? && !@jobs.running? && !@restart.abandoning?)
+        end
 
         def close
           @jobs.kill

@@ -16,7 +16,7 @@ module Heddle
           @master = master
           @inheritance = inheritance
           @log = log
-          @new_master = @done = nil
+          @new_master = @abandoned = @done = nil
         end
 
         # @return [Boolean] whether a new master is starting, or already serves
@@ -39,6 +39,8 @@ module Heddle
         def check
           case new_master&.poll
           when :ready
+            return if @master.stopping? # the new master was told to end just before it reported
+
             @log.event(:restarted, pid: new_master.pid)
             report(nil)
             @master.stop(replaced: true)
@@ -48,6 +50,22 @@ module Heddle
             @new_master = nil
             give_up(problem)
           end
+        end
+
+        # Ends a new master that does not serve yet, because the whole server is to stop.
+        # @return [void]
+        def abandon
+          @abandoned = new_master&.pid or return
+
+          report("the server is stopping")
+          Process.kill("TERM", @abandoned)
+        end
+
+        # @return [Boolean] whether a new master that was abandoned has not ended yet
+        def abandoning?
+          !@abandoned.nil? && Process.kill(0, @abandoned) == 1
+        rescue Errno::ESRCH
+          false
         end
 
         # Called when this master ends.
