@@ -115,19 +115,12 @@ void heddle_connection_check_thread(const heddle_connection *connection)
 
 /* -- waiting ----------------------------------------------------------------------------------------------------- */
 
-static void note_wait(heddle_wait *wait, bool begins)
-{
-    heddle_connection *connection = wait->data;
-    if (begins)
-        heddle_connection_want(connection, (heddle_direction)(wait->slot - connection->waits));
-}
-
 heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, heddle_direction direction,
                                               int64_t deadline)
 {
-    heddle_wait wait = {.slot = &connection->waits[direction], .deadline = deadline, .part = HEDDLE_SPENT_CLIENT,
-                        .note = note_wait, .data = connection};
+    heddle_wait wait = {.slot = &connection->waits[direction], .deadline = deadline, .part = HEDDLE_SPENT_CLIENT};
     for (;;) {
+        heddle_connection_want(connection, direction);
         heddle_wait_result result = heddle_wait_in_slot(
             connection->sockets->loop, wait,
             direction == HEDDLE_READING

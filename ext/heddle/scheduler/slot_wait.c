@@ -5,8 +5,6 @@ static VALUE wait_in_park(VALUE data)
     heddle_wait *wait = (heddle_wait *)data;
     *wait->slot = wait;
     heddle_park_set_deadline(&wait->park, wait->deadline);
-    if (wait->note)
-        wait->note(wait, true);
     heddle_park_wait(&wait->park);
     return Qnil;
 }
@@ -16,8 +14,6 @@ static VALUE leave_park(VALUE data)
     heddle_wait *wait = (heddle_wait *)data;
     if (wait->slot && *wait->slot == wait)
         *wait->slot = NULL;
-    if (wait->note)
-        wait->note(wait, false);
     heddle_park_leave(&wait->park);
     return Qnil;
 }

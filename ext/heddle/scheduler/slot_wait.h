@@ -14,12 +14,6 @@ struct heddle_wait {
     heddle_wait **slot; /* NULL: the record was freed */
     int64_t deadline;
     heddle_spent part; /* the part of the request's account that the wait counts as */
-    /*
-     * Called when the slot was set (`begins` is true), and when the wait ends (`begins` is false); at the end, the
-     * record may have been freed. May be NULL.
-     */
-    void (*note)(heddle_wait *wait, bool begins);
-    void *data; /* for `note` */
 };
 
 typedef enum {
