@@ -23,9 +23,9 @@ module Heddle
       # @return [void]
       def report(name, **fields)
         log = Ractor.current[KEY]
-        # Ruby's warn is not used here, because -W0 would silence it.
         return log.event(name, **fields) if log
 
+        # not Kernel#warn, which -W0 silences
         $stderr.write("heddle: #{PrintableText.lines(TABLE.fetch(name).text(fields))}\n")
       end
 

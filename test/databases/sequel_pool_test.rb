@@ -209,7 +209,7 @@ class SequelPoolTest < Minitest::Test
         Heddle.run { database.transaction { inside { inside { database.synchronize { :served } } } } }
       end
 
-      assert_match(/the task at #{__FILE__}:#{line} uses another database connection than the task around/, err)
+      assert_match(/the task at #{__FILE__}:#{line} is in a transaction, but the two use different/, err)
     end
   end
 

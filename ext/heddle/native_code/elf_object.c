@@ -19,8 +19,8 @@ bool heddle_library_listed(const char *path, const char *const *names, size_t co
 #ifdef HEDDLE_ELF_OBJECTS
 
 /*
- * glibc relocates these addresses when it loads an object. In musl and in the vDSO they remain relative to the object's
- * base.
+ * glibc relocates the addresses in an object's dynamic section when it loads the object. In musl and in the vDSO they
+ * remain relative to the object's base.
  */
 static const void *dynamic_address(const heddle_object *object, const ElfW(Dyn) *entry)
 {

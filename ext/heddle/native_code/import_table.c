@@ -72,9 +72,9 @@ static int replace_imports(const heddle_object *object, const ElfW(Rela) *reloca
             continue;
         }
         /*
-         * With lazy binding, the entry for a call contains an address in the dynamic linker until the first call. Other
-         * entries contain the function's address. If they don't, the program has changed them, and they are not changed
-         * again.
+         * With lazy binding, the entry for a call points to a stub, which calls the dynamic linker, until the first
+         * call. Other entries contain the function's address. If they don't, the program has changed them, and they are
+         * not changed again.
          */
         if (type != HEDDLE_RELOCATION_CALL && import->original && now != (uintptr_t)import->original)
             continue;

@@ -30,8 +30,8 @@ module Heddle
 
       def declare(options)
         options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock (default: " \
-                                        "HEDDLE_CONTROL, or control in the configuration file, or this folder's " \
-                                        "socket)") { |word| @control = word }
+                                        "the variable HEDDLE_CONTROL, else the option `control` in the " \
+                                        "configuration file, else the socket of the current folder)") { |word| @control = word }
       end
 
       def client = @client ||= Server::Control::Client.new(address)

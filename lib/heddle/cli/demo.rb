@@ -76,7 +76,7 @@ module Heddle
       # Blocks the thread in the way that the query names. Each press of the button allows one such request.
       def block(env)
         blockade = Blockade::WAYS.fetch(query(env)["way"]) do |way|
-          raise BadParameterError, "unknown way #{way.inspect} (known: #{Blockade::WAYS.keys.join(", ")})"
+          raise BadParameterError, "the parameter way is #{way.inspect}; known are #{Blockade::WAYS.keys.join(", ")}"
         end
         return Answer.text(403, "Only the page's button may send this request.\n") unless @blocks
 

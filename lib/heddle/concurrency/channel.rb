@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Heddle
-  # Passes items from task to task in one loop, in order. It has the methods of Ruby's `Thread::Queue`. Between threads,
-  # use `Thread::Queue` itself.
+  # Passes items from task to task in one loop, in order. Its methods are named like those of Ruby's `Thread::Queue`,
+  # but there are no aliases and no `clear`. Between threads, use `Thread::Queue` itself.
   #
   #     jobs = Heddle::Channel.new(100)
   #     Heddle.async { jobs.each { |job| work(job) } }

@@ -18,10 +18,10 @@ module Heddle
       # @return [Timers]
       def timers = @timers ||= Timers.new(@scheduler)
 
-      # @return [Task, nil] the task of Heddle.run's block; nil if Heddle.run has not made the loop
+      # @return [Task, nil] the task of Heddle.run's block; nil if the loop was not made by Heddle.run, as in a server
       attr_accessor :root
 
-      # @return [Integer] number of tasks that wait for a resource of a {Pool}
+      # @return [Integer] number of tasks that wait for a resource of a pool, {Pool} or another library's
       attr_accessor :pool_waiting
 
       # @return [#call, nil] called when a task begins to wait for a pool of another library
@@ -66,7 +66,7 @@ module Heddle
         @pool_waiting -= 1
       end
 
-      # The scope that a task started by the running code belongs to.
+      # The scope of the tasks that the running code starts.
       def scope
         current = task
         return current.innermost if current
@@ -82,7 +82,7 @@ module Heddle
       # Ends the scope of the request that the current fiber has served. Does nothing if it has none.
       #
       # @param error [Exception, nil] the error that the request has raised
-      # @return [Exception, nil] the error of the request, including its scope
+      # @return [Exception, nil] the error with which the request, or a task of its scope, has failed
       def end_request_scope(error)
         scope = @request_scopes.delete(@scheduler.current_fiber) or return error
 
@@ -92,7 +92,8 @@ module Heddle
         e
       end
 
-      # The scope of tasks that fibers have started outside of all tasks, in a loop without Heddle.run.
+      # The scope of tasks that fibers have started outside of all tasks: in a loop without Heddle.run, or when the root
+      # task has ended.
       def detached_tasks
         @detached_tasks ||= DetachedTasks.new(@scheduler)
       end

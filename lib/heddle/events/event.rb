@@ -2,8 +2,9 @@
 
 module Heddle
   module Events
-    # One kind of event. Its template has fields in braces. A field may have a unit (`{delay:delay}`), or a noun that it
-    # counts (`{workers:worker}`). The text leaves out a part in angle brackets if a field in that part is nil.
+    # One kind of event. Its template has fields in braces. After a colon, a field may have a unit (`{limit:seconds}`,
+    # see {#text}) or the noun that its number counts: `{workers:worker}`, or singular and plural, `{limit:connection
+    # is|connections are}`. The text leaves out a part in angle brackets if a field in that part is nil.
     #
     # @!attribute name [Symbol]
     # @!attribute level [Symbol] one of {LEVELS}
@@ -51,7 +52,7 @@ module Heddle
 
         private
 
-        # A number of seconds from a flag or a variable is a Float, such as 5.0.
+        # Seconds from a flag or an environment variable are a Float: 5.0 is shown as 5.
         def seconds(value) = "#{value.to_s.delete_suffix(".0")} s"
 
         # Uses the units of the access log.

@@ -9,12 +9,12 @@ module Heddle
         certificate_expired: "the certificate {certificate} expired at {expires}",
         certificates_not_reloaded: "keeping the old certificates: {reason}",
         control_socket_failed: "the control socket has failed: {error}< ({place})>",
-        dns_query_failed: "the DNS server's block failed for the question {question}:\n{error}",
+        dns_query_failed: "the block of a Heddle::Net::DNS::Server failed for the query {question}:\n{error}",
         fiber_failed: "{fiber} terminated with exception:\n{error}",
         handoff_version_unknown: "closing {connection}: it was handed off by a worker with another version of Heddle",
         hook_failed: "the hook {hook} failed: {error}< ({place})>",
         live_page_failed: "a page of Heddle::Live has failed: {error}",
-        load_failed: "loading the application again failed: {reason}; next attempt {delay:delay}",
+        load_failed: "could not load the application again: {reason}; next attempt {delay:delay}",
         mold_ended: "the mold (the process that forks the workers, pid {pid}) has ended: {reason}; loading the " \
                     "application again {delay:delay}",
         mold_failed: "the mold (the process that forks the workers) failed: {error}",
@@ -49,8 +49,8 @@ module Heddle
         blocking_call: "{function} blocked the event loop for {duration:ms}, because it was not offloaded: " \
                        "{reason}<; {advice}>",
         callback_switch: "{caller} called {library}, which called back the Ruby code at {place}, and this code let " \
-                         "other fibers run. If one of these calls {library}, too, the calls mix up the state that " \
-                         "{library} keeps per thread<; {advice}>",
+                         "other fibers run. If one of those fibers also calls {library}, the two calls mix up the " \
+                         "state that {library} keeps per thread<; {advice}>",
         certificate_expiring: "the certificate {certificate} expires at {expires}",
         certificate_self_signed: "no certificate is configured: development uses a self-signed one, and " \
                                  "browsers warn about it",
@@ -137,9 +137,9 @@ module Heddle
                             "(docs/threads.md)",
         trace_not_written: "can't write the trace {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
-        transaction_not_shared: "the task at {place} uses another database connection than the task around it, which " \
-                                "is in a transaction. It does not see the uncommitted changes of that transaction, " \
-                                "and a rollback does not undo its changes",
+        transaction_not_shared: "the task that started the task at {place} is in a transaction, but the two use " \
+                                "different database connections. The task at {place} does not see the " \
+                                "transaction's uncommitted changes, and a rollback does not undo what it changes",
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
                             "clients can forge other headers with such names. If a client needs such headers, set " \
                             "underscore_headers true (logged once)",

@@ -20,8 +20,8 @@ module Heddle
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; 1 in development and test",
                  variables: %w[HEDDLE_WORKERS WEB_CONCURRENCY], example: "workers :auto",
-                 text: "number of worker processes; auto starts one per processor (at least 2), or as many as fit " \
-                       "into memory (at least 1)",
+                 text: "number of worker processes; auto starts one per processor (at least 2), or fewer (at least " \
+                       "1) if these do not fit into memory",
                  reason: "Lower it when memory is short; set 0 to serve without forking, for example under a debugger",
                  details: "See [Number of workers](processes.md#number-of-workers). With 0, and with 1 in " \
                           "development and test, the server does not fork. Such a server can't reload its code: to " \

@@ -33,7 +33,8 @@ module Heddle
                           "are always denied."),
       Option.new(name: :canary_unprotected, unit: :share, default: 0, range: 0..1, advanced: true,
                  example: "canary_unprotected 0.1",
-                 text: "share of the workers that run without protections (at least one worker); 0 for none",
+                 text: "run this share of the workers without protections, such as 0.1 (at least one worker); 0 " \
+                       "for none",
                  reason: "Set it to compare latencies and faults of workers with and without protections",
                  details: "The workers with the lowest numbers are the unprotected ones. The option has no effect " \
                           "with a single process. See [Unprotected workers](stalls.md#unprotected-workers).")

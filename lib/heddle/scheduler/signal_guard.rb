@@ -4,20 +4,21 @@ require "heddle/own_code"
 
 module Heddle
   class Scheduler
-    # Keeps Ctrl-C and other signals that Ruby raises as exceptions from interrupting Heddle's own code. If a signal
+    # Prevents signals that Ruby raises as exceptions, such as Ctrl-C, from interrupting Heddle's own code. If a signal
     # interrupted the end of a task, for example, the task's scope would wait forever.
     #
     # The guard works while a loop runs on the main thread. If a signal arrives in the program's code, it is raised
-    # there, as without Heddle. If it arrives in Heddle's code, the loop raises it between two fibers. A second signal
-    # before that is raised at once. Signals with a handler of the program are not changed.
+    # there, as without Heddle. If it arrives in Heddle's code, it is raised soon afterwards, in a new fiber. If a
+    # second signal arrives before then, it is raised at once. Signals with a handler of the program are not changed.
     #
     # @api private
     class SignalGuard
-      # Signals that by default raise an exception in the main thread (Ruby's doc/signals.rdoc).
+      # Of the signals that raise an exception in the main thread by default, those by which users and supervisors end a
+      # program.
       NAMES = %w[INT TERM HUP].freeze
       private_constant :NAMES
 
-      # @param scheduler [Scheduler] the scheduler whose loop the block runs
+      # @param scheduler [Scheduler] the block runs its loop
       # @return what the block returns
       def self.during(scheduler, &)
         return yield unless Thread.current.equal?(Thread.main) && Ractor.current.equal?(Ractor.main)
@@ -41,7 +42,7 @@ module Heddle
         handlers&.each { |name, handler| restore(name, handler) }
       end
 
-      # Raises the signal in a new fiber, which the loop resumes next. This ends the loop.
+      # Raises the signal, which ends the loop. Called in a new fiber, in a later tick.
       #
       # @api private
       def call

@@ -17,8 +17,9 @@ module Heddle
         def check
           return if defined?(::SolidQueue::Supervisor)
 
-          raise BootError, "solid_queue needs the gem solid_queue, which this application does not load. Is " \
-                           "SOLID_QUEUE_IN_PUMA set for another application?"
+          raise BootError, "the option solid_queue needs the gem solid_queue, which this application does not load. " \
+                           "The variable SOLID_QUEUE_IN_PUMA also sets the option: unset it if it is meant for " \
+                           "another application"
         end
 
         # Runs the supervisor in the calling process. Never returns.

@@ -41,7 +41,7 @@ module Heddle
       # @raise [ConfigurationError]
       def with_files(certificates, keys) = with(files: self.class.pairs(certificates, keys))
 
-      # Called when the parameters of an address are merged.
+      # Called after an address's parameters have replaced the defaults.
       #
       # @return [self]
       # @raise [ConfigurationError] if `verify` is set but no file of CA certificates is

@@ -85,7 +85,7 @@ class ClusterMoldSupervisorTest < Minitest::Test
     @mold_supervisor.advance
 
     assert_equal 1, @spawner.tries
-    assert_match(/loading the application again failed: .*fork\(2\); next attempt in 0\.5 s\z/, @lines.last)
+    assert_match(/could not load the application again: .*fork\(2\); next attempt in 0\.5 s\z/, @lines.last)
     refute_nil @mold_supervisor.next_attempt_at
   end
 end

@@ -75,7 +75,7 @@ class ClusterPubSubTest < Minitest::Test
     assert_equal "#{position} \"outside\"", take(before)
     assert_equal "#{publish_as_the_environment_says("unix:#{path("control.sock")}").chomp} \"by the environment\"",
                  take(position)
-    assert_includes publish_as_the_environment_says("reddis://x"), %(HEDDLE_PUBSUB: "reddis://x" is not the address of)
+    assert_includes publish_as_the_environment_says("reddis://x"), %(HEDDLE_PUBSUB: "reddis://x" is not an address of)
     error = publish_from_outside("unix:#{path("nowhere.sock")}")
 
     assert_includes error, "no server listens on unix:#{path("nowhere.sock")}. Set Heddle::PubSub.server"

@@ -4,7 +4,8 @@
 #include <sys/resource.h>
 
 /*
- * Numbers of open files: in total, and by the number of the client's address. Index 0 counts clients without a limit.
+ * How many files are open: in total, and for each number of a client's address. Index 0 counts the files of clients
+ * that have no limit.
  */
 static _Atomic unsigned counted;
 static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1];

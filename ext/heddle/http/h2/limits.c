@@ -4,10 +4,10 @@
 
 enum {
     SECOND = 1000000000,
-    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and WINDOW_UPDATE frames, that each stream allows */
+    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and as many WINDOW_UPDATE frames, that a peer may send */
     /*
-     * WINDOW_UPDATE frames that each sent DATA frame allows. Go's clients and servers update both windows for each 4
-     * KiB that they read, which makes 8 for a frame of 16 KiB.
+     * WINDOW_UPDATE frames that a client may send for each DATA frame that it receives. Go's clients and servers update
+     * both windows for each 4 KiB that they read, which makes 8 for a frame of 16 KiB.
      */
     UPDATES_PER_DATA_FRAME = 16,
     OVERHEAD_RATIO = 8,         /* received bytes for each byte of payload */
@@ -15,8 +15,9 @@ enum {
 };
 
 /*
- * Browsers and proxies stay within these limits, whatever the application does. So of the limits that only HTTP/2 has,
- * only max_streams is an option. A burst is a number of tokens; a third of it is refilled each second.
+ * Browsers and proxies stay within these limits, whatever the application does. So of these limits only max_streams can
+ * be configured, by the option http2_streams; server/setup.c raises the bursts of resets with it. A burst is a number
+ * of tokens; a third of it is refilled each second.
  */
 heddle_h2_limits heddle_h2_default_limits(void)
 {
@@ -34,7 +35,7 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .control_answers = 100,       /* each is kept until the client reads it */
         .updates = 100,
         .settings_entries = 32,       /* RFC 9113 and its extensions define 9 */
-        .continuations = 4,           /* with HEADERS 80 KiB, more than the default of header_limit */
+        .continuations = 4,           /* and HEADERS: five frames of 16 KiB, more than the default of header_limit */
         .stream_output = 256 << 10,   /* bytes of a body that are kept for a slow client */
         .connection_output = 1 << 20, /* bytes, for all streams of a connection */
         .write_rate = 1000,           /* bytes a second: less than any mobile network carries */
@@ -162,9 +163,9 @@ static bool has_stalled(const heddle_h2_session *session, heddle_h2_progress *pr
 }
 
 /*
- * Ends the session, or single streams, if the client reads output too slowly. It counts the sent bytes, because even a
- * very slow client may read a byte now and then. A stream that waits for its turn has not stalled: only the check of
- * the whole connection applies to it.
+ * Ends the session, or single streams, if the client reads output too slowly. It requires a rate of sent bytes, not
+ * just any progress, because even a very slow client may read a byte now and then. A stream that waits for its turn has
+ * not stalled: only the check of the whole connection applies to it.
  */
 static void check_progress(heddle_h2_session *session)
 {

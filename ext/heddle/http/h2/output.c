@@ -4,17 +4,17 @@
 
 /*
  * The output of a session: frames in `output`, in order, and bodies that wait for the peer's windows and for their turn
- * (RFC 9218). DATA frames are made only when the owner pulls them. So a more urgent stream waits only for bytes that
- * the owner has already pulled.
+ * (RFC 9218). DATA frames are made only when the session's owner (the server or the client) pulls them. So a more
+ * urgent stream waits only for bytes that the owner has already pulled.
  */
 
 enum {
     /*
-     * ns. How long the copied bytes may exceed connection_output before each stream is limited to its share. A client
-     * that reads has received them by then
+     * Nanoseconds. How long the bytes of bodies that the session keeps as copies may exceed connection_output before
+     * each stream is limited to its share. A client that reads has received them by then.
      */
     CROWDED = 1000000000,
-    SMALLEST_PIECE = 1024, /* bytes. If less room is left, a larger frame waits until all of it fits */
+    SMALLEST_PIECE = 1024, /* bytes of a frame that is cut to fit; with less room it waits for the next pull */
 };
 
 void heddle_h2_note_output(heddle_h2_session *session)

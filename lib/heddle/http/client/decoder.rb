@@ -54,8 +54,8 @@ module Heddle
           return if names.empty? || request.own_encodings?
 
           raise DecodingError, "the response's Content-Encoding is " \
-                               "#{Fields.value(head.fields, "content-encoding").inspect}; the client can decode a " \
-                               "single gzip or deflate only"
+                               "#{Fields.value(head.fields, "content-encoding").inspect}; the client can decode " \
+                               "only one encoding, gzip or deflate"
         end
 
         # @param whole [Boolean] whether HTTP's framing marks the end of the body; such a body may be empty

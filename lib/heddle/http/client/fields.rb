@@ -60,8 +60,8 @@ module Heddle
         def without_framing(headers)
           name = headers&.each_key&.find { |one| one.to_s.match?(FRAMING) } or return headers
 
-          raise ArgumentError, "header #{name}: leave it out, because the client sets it: Content-Length if the " \
-                               "body's size is known, otherwise Transfer-Encoding"
+          raise ArgumentError, "header #{name}: leave it out. The client itself sends Content-Length if it knows the " \
+                               "body's size, otherwise Transfer-Encoding"
         end
 
         # @return [Hash] the defaults, overridden by headers; names are compared without regard to case

@@ -3,9 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # Finds the threads that an application has started while it was loaded, and logs a warning about them. Workers
-      # are forked from that process (the mold), and a fork copies only the thread that forks. So workers don't have
-      # these threads.
+      # Finds the threads that an application has started while it was loaded, and logs a warning about them. The
+      # application is loaded in the mold, the process from which workers are forked. A fork copies only the thread that
+      # forks, so workers don't have the other threads.
       class BootThreads
         # Match the names or files of threads that their libraries start again after a fork.
         RENEWED = [/\ATimeout stdlib thread\z/, /\Aheddle log\z/, %r{/lib/heddle/}, %r{/timeout\.rb:\d}].freeze

@@ -35,9 +35,9 @@ module Heddle
         def refuse(culprits)
           raise BootError, "mode ractor: Ractors can't share this application.\n" \
                            "#{culprits.map { |line| "  #{line}.\n" }.join}" \
-                           "Requests may use objects that they create themselves, or that are deeply frozen. In " \
-                           "place of a block, use an instance of a class with a method `call` (docs/modes.md). Mode " \
-                           "fiber serves the application as it is"
+                           "Requests may use objects that they create themselves, or that are deeply frozen. " \
+                           "Replace an application or middleware that is a block by an instance of a class with a " \
+                           "method `call` (docs/modes.md). Mode fiber serves the application as it is"
         end
 
         def walk(object, place)

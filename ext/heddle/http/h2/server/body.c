@@ -1,8 +1,9 @@
 /*
  * The body of a request over HTTP/2. Unless the application streams the body, the body is complete before the
- * application is called, as over HTTP/1.1. A large body goes into a spool: a file with a buffer. Bytes in memory or in
- * the spool's buffer are credited to the client's windows at once. While the buffer is being written to the file, new
- * bytes wait in memory and are not credited, so the stream's window limits them.
+ * application is called, as over HTTP/1.1. A large body goes into a spool: a file with a buffer. Bytes are
+ * credited to the client's windows as soon as they are in memory or in the spool's buffer. The exception are bytes that
+ * arrive while the buffer is being written to the file: they wait in memory without credit, so the stream's window
+ * limits them.
  */
 
 #include "http/body_deadline.h"
@@ -18,7 +19,7 @@ static heddle_engine *engine_of(const heddle_h2_carrier *carrier)
 }
 
 /*
- * Rejects a body without a content-length that has become too large. A content-length that is too large is rejected
+ * Rejects a body that has become too large and has no content-length. A content-length that is too large is rejected
  * when the head is complete.
  */
 static void reject_too_large(heddle_h2_carrier *carrier)
@@ -187,7 +188,7 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         if (!keep_in_memory(exchange, bytes, size))
             heddle_body_reject(carrier->exchange, ENOMEM);
         else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
-            /* credited now: the application is called when the body is complete, and reads nothing before */
+            /* credited now: a short body is received completely before the application is called */
             heddle_h2_consume(carrier->server->session, carrier->stream, size);
         return;
     }

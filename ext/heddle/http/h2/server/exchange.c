@@ -67,8 +67,8 @@ static VALUE decode_body(heddle_exchange_handle *handle)
 }
 
 /*
- * Returns the body. Credits the bytes of a streamed body to the client's windows. The bytes of other bodies were
- * credited when they were received.
+ * Returns the body. Credits the bytes of a streamed body to the client's windows. The bytes of other bodies have
+ * already been credited.
  */
 static VALUE take_body(heddle_exchange *exchange)
 {

@@ -93,7 +93,10 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
         (!heddle_h2_is_open(server->session) ||
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server);
-    /* the next tick queues a request that had to wait until lent strings were sent, or sends a held head */
+    /*
+     * In the next tick, a request that waited because too many of the response's strings were being sent joins the
+     * ready list, or a response head that was held back is sent.
+     */
     if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
     if (server->session->queued)
@@ -135,7 +138,7 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
-    if (!connection->output.size) /* the output was sent at the beginning of the tick */
+    if (!connection->output.size) /* nothing is left: the last output was sent at the beginning of the tick */
         server->write_deadline = INT64_MAX;
     if (heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
         return decide_next_step(server);
