@@ -12,7 +12,6 @@ class RecordCommandTest < Minitest::Test
   def setup
     super
     Dir.mkdir(file("tmp"))
-    File.write(file(".gitignore"), "/tmp/*\n")
   end
 
   # @return [Array(String, Process::Status)]
@@ -74,7 +73,6 @@ class RecordCommandTest < Minitest::Test
     define_method("test_file_is_where_the_server_was_started_also_after_a_change_of_folder_#{name}") do
       other = File.realpath(Dir.mktmpdir)
       Dir.mkdir(File.join(other, "tmp"))
-      File.write(File.join(other, ".gitignore"), "/tmp/*\n")
       File.write(file("config.ru"), "run(->(_env) { Dir.chdir(#{other.dump}) && [200, {}, []] })")
       start("serve", *options)
       4.times { @served.get("/") }

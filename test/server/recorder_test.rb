@@ -161,22 +161,16 @@ class RecorderTest < Minitest::Test
     end
   end
 
-  def test_files_of_development_are_in_a_folder_tmp_that_git_ignores
+  def test_files_of_development_are_in_the_folder_tmp
     Dir.mktmpdir do |root|
       assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
       Dir.mkdir("#{root}/tmp")
 
-      # Git would list them.
-      assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
-      File.write("#{root}/.gitignore", "/log/*\n!/tmp/.keep\n/tmpfiles\n/tmp/pids/*\ntmp/*.log\n\xFF\n")
-
-      assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
-      ["/log/*\n/tmp/*\n", "/log/*\r\ntmp/\r\n", "tmp/**\n", "**/tmp\n", "tmp"].each do |text|
-        File.write("#{root}/.gitignore", text)
-
-        assert_equal "#{root}/tmp", Heddle::Server::Recorder::Files.folder("development", root)
-      end
+      assert_equal "#{root}/tmp", Heddle::Server::Recorder::Files.folder("development", root)
       assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("production", root)
+      File.chmod(0o777, "#{root}/tmp")
+
+      assert_equal Heddle::TemporaryFolder.find, Heddle::Server::Recorder::Files.folder("development", root)
     end
   end
 

@@ -10,18 +10,15 @@ module Heddle
         COUNT = 20
         BYTES = 100 << 20
         MODE = ::File::WRONLY | ::File::CREAT | ::File::EXCL | ::File::NOFOLLOW
-        # Matches a line of .gitignore because of which Git ignores the folder tmp.
-        IGNORED = %r{^(\*\*/|/)?tmp(/\**)?\s*$}
-        private_constant :PREFIX, :COUNT, :BYTES, :MODE, :IGNORED
+        private_constant :PREFIX, :COUNT, :BYTES, :MODE
 
         # @param environment [String] the option `environment`
         # @param root [String] the folder in which the server was started
-        # @return [String] the folder for the files. It is a folder for temporary files, except in development: then it
-        #   is `tmp` below the root, if Git ignores that folder, this process may write to it, and not every user may.
+        # @return [String] the folder for the files. In development it is `tmp` below the root, if this process may write
+        #   to that folder and not every user may; otherwise it is a folder for temporary files.
         def self.folder(environment, root = WorkingFolder.started)
-          own, ignored = ::File.join(root, "tmp"), ::File.join(root, ".gitignore")
-          return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own) &&
-                        ::File.readable?(ignored) && ::File.binread(ignored).match?(IGNORED)
+          own = ::File.join(root, "tmp")
+          return own if environment == "development" && ::File.writable?(own) && !::File.world_writable?(own)
 
           TemporaryFolder.find || "."
         end
