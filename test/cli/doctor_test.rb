@@ -148,13 +148,6 @@ class DoctorTest < Minitest::Test
     end
   end
 
-  def test_each_gem_of_jobs_has_one_entry
-    names = %w[solid_queue sidekiq good_job delayed_job]
-    found = Libraries.new(names.map { |name| Gem::Specification.new(name, "1.0") }).findings.map(&:subject)
-
-    assert_equal names.map { |name| "#{name} 1.0" }.sort, (found - ["gems"]).sort
-  end
-
   # What the entries say of them, asked of the gems themselves; test/adaptations/isolation_test.rb tries the effect.
   # @return [String] what another fiber of the thread sees of what one has set
   def seen_by_another_fiber(gem, set, read)

@@ -46,14 +46,11 @@ module Heddle
                             "config/puma.rb translates its configuration (docs/from_puma.md)")
         ].freeze
 
-        # Gems that run an application's jobs in their own threads or processes. {GemSettings} lists further ones.
-        JOB_RUNNERS = %w[good_job sucker_punch que delayed_job].freeze
-
         # Gems whose thread variables hold no state of a request, or that Heddle adapts.
         HARMLESS = %w[concurrent-ruby puma rspec-support thor i18n sentry-ruby activerecord activesupport railties
                       timeout itsi itsi-scheduler heddle].freeze
         PER_THREAD = /thread_variable_set\(|ThreadLocalVar\.new/
-        private_constant :JOB_RUNNERS, :HARMLESS, :PER_THREAD
+        private_constant :HARMLESS, :PER_THREAD
 
         # Groups of a Gemfile that are not installed in production.
         NOT_IN_PRODUCTION = %i[development test].freeze
@@ -83,7 +80,7 @@ module Heddle
 
         # @return [Array<Finding>]
         def findings
-          found = known + unknown + job_runners + tested
+          found = known + unknown + tested
           return found unless found.none? { |one| %i[problem warning].include?(one.level) }
 
           [Finding.new(level: :ok, subject: "gems", text: "no known problems with the #{@specs.size} gems of the " \
@@ -127,14 +124,6 @@ module Heddle
             next if !setting || KNOWN.any? { |one| one.concerns?(spec) }
 
             note(spec, "works with Heddle (docs/gems.md)", setting.gsub(/\[([^\]]+)\]\([^)]+\)/, '\1').delete("`"))
-          end
-        end
-
-        def job_runners
-          @specs.select { |spec| JOB_RUNNERS.include?(spec.name) }.map do |spec|
-            note(spec, "runs jobs in its own threads or processes. Threads in the server's process compete with " \
-                       "requests for the GVL",
-                 "run it as a separate process if jobs use much CPU")
           end
         end
 
