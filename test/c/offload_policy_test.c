@@ -4,6 +4,7 @@
 #include "offload/library_judge.h"
 #include "offload/policy.h"
 
+#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -176,6 +177,26 @@ static void functions_beyond_the_limit_share_a_record(void)
     CHECK_EQUAL(3, last->calls);
 }
 
+/* Time accounts of requests refer to the name, and compare its address. */
+static void functions_of_a_library_share_its_name(void)
+{
+    CHECK(heddle_function_record((void *)heddle_function_record)->library ==
+          heddle_function_record((void *)heddle_function_ran)->library);
+}
+
+static void name_of_a_library_is_kept_after_it_was_unloaded(void)
+{
+    void *library = dlopen("libresolv.so.2", RTLD_NOW);
+    if (!library)
+        SKIP("has no libresolv");
+    const char *name = heddle_function_record(dlsym(library, "ns_sprintrr"))->library;
+
+    CHECK(strcmp(name, "libresolv.so.2") == 0);
+    dlclose(library);
+    heddle_policy_relocate();
+    CHECK(strcmp(name, "libresolv.so.2") == 0);
+}
+
 int main(int argc, char **argv)
 {
     check_filter = argc > 1 ? argv[1] : NULL;
@@ -198,6 +219,9 @@ int main(int argc, char **argv)
               function_computes_if_most_of_its_time_is_cpu_time);
     check_run("offload policy", "quick function does not count as computing",
               quick_function_does_not_count_as_computing);
+    check_run("offload policy", "functions of a library share its name", functions_of_a_library_share_its_name);
+    check_run("offload policy", "name of a library is kept after it was unloaded",
+              name_of_a_library_is_kept_after_it_was_unloaded);
     check_run("offload policy", "functions beyond the limit share a record", functions_beyond_the_limit_share_a_record);
     return check_end();
 }

@@ -138,23 +138,42 @@ static void classify_function(heddle_function *function)
 
 /* -- functions ----------------------------------------------------------------------------------------------------- */
 
+/*
+ * Returns the only copy of this path, or NULL if out of memory. It is never freed, because time accounts of requests
+ * refer to the libraries' names and compare their addresses.
+ */
+static const char *copy_path(const char *path)
+{
+    static char **paths;
+    static size_t path_count;
+    for (size_t i = 0; i < path_count; i++) {
+        if (strcmp(paths[i], path) == 0)
+            return paths[i];
+    }
+    char **more = realloc(paths, (path_count + 1) * sizeof(*more)), *copy = strdup(path);
+    if (more)
+        paths = more;
+    if (more && copy)
+        return paths[path_count++] = copy;
+    free(copy);
+    return NULL;
+}
+
 /* Finds the library that contains the function. Returns false if out of memory. */
 static bool locate_function(heddle_function *function)
 {
     Dl_info info = {0};
     if (!dladdr(function->address, &info))
         info = (Dl_info){0};
-    char *path = strdup(info.dli_fname ? info.dli_fname : "");
+    const char *path = copy_path(info.dli_fname ? info.dli_fname : "");
     if (!path)
         return false;
-    if (function->path && strcmp(function->path, path) != 0)
-        *function = (heddle_function){.address = function->address, .path = function->path, .symbol = function->symbol,
+    if (function->path != path)
+        *function = (heddle_function){.address = function->address, .path = path, .symbol = function->symbol,
                                       .reason = function->reason};
-    free((char *)function->path);
+    function->library = heddle_library_file(path);
     free((char *)function->symbol);
     function->base = info.dli_fbase;
-    function->path = path;
-    function->library = heddle_library_file(path);
     /* if the addresses differ, the symbol belongs to an exported function before this one */
     function->symbol = info.dli_saddr == function->address && info.dli_sname ? strdup(info.dli_sname) : NULL;
     classify_function(function);
