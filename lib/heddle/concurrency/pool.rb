@@ -163,7 +163,8 @@ module Heddle
         @idle.push(slot)
         shrink
       end
-      serve_waiters
+    ensure
+      serve_waiters # also if an exception has ended the closing of a resource
     end
 
     # Returns a broken resource. The pool closes it, and can make another.
@@ -184,9 +185,7 @@ module Heddle
       waiters, @waiters = @waiters, []
       waiters.each(&:refuse)
       share_waiting
-      idle, @idle = @idle, []
-      idle.each { |slot| dispose(slot, :closed) }
-      nil
+      dispose(@idle.shift, :closed) until @idle.empty?
     end
 
     # @return [Boolean]
@@ -230,7 +229,8 @@ module Heddle
       @check_alarm = nil
       return if @waiters.empty?
 
-      serve_waiters if @limit.check(now) || @share
+      @limit.check(now)
+      serve_waiters # also when `retry_after` has passed
       fail_nested
       schedule_check
     end

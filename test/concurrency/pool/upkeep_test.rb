@@ -88,6 +88,52 @@ class PoolUpkeepTest < Minitest::Test
     end
   end
 
+  def test_closes_the_other_old_resources_after_one_was_interrupted
+    %i[shrink close].each do |method|
+      closed = []
+      in_loop do
+        pool = StillPool.new(max_age: 100, idle_timeout: nil, close: lambda { |one|
+          closed << one
+          forever if closed.one?
+        }) { Object.new }
+        fill(pool, 3)
+        pool.time = 101
+        closing = Heddle.async { pool.send(method) }
+        turns
+        closing.cancel
+        closing.wait
+        pool.send(method)
+      end
+
+      assert_equal 3, closed.size, method
+    end
+  end
+
+  def test_serves_waiters_if_closing_an_old_resource_is_interrupted
+    in_loop do
+      closing = nil
+      pool = Heddle::Pool.new(max: 1, max_age: 0, timeout: 2, close: ->(_) { forever if closing }) { Object.new }
+      last = Heddle.async { pool.with { turns } }
+      turns(1)
+      waiting = Heddle.async { pool.with { :served } }
+      closing = true
+      turns(10)
+      closing = false
+      last.cancel
+      assert_equal :served, waiting.value
+    end
+  end
+
+  def test_tries_again_for_a_waiter_when_retry_after_has_passed
+    in_loop do
+      made = 0
+      pool = Heddle::Pool.new(max: 2, retry_after: 0.01, timeout: 2) do
+        (made += 1) == 2 ? raise(IOError, "too many connections") : Object.new
+      end
+      pool.with { pool.with { assert_equal [2, 3], [pool.size, made] } }
+    end
+  end
+
   def test_the_upkeep_does_not_keep_the_loop_running
     took = seconds { in_loop { Heddle::Pool.new(idle_timeout: 60) { Object.new }.with {} } }
 

@@ -144,8 +144,10 @@ module Heddle
     end
 
     def retire(time)
-      old, @idle = @idle.partition { |slot| slot.retire_at <= time }
-      old.each { |slot| dispose(slot, :age) }
+      # One at a time, because an exception may end this while a resource is closed.
+      while (index = @idle.index { |slot| slot.retire_at <= time })
+        dispose(@idle.delete_at(index), :age)
+      end
     end
 
     # Makes resources until there are `min`. If a resource can't be made, the next check tries again.
