@@ -26,6 +26,10 @@ class PrintableTextTest < Minitest::Test
                  PrintableText.line("a\u2028b\u2029\u202Ec\u202D\u2066\u2069")
   end
 
+  def test_text_in_an_encoding_that_ruby_cannot_convert_becomes_utf8
+    assert_equal 'a\xFF', PrintableText.line("a\xFF".b.force_encoding("UTF-7"))
+  end
+
   def test_text_of_any_encoding_becomes_utf8
     assert_equal 'a\xFF\x9Bü', PrintableText.line("a\xFF\x9Bü"), "bytes that are no UTF-8"
     assert_equal 'ü\xFF', PrintableText.line("\xC3\xBC\xFF".b)

@@ -42,6 +42,8 @@ module Heddle
                else text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
                end
         text.scrub { |bytes| bytes.bytes.map { |byte| escape(byte) }.join }
+      rescue EncodingError # Ruby can't convert a few encodings, such as UTF-7
+        utf8(text.b)
       end
 
       private

@@ -76,6 +76,15 @@ class LogFormatsTest < Minitest::Test
     refute_match(/[\u009B\u2028]/, line, "a terminal would obey them")
   end
 
+  def test_an_error_in_an_encoding_that_ruby_cannot_convert_is_logged_and_answered
+    app = ->(_env) { raise "b\xFFad".b.force_encoding("UTF-7") }
+    { text: "b\\xFFad", json: "b\uFFFDad", clf: "b\\xFFad" }.each do |format, message|
+      serving(app, lint: false, log_format: format) { assert_match(/\AHTTP.1.1 500 /, exchange(request)) }
+
+      assert_includes errors.string.dup.force_encoding(Encoding::UTF_8), message
+    end
+  end
+
   def test_json_has_fields_for_rejections_failures_and_events
     app = ->(_env) { raise ArgumentError, "b\xFFad \"thing\"" }
     lines = lines_of(:json, "nonsense\r\n\r\n", request("/broken"), app:, request_id: true)

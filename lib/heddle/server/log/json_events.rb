@@ -48,6 +48,8 @@ module Heddle
         def utf8(text)
           text = text.dup.force_encoding(Encoding::UTF_8) if text.encoding == Encoding::BINARY
           text.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub("\uFFFD")
+        rescue EncodingError # Ruby can't convert a few encodings, such as UTF-7
+          utf8(text.b)
         end
       end
     end
