@@ -18,6 +18,13 @@ class CommandLineTest < Minitest::Test
     assert_equal [RbConfig.ruby, "/app/bin/heddle"], read(["/app/bin/heddle", "", ""], program: ["/app/bin/heddle"])
   end
 
+  def test_arguments_that_are_not_utf8_are_kept
+    program = ["/app/bin/heddle", "caf\xE9/config.ru"]
+    typed = ["ruby3.4", "--yjit", *program]
+
+    assert_equal typed.map(&:b), read(typed, program:)
+  end
+
   def test_where_the_system_reports_none_it_is_that_of_the_program
     assert_equal [RbConfig.ruby, *PROGRAM], Heddle::CommandLine.read("/does/not/exist", program: PROGRAM)
   end

@@ -56,7 +56,7 @@ module Heddle
       # @param errors [IO]
       # @return [Integer] the exit status
       def run(arguments, output: $stdout, errors: $stderr)
-        status = dispatch(arguments.dup, output)
+        status = dispatch(arguments.map { |word| utf8(word) }, output)
         # Flushes here, because Ruby ignores errors of its flush at the end of the process.
         output.flush unless output.closed?
         status
@@ -110,6 +110,12 @@ module Heddle
 
           raise UsageError, unknown(name)
         end
+      end
+
+      # Treats arguments as UTF-8 in any locale, as configuration files are.
+      def utf8(word)
+        text = word.dup.force_encoding(Encoding::UTF_8)
+        text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")
       end
 
       def unknown(name)

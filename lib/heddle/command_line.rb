@@ -10,8 +10,8 @@ module Heddle
     # @return [Array<String>] Ruby, its options, the program and its arguments. Ruby's options are missing if the file
     #   does not exist, or contains a title that the program has set, as `bundle exec` does
     def self.read(path = "/proc/self/cmdline", program: [$PROGRAM_NAME, *ARGV])
-      typed = File.read(path).split("\0", -1)[..-2]
-      typed.size > program.size && typed.last(program.size) == program ? typed : [RbConfig.ruby, *program]
+      typed = File.binread(path).split("\0", -1)[..-2] # an argument may contain any bytes
+      typed.size > program.size && typed.last(program.size) == program.map(&:b) ? typed : [RbConfig.ruby, *program]
     rescue SystemCallError
       [RbConfig.ruby, *program]
     end

@@ -29,6 +29,12 @@ class MistakesTest < Minitest::Test
     refute_match(%r{lib/heddle|exe/heddle|rack/builder}, errors)
   end
 
+  def test_an_argument_that_is_not_utf8
+    [["\xFF"], ["serve", "caf\xE9.ru"], ["status", "--\xFF"], ["help", "\xFF"]].each do |arguments|
+      assert_equal [2, "", "heddle: the argument #{arguments.last.inspect} is not UTF-8\n"], heddle(*arguments)
+    end
+  end
+
   def test_a_folder_that_was_deleted
     %w[serve status doctor].each do |command|
       folder = Dir.mktmpdir

@@ -14,7 +14,7 @@ module Heddle
 
       # @param word [String]
       # @return [Boolean] whether `heddle serve` has this flag
-      def self.known?(word) = NAMES.include?(word[/\A(?:--[^=]+|-.)/])
+      def self.known?(word) = NAMES.include?(word.b[/\A(?:--[^=]+|-.)/])
 
       # @return [Hash{Symbol => String, Boolean, Array<String>}] the values by option, as the user wrote them
       attr_reader :values
@@ -28,7 +28,7 @@ module Heddle
       def initialize(arguments)
         @values = {}
         @help_words = []
-        @rest = parser.read(arguments.map { |word| utf8(word) }, "serve")
+        @rest = parser.read(arguments, "serve")
         raise UsageError, "--all needs --help. `heddle help serve` lists the flags." if @help_words.any? && !@help
       end
 
@@ -36,12 +36,6 @@ module Heddle
       def help? = @help || false
 
       private
-
-      # Treats arguments as UTF-8 in any locale, as configuration files are.
-      def utf8(word)
-        text = word.dup.force_encoding(Encoding::UTF_8)
-        text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")
-      end
 
       def parser
         FlagParser.new do |flags|
