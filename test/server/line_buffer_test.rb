@@ -104,6 +104,22 @@ class LineBufferTest < Minitest::Test
     assert_equal "\nfour\nlost 3 lines of the log: No space left on device\nfive\n", @stream.writes.join
   end
 
+  def test_lines_that_are_lost_while_a_loss_is_reported_are_counted_in_the_next_report
+    full = "#{"x" * 1_048_576}\n"
+    @buffer = Heddle::Server::LineBuffer.new(@stream) do |lines, _reason|
+      @buffer.write(full) if @stream.writes.empty?
+      "lost #{lines}\n"
+    end
+    written = Thread::Queue.new
+    @stream.hook = -> { written << true }
+    @buffer.start
+    2.times { @buffer.write(full) }
+    written.pop(timeout: 5)
+    @buffer.stop
+
+    assert_equal ["lost 2\n", "lost 1\n"], @stream.writes
+  end
+
   def test_a_stream_that_is_not_read_blocks_one_call_only_and_counts_what_it_loses
     read = Thread::Queue.new
     @stream.hook = -> { read.pop }

@@ -51,7 +51,9 @@ module Heddle
         run_thread
         bytes = text.bytesize
         text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
-        if @lines.bytesize + bytes > LIMIT then @lost += count_lines(text)
+        if @lines.bytesize + bytes > LIMIT
+          lines = count_lines(text) # not in the addition: the writing thread may reset @lost meanwhile
+          @lost += lines
         else
           # Ruby switches threads only at calls. There is none between reading @lines and appending, so the writing
           # thread can't replace @lines in between.
@@ -117,8 +119,8 @@ module Heddle
         return if lines.empty? && @lost == 0
 
         @lines = +""
-        lines << @loss.call(@lost, "it is read too slowly") if @lost > 0
-        @lost = 0
+        lost, @lost = @lost, 0
+        lines << @loss.call(lost, "it is read too slowly") if lost > 0
         put(lines)
       end
 
