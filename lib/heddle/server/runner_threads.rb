@@ -19,6 +19,7 @@ module Heddle
         @size = size
         @requests = Thread::Queue.new
         @threads = []
+        @lock = Thread::Mutex.new
         @running = {}.compare_by_identity
         @freed = 0
         @sockets = nil
@@ -106,9 +107,9 @@ module Heddle
 
       # Starts a new thread when the application has ended one, for example with Thread.exit.
       def replace(name)
-        @threads << start_thread(name)
+        @lock.synchronize { @threads.keep_if(&:alive?) << start_thread(name) }
       rescue ThreadError
-        # The whole program is ending.
+        # The program is ending, or the system allows no more threads.
       end
 
       # A new thread has a copy of its creator's fiber storage, and each request may change it. Thread locals remain, as

@@ -345,6 +345,19 @@ class ThreadModeTest < Minitest::Test
     end
   end
 
+  def test_threads_that_the_application_has_ended_are_forgotten
+    threads = Heddle::Server::RunnerThreads.new(1)
+    threads.start
+    served = Thread::Queue.new
+    200.times { threads << Struct.new(:run).new.tap { |one| one.define_singleton_method(:run) { Thread.exit } } }
+    threads << Object.new.tap { |one| one.define_singleton_method(:run) { served << true } }
+
+    assert served.pop(timeout: PATIENCE)
+    assert_operator threads.instance_variable_get(:@threads).size, :<, 50
+  ensure
+    threads.stop
+  end
+
   def test_running_requests_are_answered_when_the_server_stops
     start(held, mode: :thread, threads: 1)
     socket = ask
