@@ -17,8 +17,9 @@ require "heddle/net"
 # a method is loaded when it is first called.
 #
 #     Heddle.run do
-#       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) } sleep 1               # runs at the same
-#       time as the request puts page.value
+#       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) }
+#       sleep 1 # runs at the same time as the request
+#       puts page.value
 #     end
 module Heddle
   Autoloads.add(self, "heddle", %w[

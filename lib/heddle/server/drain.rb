@@ -9,8 +9,8 @@ module Heddle
 
       # Seconds that an idle client has to send a last request.
       LAST_REQUEST_TIMEOUT = 0.25
-      # Seconds between two checks whether to stop at once. They are needed because another thread may request that just
-      # before the drain begins to wait.
+      # Seconds between two checks whether to stop at once. They are needed because another thread may request an
+      # immediate stop just before the drain begins to wait.
       POLL_INTERVAL = 1.0
       # Seconds between two checks for connections that can be handed off, or that the application has taken over.
       HANDOFF_INTERVAL = 0.02

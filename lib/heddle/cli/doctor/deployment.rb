@@ -58,9 +58,9 @@ module Heddle
                     "`heddle serve` does not define it: put code for every server into `server { }` in " \
                     "config/application.rb, and start threads in worker_boot (docs/threads.md)")
           elsif PUMA_CONSTANT.match?(line)
-            warning(place, "refers to the constant " \
-                           "Puma", "without the gem puma this constant does not exist: use Heddle.stats in place of " \
-                                   "Puma.stats (docs/observability.md)")
+            warning(place, "refers to the constant Puma",
+                    "without the gem puma this constant does not exist: use Heddle.stats in place of Puma.stats " \
+                    "(docs/observability.md)")
           end
         end
 

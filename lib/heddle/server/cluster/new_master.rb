@@ -13,8 +13,8 @@ module Heddle
         # @return [String, nil] why it could not start, if it has reported that
         attr_reader :problem
 
-        # @param resources [SharedResources]
         # Starts the process.
+        # @param resources [SharedResources]
         # @param command [Array<String>] its command line
         # @param folder [WorkingFolder] the folder in which it is started
         # @raise [SystemCallError]

@@ -11,7 +11,7 @@ module Heddle
       #   counted from 1; 0: it is not a reserve worker
       # @!attribute slot [Integer] the index of its slot in the scoreboard (shared memory with the load of each worker)
       # @!attribute channel [MessageSocket] the channel to it
-      # @!attribute mold [MoldHandle] the mold (the process that has loaded the application) that forks it
+      # @!attribute mold [MoldHandle] the mold that forks it (a process that has loaded the application)
       # @!attribute replaces [WorkerHandle, nil] the worker that is asked to end as soon as this one serves; nil from
       #   then on
       # @!attribute started_at [Float] the time at which the mold was asked to fork it

@@ -173,7 +173,7 @@ module Heddle
              ->(one) { one[:reserve] && (one[:reserve].to_s == "serving" ? 1 : 0) }],
             ["reserve_activations_total", "How often the reserve worker has begun to serve.",
              ->(one) { one[:reserve] && one[:reserve_activations] }],
-            ["reserve_deferred_requests", "Requests that a reserve defers: one with the same label blocks a worker.",
+            ["reserve_deferred_requests", "Requests that a reserve does not start: their endpoint blocks a worker.",
              ->(one) { one[:reserve] && one[:reserve_deferred] }],
             ["loop_lag_seconds", "Recent delay of the loop.", :lag],
             ["loop_heartbeat_age_seconds", "Time since the loop's last heartbeat; above 1 s the loop is blocked.",
