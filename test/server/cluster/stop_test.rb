@@ -48,6 +48,36 @@ class ClusterStopTest < Minitest::Test
     @served = nil
   end
 
+  # Stops a worker at its first step, when it has set no handler yet.
+  EARLY_TERM = <<~RUBY
+    Process.singleton_class.prepend(Module.new do
+      def setproctitle(title)
+        super
+        return unless title.include?("worker") && File.exist?("hang")
+
+        File.write("held", "")
+        sleep 0.01 until File.exist?("go")
+        Process.kill("TERM", $$)
+      end
+    end)
+  RUBY
+
+  # systemd, and a shell that ends a job, send TERM to all processes.
+  def test_a_worker_that_gets_term_before_it_has_a_handler_ends_well_at_a_stop
+    write("config.ru", EARLY_TERM + APP)
+    serve(workers: 1)
+    write("hang", "")
+    signal("TTIN")
+    wait_until { File.exist?(path("held")) }
+    signal("TERM")
+    wait_for("stopping (SIGTERM)")
+    write("go", "")
+
+    assert_predicate served.wait, :success?, served.output
+    refute_includes served.output, "failed"
+    @served = nil
+  end
+
   def test_stop_does_not_announce_another_start_of_a_worker_that_is_not_forked_yet
     write("config/heddle.rb", "before_worker_fork { sleep if File.exist?('hang') }")
     serve

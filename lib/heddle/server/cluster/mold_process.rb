@@ -158,6 +158,8 @@ module Heddle
 
         def fork_intermediate(message, reader, writer)
           fork do
+            # The worker inherits it until it sets its own. It has no request yet.
+            trap("TERM") { exit!(0) }
             reader.close
             writer.write(fork_worker(message, writer).to_s)
           rescue Errno::EPIPE
