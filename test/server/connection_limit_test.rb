@@ -306,5 +306,5 @@ class ConnectionLimitTest < Minitest::Test
     end
   end
 
-  def said = output.string.scan("busy: 2 connections are open, which is the limit (max_connections)").size
+  def said = output.string.scan("busy: 2 connections are open, which is the limit (max_connections").size
 end

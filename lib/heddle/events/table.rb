@@ -58,8 +58,8 @@ module Heddle
                            "database connection, and their queries can mix. Set " \
                            "config.active_support.isolation_level = :fiber in config/application.rb (logged once)",
         connections_exhausted: "busy: {limit:connection is|connections are} open, which is the limit " \
-                               "(max_connections). New connections wait in the listen queue until an open one ends, " \
-                               "or the server closes one",
+                               "(max_connections; by default what memory and the descriptor limit allow). New " \
+                               "connections wait in the listen queue until an open one ends, or the server closes one",
         control_socket_missing: "no control socket: {reason}",
         database_connections_exceeded: "{budget}. This is more than 80 % of the {limit} connections that the " \
                                        "database server allows, and each further machine opens as many. Make the " \

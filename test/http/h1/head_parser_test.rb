@@ -50,6 +50,13 @@ class HeadParserTest < Minitest::Test
     "CONNECT http://a/ HTTP/1.1" => /host:port/, "\x16\x03\x01\x02\x00\x01\x00" => nil
   }.freeze
 
+  def test_proxy_header_on_an_address_without_the_parameter_is_named
+    ["PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "\r\n\r\n\0\r\nQUIT\n!\x11\0\f"].each do |header|
+      assert_rejected 400, header + request, /begins with a PROXY header: set proxy_protocol=on/
+    end
+    assert_accepted request(line: "PROXY / HTTP/1.1")
+  end
+
   def test_malformed_request_lines_are_bad_requests
     REFUSED_LINES.each { |line, word| assert_rejected 400, request(line:), word }
   end

@@ -87,8 +87,19 @@ static int reject_shape(heddle_rejection *rejection)
     return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request line is not of the form `method target HTTP/1.1`");
 }
 
+/* Does it begin with a PROXY header, in text or binary? The first line break of a binary one was skipped. */
+static bool is_proxy_header(const char *line, const char *end)
+{
+    return (end - line >= 6 && memcmp(line, "PROXY ", 6) == 0) ||
+           (end - line >= 10 && memcmp(line, "\r\n\0\r\nQUIT\n", 10) == 0);
+}
+
 int heddle_reject_request_line(heddle_rejection *rejection, const char *line, const char *end)
 {
+    if (is_proxy_header(line, end)) {
+        return heddle_reject(rejection, HEDDLE_BAD_REQUEST,
+                             "the connection begins with a PROXY header: set proxy_protocol=on for this address");
+    }
     const char *stop = find_line_end(line, end);
     bool whole = stop < end;
     const char *control = heddle_find_control(line, stop);
