@@ -402,6 +402,21 @@ static void client_may_widen_a_window_up_to_the_maximum(void)
     owner_free(owner);
 }
 
+static void settings_do_not_change_the_window_of_a_stream_that_has_ended(void)
+{
+    test_owner *made = owner_new();
+    made->answers = false;
+    made->keeps = true; /* as while the application still runs */
+    connect_with(made);
+    send_get(1, NULL, NULL);
+    send_number(HEDDLE_H2_WINDOW_UPDATE, 1, HEDDLE_H2_LARGEST_WINDOW - HEDDLE_H2_DEFAULT_WINDOW);
+    send_number(HEDDLE_H2_RST_STREAM, 1, HEDDLE_H2_CANCEL);
+    CHECK_EQUAL(1, owner->resets);
+    send_setting(HEDDLE_H2_SET_INITIAL_WINDOW_SIZE, HEDDLE_H2_DEFAULT_WINDOW + 1);
+    CHECK(heddle_h2_is_open(owner->session));
+    owner_free(owner);
+}
+
 static void padding_counts_against_the_window_and_is_credited(void)
 {
     static uint8_t padded[16384] = {255};
@@ -920,6 +935,7 @@ int main(int argc, char **argv)
     RUN("h2 windows", client_may_not_exceed_the_window_of_the_connection);
     RUN("h2 windows", unconsumed_bytes_of_a_reset_stream_are_credited);
     RUN("h2 windows", client_may_widen_a_window_up_to_the_maximum);
+    RUN("h2 windows", settings_do_not_change_the_window_of_a_stream_that_has_ended);
     RUN("h2 windows", padding_counts_against_the_window_and_is_credited);
     RUN("h2 windows", body_waits_for_the_windows_of_the_client);
     RUN("h2 windows", loan_of_bytes_ends_once_however_the_stream_ends);

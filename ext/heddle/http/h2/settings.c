@@ -33,14 +33,16 @@ bool heddle_h2_announce_settings(heddle_h2_session *session)
 }
 
 /*
- * Applies a new SETTINGS_INITIAL_WINDOW_SIZE. The windows of open streams change by the difference, and may become
- * negative (RFC 9113, 6.9.2). Returns false if a window would be too large.
+ * Applies a new SETTINGS_INITIAL_WINDOW_SIZE. The windows of streams that can still send change by the difference, and
+ * may become negative (RFC 9113, 6.9.2). Returns false if a window would be too large.
  */
 static bool change_windows(heddle_h2_session *session, uint32_t window)
 {
     int64_t difference = (int64_t)window - session->peer_window;
     for (uint32_t i = 0; i < session->stream_count; i++) {
         heddle_h2_stream *stream = session->streams[i];
+        if (!heddle_h2_state_sends(stream->state))
+            continue;
         if (stream->send_window + difference > HEDDLE_H2_LARGEST_WINDOW)
             return false;
         stream->send_window += difference;
