@@ -8,6 +8,14 @@ class DecoderTest < Minitest::Test
 
   def chunked(**limits) = H1::ChunkedDecoder.new(Limits.new(**limits))
 
+  # The client decodes responses with it, too.
+  def test_a_control_character_in_a_trailer_is_not_said_to_be_in_the_head_of_a_request
+    decoder = chunked
+    decoder.decode("0\r\na: \x01\r\n\r\n".b, 0, +"")
+
+    assert_equal "a line of the head or of the trailers has control characters", decoder.rejection.reason
+  end
+
   # Decodes pieces as they would come from a connection. Gives what was decoded, the decoder and what is left over.
   def feed(decoder, pieces)
     buffer = "".b

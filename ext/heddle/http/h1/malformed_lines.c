@@ -32,8 +32,7 @@ int heddle_reject_control(heddle_rejection *rejection, int status, char characte
         return heddle_reject(rejection, status, "a line ends with LF alone: lines must end with CR LF");
     if (character == '\r')
         return heddle_reject(rejection, status, "a CR is not followed by LF");
-    return heddle_reject(rejection, status, "the %s head has control characters",
-                         status == HEDDLE_BAD_REQUEST ? "request" : "response");
+    return heddle_reject(rejection, status, "a line of the head or of the trailers has control characters");
 }
 
 int heddle_reject_field(heddle_rejection *rejection, int status, const char *line, const char *end)
