@@ -93,6 +93,30 @@ class Http2Test < Minitest::Test
     end
   end
 
+  def test_a_streamed_body_is_asked_for_when_the_application_reads
+    app = lambda do |env|
+      env["PATH_INFO"] == "/read" ? [200, {}, [env["rack.input"].read]] : [403, {}, ["no"]]
+    end
+    serving(app, lint: false, stream_bodies: %w[all]) do
+      { "/read" => 1, "/refuse" => 3 }.each do |path, stream|
+        client = H2Client.new(connect)
+        client.send_preface
+        client.send_frame("HEADERS eh #{stream} :method=POST :scheme=http :path=#{path} :authority=localhost " \
+                          "expect=100-continue content-length=2")
+        frames = [client.read_frame]
+        frames << client.read_frame until frames.last.nil? || frames.last.type == "HEADERS"
+        client.send_frame("DATA es #{stream} \"hi\"") if path == "/read"
+        frames << client.read_frame until frames.last.nil? || frames.last.end_stream?
+        heads = frames.compact.count { |frame| frame.type == "HEADERS" }
+
+        assert_equal({ "/read" => 2, "/refuse" => 1 }[path], heads, path)
+        assert_equal({ "/read" => "hi", "/refuse" => "no" }[path], frames.last&.payload, path)
+      ensure
+        client&.close
+      end
+    end
+  end
+
   # rack.input then reads in place, as over HTTP/1.1: a native library may read it in a callback.
   def test_a_body_is_complete_before_the_application_is_called
     inputs = Thread::Queue.new

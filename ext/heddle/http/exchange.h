@@ -40,10 +40,7 @@ typedef struct {
 
     /* Was the request's body received completely? */
     bool (*is_received)(heddle_exchange_handle *handle);
-    /*
-     * Returns the address of the flag "the client waits for 100 Continue". The operation is NULL in protocols without
-     * the flag.
-     */
+    /* Returns the address of the flag "the client waits for 100 Continue". */
     bool *(*expectation)(heddle_exchange_handle *handle);
     /* Are there received bytes that the application has not read? */
     bool (*is_buffered)(heddle_exchange_handle *handle);

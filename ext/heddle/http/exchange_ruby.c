@@ -213,9 +213,7 @@ VALUE heddle_exchange_body_object(heddle_exchange *exchange)
 /* Returns the address of the flag "the client waits for 100 Continue". */
 static bool *expectation_of(heddle_exchange_handle *handle)
 {
-    static bool never;
-    bool *(*expectation)(heddle_exchange_handle *) = operations_of(handle)->expectation;
-    return expectation ? expectation(handle) : &never;
+    return operations_of(handle)->expectation(handle);
 }
 
 /* -- the response ------------------------------------------------------------------------------------------------ */

@@ -65,9 +65,10 @@ module Heddle
         # @raise [ClientGoneError]
         def send_early_hints(headers) = write_head(103, engine.field_writer.early_hints(headers), false)
 
-        # Does nothing, because the C extension sends 100 Continue when it has read the head.
+        # Asks the client for a streamed body. For other bodies, the C extension sends 100 Continue at once.
         # @return [void]
-        def send_continue = nil
+        # @raise [ClientGoneError]
+        def send_continue = write_head(100, "", false)
 
         # Sends a part of a file.
         # @param file [File]

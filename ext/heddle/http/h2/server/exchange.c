@@ -47,6 +47,11 @@ static bool is_received(heddle_exchange_handle *handle)
     return carrier_of(handle)->received;
 }
 
+static bool *expectation(heddle_exchange_handle *handle)
+{
+    return &carrier_of(handle)->expects;
+}
+
 static bool is_buffered(heddle_exchange_handle *handle)
 {
     carrier_of(handle);
@@ -281,6 +286,7 @@ const heddle_exchange_operations heddle_h2_exchange_operations = {
     .version = "HTTP/2",
     .object_class = &exchange_class,
     .is_received = is_received,
+    .expectation = expectation,
     .is_buffered = is_buffered,
     .take_body = take_body,
     .decode = decode_body,

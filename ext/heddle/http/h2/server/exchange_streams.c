@@ -184,11 +184,14 @@ void heddle_h2_note_taken(heddle_exchange *exchange)
         heddle_last_use(heddle_h2_send(server));
 }
 
-/* Is the application called as soon as the head is complete? A short body is received completely first. */
+/*
+ * Is the application called as soon as the head is complete? A short body is received completely first, unless the
+ * client waits for 100 Continue.
+ */
 static bool begins_at_head(const heddle_h2_carrier *carrier)
 {
-    int64_t length = carrier->exchange->head.content_length;
-    return carrier->streams_body && (length < 0 || length > (int64_t)carrier->exchange->engine->body_buffer);
+    int64_t length = carrier->exchange->head.content_length, most = (int64_t)carrier->exchange->engine->body_buffer;
+    return carrier->streams_body && (carrier->expects || length < 0 || length > most);
 }
 
 static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
@@ -236,7 +239,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
     heddle_h2_count_memory(server, (ssize_t)carrier->head_memory);
     stream->owner = carrier;
     heddle_link_push_first(&server->carriers, &carrier->link);
-    if (request->head.expects_continue)
+    carrier->expects = carrier->streams_body && request->head.expects_continue;
+    if (request->head.expects_continue && !carrier->expects)
         heddle_h2_write_head(session, stream, 100, NULL, 0, false);
     carrier->at_head = begins_at_head(carrier);
     if (request->ended || carrier->at_head)

@@ -42,6 +42,7 @@ struct heddle_h2_carrier {
     bool received;           /* the request was received completely */
     bool streams_body;       /* the application reads the body while it is received */
     bool at_head;            /* the application is called before the body is complete */
+    bool expects;            /* the client waits for 100 Continue, which is sent when the application reads */
     size_t uncredited;       /* received bytes of the body that are not credited to the client's windows yet */
     bool gone;               /* the client has reset the stream, or the connection has failed */
     heddle_h2_held_head *held; /* a head that is sent in the next tick, unless the application fails first; or NULL */
