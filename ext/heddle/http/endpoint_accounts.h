@@ -14,7 +14,7 @@ enum {
     HEDDLE_ENDPOINTS = 50, /* entries; the last one sums all other endpoints */
 };
 
-/* In ns. Faster requests are not summed by endpoint, because computing their label would cost too much. */
+/* Requests that take fewer ns are not summed by endpoint, because computing their label would cost too much. */
 #define HEDDLE_ENDPOINT_LEAST INT64_C(1000000)
 
 typedef struct {

@@ -3,7 +3,7 @@
 #include "http/text.h"
 #include "selector/clock.h"
 
-/* In ns. If the time between the proxy and the server is longer than this, one of their clocks must be wrong. */
+/* If the request took more ns than this from the proxy to the server, one of their clocks must be wrong. */
 static const int64_t MOST_DELAY = INT64_C(600) * 1000 * 1000 * 1000;
 
 static heddle_scheme scheme_of(const char *bytes, size_t size)

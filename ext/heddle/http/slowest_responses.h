@@ -12,9 +12,9 @@ enum {
     HEDDLE_SLOWEST_TEXT = 200, /* bytes of a method, a space and a target */
 };
 
-/* In ns. Faster requests are never listed. */
+/* Requests that take fewer ns are never listed. */
 #define HEDDLE_SLOWEST_LEAST INT64_C(1000000)
-/* In ns. How long an entry is kept. */
+/* How long an entry is kept, in ns. */
 #define HEDDLE_SLOWEST_KEPT INT64_C(300000000000)
 
 typedef struct {

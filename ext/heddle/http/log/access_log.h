@@ -5,7 +5,7 @@
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
 
-/* In bytes. The first four are limits: longer values are cut. */
+/* Sizes in bytes. The first four are limits: longer values are cut. */
 enum {
     HEDDLE_LOG_TARGET = 4096, /* in json, clf and combined; text has its own limit */
     HEDDLE_LOG_VALUE = 1024,  /* the value of a field */

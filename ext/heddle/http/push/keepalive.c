@@ -5,7 +5,7 @@
 
 #include "http/push/session.h"
 
-/* In ns. Heddle::EventStream uses the same interval for streams that a fiber writes. */
+/* The time between two comments, in ns. Heddle::EventStream uses the same time for streams that a fiber writes. */
 static const int64_t COMMENT_INTERVAL = INT64_C(15000000000);
 
 /* -- pings --------------------------------------------------------------------------------------------------------- */

@@ -208,7 +208,7 @@ static heddle_websocket_event take_data(heddle_websocket_reader *reader, const c
     if (!make_room(reader, size))
         return HEDDLE_WEBSOCKET_NO_MEMORY;
     heddle_websocket_message *message = reader->message;
-    /* A compressed text is checked when it is inflated (deflate.c). */
+    /* A compressed text is checked when it is inflated (permessage_deflate.c). */
     if (message->text && !message->compressed && !heddle_utf8_check(&reader->utf8, bytes, size))
         return heddle_websocket_reader_fail(reader, HEDDLE_WEBSOCKET_INVALID_DATA, "a text message is not UTF-8");
     memcpy(message->bytes + message->size, bytes, size);
