@@ -19,7 +19,7 @@ module Heddle
     # @param error [LoadError]
     def initialize(error)
       @error = error
-      @text = error.message
+      @text = PrintableText.utf8(error.message)
     end
 
     # @return [String] which file can't be loaded, why, where it was required, and what to do
@@ -32,7 +32,7 @@ module Heddle
     private
 
     def place
-      line = @error.backtrace&.find { |frame| !REQUIRE.match?(frame) }
+      line = @error.backtrace&.map(&:scrub)&.find { |frame| !REQUIRE.match?(frame) }
       line && line[/\A.*?:\d+/].delete_prefix("#{Dir.pwd}/")
     end
 

@@ -68,6 +68,14 @@ heddle: This extension does not work with Ruby #{RUBY_VERSION}, .*\. Reinstall R
                                                             "gems/loom-1a2b3c/lib/loom.rb:7)"
   end
 
+  def test_paths_that_are_not_utf8
+    error = LoadError.new("cannot load such file -- caf\xE9")
+    error.set_backtrace(["/srv/caf\xE9/app.rb:7:in '<main>'"])
+
+    assert_match(/\Acannot load such file -- caf\\xE9 \(required at .*app\.rb:7\)/,
+                 Heddle::LoadFailure.new(error).message)
+  end
+
   # RubyGems refuses it, but a checkout has none.
   def test_a_ruby_that_is_too_old
     program = "Object.send(:remove_const, :RUBY_VERSION); RUBY_VERSION = '3.1.2'; load ARGV.shift"

@@ -68,6 +68,13 @@ class AppLoaderTest < Minitest::Test
     assert_match(/does not respond to call/, refused("run Object.new\n"))
   end
 
+  def test_an_exit_in_a_file_whose_path_is_not_utf8_is_described
+    exit = SystemExit.new(3)
+    exit.set_backtrace(["/srv/caf\xE9/app.rb:7:in '<main>'"])
+
+    assert_match(/with status 3 \(.*app\.rb:7\)/, Heddle::Server::BootError.ended(exit).message)
+  end
+
   def test_a_file_that_exits_is_obeyed
     assert_raises(SystemExit) { load("exit 3") }
   end

@@ -120,6 +120,21 @@ class ControlTest < Minitest::Test
     request&.join
   end
 
+  def test_status_shows_a_request_that_waits_in_a_file_whose_path_is_not_utf8
+    entered = Thread::Queue.new
+    go = Thread::Queue.new
+    code = "->(_env) { entered << true; go.pop; [200, {}, []] }"
+    app = eval(code, binding, "/srv/caf\xE9/app.rb", 7) # rubocop:disable Security/Eval
+    controlled(app)
+    request = Thread.new { get("/waits") }
+    entered.pop(timeout: PATIENCE)
+
+    assert_match(%r{\A/srv/caf.{1,4}/app\.rb:7:}, client.status[:workers].first[:requests].first[:at].first)
+  ensure
+    go << true
+    request&.join
+  end
+
   def test_status_responds_at_the_limits_of_connections_and_requests
     app, entered, go = waiting_application
     controlled(app, max_requests: 1, queue_limit: 1)

@@ -8,7 +8,7 @@ module Heddle
       # @param exit [SystemExit] the exception that ended the process while the application was loaded
       # @return [BootError]
       def self.ended(exit)
-        line = exit.backtrace&.first.to_s[/\A.*?:\d+/]&.delete_prefix("#{Dir.pwd}/")
+        line = exit.backtrace&.first.to_s.scrub[/\A.*?:\d+/]&.delete_prefix("#{Dir.pwd}/")
         # The message of `exit` says nothing, unlike that of `abort`.
         reason = ": #{exit.message}" unless exit.message == "exit"
         new("the application ended the process while it was loaded, with status #{exit.status}" \

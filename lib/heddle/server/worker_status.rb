@@ -113,7 +113,8 @@ module Heddle
       # In a backtrace, a C method has the file and line of its caller. So of lines with the same place, only the last
       # one is kept, which is the caller's.
       def application(lines)
-        lines = (lines || []).reject { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
+        lines = (lines || []).map { |line| text(+line) } # a path may contain any bytes
+        lines.reject! { |line| Concurrency.own_line?(line) || line.start_with?("<internal:") }
         lines.slice_when { |one, other| one[PLACE] != other[PLACE] }.first(LINES).map(&:last)
       end
 

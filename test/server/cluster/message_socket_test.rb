@@ -31,6 +31,11 @@ class ClusterMessageSocketTest < Minitest::Test
     assert_equal :wait, @other.receive
   end
 
+  def test_text_that_is_not_utf8_is_sent_with_its_bytes_escaped
+    assert @one.send_message("failed", message: "/caf\xE9: é", target: "/\xFF".b)
+    assert_equal({ "message" => '/caf\xE9: é', "target" => '/\xFF' }, take.values)
+  end
+
   def test_a_descriptor_goes_along
     reader, writer = IO.pipe
     @one.send_message("take this", io: writer)

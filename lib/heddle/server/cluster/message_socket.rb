@@ -54,6 +54,8 @@ module Heddle
         # @return [Boolean] whether it was sent; false: the other end is closed or does not read, or the message is too
         #   long
         def send_message(what, io: nil, **values)
+          # JSON needs UTF-8, but a request's target and an error's message may contain any bytes.
+          values.transform_values! { |value| value.is_a?(String) ? PrintableText.utf8(value) : value }
           text = JSON.generate([what, values])
           return false if text.bytesize > LIMIT
 
