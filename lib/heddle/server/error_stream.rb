@@ -9,7 +9,7 @@ module Heddle
     class ErrorStream < LineBuffer
       # @param texts [Array<#to_s>]
       # @return [Integer] the number of bytes
-      def write(*texts) = super(texts.join)
+      def write(*texts) = super(texts.map { |text| text.to_s.b }.join)
 
       # @param texts [Array<#to_s>]
       # @return [nil]
