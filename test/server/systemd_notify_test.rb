@@ -24,6 +24,11 @@ class SystemdNotifyTest < Minitest::Test
 
   def notify(**more) = Notify.new({ "NOTIFY_SOCKET" => @path }.merge(more.transform_keys(&:to_s)))
 
+  def test_a_status_that_is_not_utf8_is_sent
+    assert notify.ready("serving on unix:/srv/caf\xE9/app.sock")
+    assert_equal "READY=1\nSTATUS=serving on unix:/srv/caf\\xE9/app.sock\n", heard
+  end
+
   def test_each_state_is_sent_to_systemd
     one = notify
 

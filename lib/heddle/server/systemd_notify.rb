@@ -75,7 +75,7 @@ module Heddle
 
       private
 
-      def line(text) = text.gsub(/[[:cntrl:]]/, " ")
+      def line(text) = PrintableText.utf8(text).gsub(/[[:cntrl:]]/, " ")
 
       def send_lines(*lines)
         return false unless @path

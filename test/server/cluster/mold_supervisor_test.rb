@@ -63,6 +63,16 @@ class ClusterMoldSupervisorTest < Minitest::Test
     assert_match(/fork\(2\)\z/, @systemd.heard.last)
   end
 
+  def test_a_failed_reload_in_a_folder_whose_name_is_not_utf8_is_reported
+    folder = Folder.new
+    folder.define_singleton_method(:enter) { raise Errno::ENOENT, "/srv/caf\xE9" }
+    master = Master.new(@fleet, SharedResources.new, folder)
+    Cluster::MoldSupervisor.new(master, @spawner, @systemd, Configuration.new, self).reload
+
+    assert_match(%r{\Areload failed: .*/srv/caf\\xE9; keeping}, @lines.first)
+    assert_match(%r{/srv/caf\\xE9\z}, @systemd.heard.last)
+  end
+
   def mold(pid)
     channel, = Cluster::MessageSocket.pair.each(&:close)
     Cluster::MoldHandle.new(pid:, channel:, generation: 1, configuration: nil, now: 0.0).tap do |mold|

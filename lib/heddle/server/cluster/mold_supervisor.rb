@@ -277,7 +277,7 @@ module Heddle
 
         # Leaves out the lines of code in the message of a syntax error.
         def one_line(text)
-          lines = text.lines.map { |line| line.strip.sub(MARK, "") }
+          lines = PrintableText.utf8(text).lines.map { |line| line.strip.sub(MARK, "") }
           lines.reject { |line| line.empty? || CODE.match?(line) }.first(4).join(" ")
         end
       end
