@@ -45,12 +45,12 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
 {
     decoder *one = decoder_of(self);
     StringValue(buffer);
+    StringValue(output); /* may run Ruby code, so before the size is read */
     size_t start = NUM2SIZET(position), size = (size_t)RSTRING_LEN(buffer);
     if (start > size)
         rb_raise(rb_eArgError, "position %zu is beyond the buffer of %zu bytes", start, size);
     if (!NIL_P(one->rejection))
         return position;
-    StringValue(output);
     if (output == buffer)
         rb_raise(rb_eArgError, "the output and the buffer must be different Strings");
     rb_str_modify_expand(output, (long)(size - start));
