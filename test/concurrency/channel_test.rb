@@ -128,7 +128,7 @@ class ChannelTest < Minitest::Test
       channel = Heddle::Channel.new(1)
       assert_nil channel.pop(timeout: -1)
       assert_nil Heddle::Channel.select(channel, timeout: -0.5)
-      waiting = Heddle.async { [channel.pop(timeout: Float::INFINITY), channel.pop(timeout: 2**70)] }
+      waiting = Heddle.async { [channel.pop(timeout: Float::INFINITY), channel.pop(timeout: 2r**70)] }
       turns
       channel << 1
       channel << 2

@@ -40,7 +40,9 @@ class TimeoutHookTest < Minitest::Test
 
   def test_a_limit_that_never_comes_is_not_a_timeout
     scheduled do
-      [Float::INFINITY, 1e300, 2**80, 1e18].each { |limit| assert_equal 1, Timeout.timeout(limit) { sleep(0) && 1 } }
+      [Float::INFINITY, 1e300, 2**80, 2r**80, 1e18].each do |limit|
+        assert_equal 1, Timeout.timeout(limit) { sleep(0) && 1 }
+      end
     end
   end
 

@@ -25,7 +25,8 @@ bool heddle_never_comes(VALUE seconds)
 {
     if (RB_FLOAT_TYPE_P(seconds))
         return RFLOAT_VALUE(seconds) >= (double)(INT64_MAX / HEDDLE_SECOND);
-    return RB_TYPE_P(seconds, T_BIGNUM) && RBIGNUM_POSITIVE_P(seconds);
+    return rb_obj_is_kind_of(seconds, rb_cNumeric) &&
+           RTEST(rb_funcall(seconds, rb_intern(">="), 1, LL2NUM(INT64_MAX / HEDDLE_SECOND)));
 }
 
 int64_t heddle_parse_limit(VALUE seconds)
