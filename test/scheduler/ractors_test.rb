@@ -98,4 +98,37 @@ class RactorLoopsTest < Minitest::Test
     assert_predicate status, :success?, out
     assert_equal "[800]\n", out
   end
+
+  # The code that reports stalls runs in the main Ractor alone.
+  def test_a_loop_of_another_ractor_takes_no_stall_from_the_loop_that_reports_it
+    out, status = ruby(<<~RUBY, flags: ["-W:no-experimental"])
+      require "heddle"
+      Heddle.eager_load
+      Heddle.enable :stall_report, threshold: 0.04
+      def time(clock) = Process.clock_gettime(clock)
+      begun, signal = IO.pipe
+      Ractor.new(signal.fileno) do |descriptor|
+        Heddle.run do
+          IO.for_fd(descriptor, autoclose: false).syswrite("x")
+          loop { sleep 0.0001 }
+        end
+      end
+      told = []
+      Heddle::Protection.reporting_to(told.method(:push)) do
+        Heddle.run do
+          begun.read(1)
+          last = time(Process::CLOCK_THREAD_CPUTIME_ID) + 0.2
+          Heddle.without_preemption { nil until time(Process::CLOCK_THREAD_CPUTIME_ID) > last }
+          last = time(Process::CLOCK_MONOTONIC) + 10
+          sleep 0.01 until told.any? || time(Process::CLOCK_MONOTONIC) > last
+        end
+        p told.any?
+        $stdout.flush
+        exit!(0) # the Ractor's loop does not end
+      end
+    RUBY
+
+    assert_predicate status, :success?, out
+    assert_equal "true\n", out
+  end
 end

@@ -271,7 +271,7 @@ void heddle_loop_tick(heddle_loop *loop)
     loop->held_since = 0;
     loop->ran_since = heddle_accounting ? heddle_clock_now() : 0;
     heddle_loop_run_ready(loop);
-    if (heddle_stalls_pending)
+    if (heddle_stalls_pending && loop->in_main_ractor) /* other Ractors can't call the code that reports stalls */
         heddle_hooks.announce_stalls(loop);
     loop->held_since = loop->ran_since;
     heddle_inbox_open(&loop->inbox);
