@@ -16,7 +16,7 @@ typedef struct {
     uint32_t load; /* how much this loop contributes to the slot's in_flight, which all loops of the process share */
     heddle_waiter notification;
     heddle_timer again;
-    VALUE pool_follower; /* the park of the fiber to wake when the pools' shares have changed, or 0 */
+    VALUE pool_follower; /* the Fiber to wake when the pools' shares have changed, or 0 */
     uint32_t pool_changes; /* the scoreboard's pool_changes when it was last read */
     bool publishes_ticks; /* the loop writes the start of its tick into the slot */
 } heddle_balance;

@@ -39,7 +39,7 @@ typedef struct {
     size_t probing_count;  /* how many of the serving runners serve a health check */
     /* how many items addresses have begun beyond their share, while the limit was higher or none */
     size_t excess_count;
-    VALUE waiting_for_end; /* the fiber to wake when no connection and no work is left, or 0 */
+    VALUE waiting_for_end; /* the Fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* the number of runners that were summoned and have not read the ready list yet */
     heddle_timer trim, retry;
 } heddle_runners;

@@ -91,7 +91,7 @@ typedef struct {
     heddle_shared_memory memory;
     int notify_fd; /* an eventfd, or -1; a write makes all workers read the scoreboard again */
     int alarm_fd; /* an eventfd of this master and its workers, or -1; a write asks the master for a reserve worker */
-    /* remains mapped until the process ends, because Ruby may then free records that still write to it later */
+    /* it remains mapped until the process ends: Ruby then frees its objects in any order, and some still write to it */
     bool kept;
 } heddle_scoreboard;
 

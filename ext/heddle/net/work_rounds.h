@@ -10,7 +10,7 @@
  * when nothing else is ready after the loop has polled the sockets.
  *
  * A round ends when a connection whose next request has arrived begins its second turn. It also ends when a connection
- * begins its first turn that has come after an item was deferred.
+ * begins its first turn, if its item became ready only after another item was deferred.
  */
 
 #include "net/ready_list.h"

@@ -16,8 +16,8 @@
 #endif
 
 /*
- * Who has claimed the list of vacant stacks: the address of a loop, or the id of a garbage collection, which is an odd
- * number. 0: nobody.
+ * The holder of the list of vacant stacks, which has claimed it: the address of a loop, or the ID of a garbage
+ * collection, which is an odd number. 0: there is none.
  */
 static _Atomic uintptr_t holder;
 static _Atomic int holding_thread; /* the native thread of the holder */
@@ -132,11 +132,13 @@ static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
 
 /*
- * Does that native thread sleep? Then a garbage collection need not wait for it. A thread that sleeps during a
- * collection and has claimed the list does not change it, in all three possible cases. It has run out of stacks and
- * allocates memory, before it changes the list. Or it has returned from its switch and no longer uses the list. Or it
- * runs the code of Scheduler#resume_new, which starts the main Ractor's offload threads, and releases a stack only at
- * its end.
+ * Does that native thread, which has claimed the list, sleep? Then it does not change the list during this garbage
+ * collection, which need not wait for it. There are three cases in which such a thread sleeps:
+ *
+ * - It has run out of stacks and allocates memory for one. It changes the list only afterwards.
+ * - It has returned from its switch, and no longer uses the list.
+ * - It is in the fiber of Scheduler#resume_new, which starts the main Ractor's offload threads. That fiber releases its
+ *   stack only at its end.
  */
 static bool is_thread_at_rest(int thread)
 {

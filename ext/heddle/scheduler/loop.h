@@ -77,8 +77,8 @@ typedef struct {
     /* if a waiting fiber runs the loop (heddle_loop_run_until): its park; the run ends when this park is woken */
     heddle_park *until;
     /*
-     * 1 while a scheduled fiber runs the loop on its own stack, else 0; in a forked child, the fiber that called fork
-     * does so whenever it waits (see `forked_by`), and is not counted as a live fiber meanwhile
+     * 1 while a scheduled fiber runs the loop on its own stack, else 0. In a forked child, the fiber that called fork
+     * runs the loop whenever it waits (see `forked_by`). Meanwhile it does not count as a live fiber.
      */
     size_t runs_in_fiber;
     /*
@@ -168,7 +168,7 @@ struct heddle_loop {
     heddle_inbox inbox;
     /* 1 while the loop is in a blocking wait or about to enter one: a thread that posts a message must wake it */
     _Atomic int sleeping;
-    /* until when the loop polls its inbox instead of sleeping, because it expects a message; or 0 */
+    /* until this time the loop polls its inbox instead of sleeping, because it expects a message; 0: it does not */
     int64_t spin_until;
     heddle_spin spins;
 

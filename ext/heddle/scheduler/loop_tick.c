@@ -58,7 +58,7 @@ static void interrupt_wait(void *data)
     loop->operations->wake(loop->selector);
 }
 
-/* Tells other processes when the tick began, or that the loop sleeps. */
+/* Publishes for other processes when the tick began, or that the loop sleeps. */
 static void publish_tick(heddle_loop *loop, bool running)
 {
     if (loop->watch.published_tick)

@@ -77,15 +77,15 @@ static void enqueue_park(heddle_park *park, heddle_token_ring *ring)
 /* -- the account of the request ------------------------------------------------------------------------------------ */
 
 /*
- * ns. If fibers ran for longer than this before a poll, the time of the poll is too inaccurate for the events that it
- * finds.
+ * In ns. If fibers ran for longer than this before a poll, the time of the poll says too little about when its events
+ * occurred.
  */
 static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
  * Records when the awaited event occurred, for the time account. The loop notices an event only after the fibers that
- * are ready have run. If they ran for long, the time of the event is estimated: the whole wait is assumed to be twice
- * as long as it was when they began to run, but the event is assumed to have occurred in the first half of that run.
+ * are ready have run. If they ran for long, the time of the event is estimated: the wait is assumed to have lasted as
+ * long after they began to run as before, but at most until half of their run was over.
  */
 static void note_ready(heddle_park *park)
 {
