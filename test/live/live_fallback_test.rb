@@ -33,6 +33,17 @@ class LiveFallbackTest < Minitest::Test
     end
   end
 
+  # Waits in `mount` after its client has connected.
+  class Slow < Counter
+    def mount(_params)
+      super
+      return unless connected?
+
+      self.class.began << true
+      self.class.gate.pop
+    end
+  end
+
   # A stream, with the key that its first event has.
   class Client < EventStreamClient
     attr_reader :key
@@ -139,6 +150,30 @@ class LiveFallbackTest < Minitest::Test
       assert_equal [first["id"], [[0, 7]]], again.values_at("id", "pieces")
       back.close
     end
+  end
+
+  def test_a_page_whose_client_leaves_while_it_is_mounted_is_kept_for_a_while_only
+    Slow.began = Thread::Queue.new
+    Slow.gate = Thread::Queue.new
+    serving_page(@live = Heddle::Live.new(Slow)) do
+      client = stream
+      post(client.key, { token: })
+      Slow.began.pop(timeout: PATIENCE)
+      client.close
+      wait_until { ObjectSpace.each_object(Heddle::WebSocket::FallbackSocket).none?(&:open?) }
+      Slow.gate << true
+      wait_until { @live.instance_variable_get(:@sessions).any? }
+      wait_until { @live.instance_variable_get(:@kept).any? }
+
+      assert_equal 1, @live.instance_variable_get(:@kept).size
+    ensure
+      Slow.gate.close
+    end
+  end
+
+  def wait_until
+    deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 5
+    Thread.pass until yield || Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
   end
 
   def test_a_page_may_change_between_a_socket_and_a_stream

@@ -128,7 +128,11 @@ module Heddle
       ensure
         reading&.cancel
         close
-        @handler.on_close(self)
+        begin
+          reading&.wait # `on_close` begins only after a callback that still runs, as with a WebSocket
+        ensure
+          @handler.on_close(self)
+        end
       end
 
       private
