@@ -112,6 +112,20 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  # nil in place of a name raises NoMethodError when the response is written.
+  def test_a_response_with_wrong_data_is_servfail_and_leaves_its_connection_usable
+    serving(->(query) { query.answer([10, nil], type: :MX) }, on_error: ->(*) {}) do |dns|
+      dns.tcp do |socket|
+        socket.timeout = 10
+        socket.write(framed(DNS::Message.query("a.test", :MX).encode))
+        socket.close_write
+
+        assert_equal :SERVFAIL, read_framed(socket).rcode
+        assert_nil socket.read(1)
+      end
+    end
+  end
+
   # RSpec::Mocks::MockExpectationError, SystemStackError.
   def test_an_error_that_is_not_a_standard_error_ends_its_query_only
     errors = Thread::Queue.new

@@ -173,7 +173,7 @@ module Heddle
           self.fail(rcode) if rcode
           keep_one_set if type == :ANY
           @source.respond(@response)
-        rescue MalformedError # the response could not be encoded, so nothing was sent
+        rescue StandardError # the response could not be encoded, so nothing was sent
           @sent = false
           raise
         end
