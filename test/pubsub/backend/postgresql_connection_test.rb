@@ -79,6 +79,17 @@ class PubSubPostgresqlConnectionTest < Minitest::Test
     stranger&.close
   end
 
+  # A follower tries again and again, for example while its role may not create the tables.
+  def test_an_attempt_that_fails_after_it_has_connected_leaves_no_connection
+    2.times do
+      assert_raises(Heddle::PubSub::Backend::LostError) do
+        Heddle::PubSub::Backend.new("#{url}&options=-c%20default_transaction_read_only%3Don").connect
+      end
+    end
+
+    assert_empty Heddle::PubSub::Backend::PostgresqlConnection.open
+  end
+
   # One that is the last, and one before it.
   def test_deleted_rows_are_a_reset
     first = machine.publish("a")

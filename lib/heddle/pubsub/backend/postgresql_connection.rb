@@ -52,6 +52,9 @@ module Heddle
           @batches = 0
           @behind = true # whether `read` must query the table before it waits for a notification
           translate { connect(url) }
+        rescue StandardError
+          close
+          raise
         end
 
         # Begins a new epoch if the server's data may have gone back.
@@ -69,8 +72,8 @@ module Heddle
           end
         end
 
-        # @param epoch [String]
         # Publishes a batch of messages.
+        # @param epoch [String]
         # @param publisher [String] the publisher's id
         # @param number [Integer] the batch's number
         # @param messages [Array<Array(String, String)>] topic and data of each message

@@ -102,8 +102,8 @@ module Heddle
           State.new(epoch:, count: Integer(count), oldest: [oldest, Integer(floor) + 1].max)
         end
 
-        # @param epoch [String]
         # Publishes a batch of messages.
+        # @param epoch [String]
         # @param publisher [String] the publisher's id
         # @param number [Integer] the batch's number
         # @param messages [Array<Array(String, String)>] topic and data of each message
