@@ -188,8 +188,8 @@ module Heddle
       # The state of the protection: the values of {threads}, and:
       #
       # - +:on+; +:core+: true, or why Ruby's own calls are not offloaded
-      # - +:extensions+: the number of libraries whose calls are offloaded; +:libc+: of libraries whose waits in libc
-      #   are
+      # - +:extensions+: the number of libraries whose calls are intercepted
+      # - +:libc+: the number of libraries whose waits in libc are intercepted
       # - +:missing+: functions of Ruby that could not be intercepted, with +:function+, +:use+ and +:reason+
       # - +:reason+: why a part of the protection does not work on this platform, or nil
       #

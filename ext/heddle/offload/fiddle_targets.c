@@ -4,8 +4,8 @@
 #include "scheduler/take_errinfo.h"
 
 /*
- * how many words of the record are searched; in every version of Fiddle it has at least these: cif, function, values,
- * result
+ * How many words of Fiddle's record are searched. In every version, the record has at least these four: cif, function,
+ * values, result.
  */
 enum { WORDS = 4 };
 

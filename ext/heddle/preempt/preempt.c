@@ -66,10 +66,10 @@ static void take_error(preemption *self, VALUE error)
 }
 
 /*
- * Does the fiber run a TracePoint's block? To find out, switches to the starter fiber and back: within such a block,
- * Ruby reports no trace events, so follow_switch is not called. The block must not be preempted: Ruby prevents a thread
- * from handling two events at the same time, but does not prevent two fibers of the thread from doing so. With the gem
- * debug, two fibers would stop at the same step.
+ * Does the fiber run a TracePoint's block? To find out, switches to the starter fiber (scheduler/starter.h) and back:
+ * within such a block, Ruby reports no trace events, so follow_switch is not called. The block must not be preempted:
+ * Ruby prevents a thread from handling two events at the same time, but does not prevent two fibers of the thread from
+ * doing so. With the gem debug, two fibers would stop at the same step.
  */
 static bool runs_trace_block(preemption *self)
 {

@@ -261,8 +261,8 @@ static heddle_message *read_message(heddle_topic *topic, uint64_t lsn, heddle_me
     if (!payload)
         return NULL;
     /*
-     * A used slot is not replaced: all subscribers read in the same order, so the next one needs its message before
-     * this one.
+     * A used slot is not replaced. All subscribers read in the same order, so the next subscriber needs the slot's
+     * message before it needs this message.
      */
     bool keep = shared && shared->lsns[slot] == 0;
     heddle_message *message = keep ? &shared->messages[slot] : own;

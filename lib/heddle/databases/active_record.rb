@@ -84,7 +84,8 @@ module Heddle
           heddle_abandon if defined?(::Mysql2::Client) && raw.is_a?(::Mysql2::Client) && Mysql2.streaming?(raw)
         end
 
-        # Closes the driver's connection. This is the last call, because in a killed fiber it does not return.
+        # Closes the driver's connection. The driver's `abandon` is called last, because it does not return in a fiber
+        # that is being killed.
         #
         # @api private
         def heddle_abandon(raw = @raw_connection)

@@ -30,7 +30,7 @@
 
   const keyOf = (node) => node.nodeType === 1 ? node.getAttribute("data-key") || node.id : ""
 
-  // A user's text or choice stays, unless the server has another value than before.
+  // Keeps what the user has typed or selected, unless the server has changed the attribute.
   function morphAttributes(node, wanted) {
     for (const { name } of [...node.attributes]) {
       if (wanted.hasAttribute(name)) continue
@@ -124,7 +124,7 @@
       socket.onmessage = receive
       socket.onclose = () => {
         root.dataset.liveState = "disconnected"
-        if (!id) streams = !streams || !window.WebSocket // nothing has ever come
+        if (!id) streams = !streams || !window.WebSocket // no message was ever received
         setTimeout(connect, pause * (0.5 + Math.random()))
         pause = Math.min(pause * 2, 30_000)
       }

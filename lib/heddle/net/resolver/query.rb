@@ -12,8 +12,7 @@ module Heddle
       # @api private
       class Query
         RECURSION_DESIRED = 0x0100
-        # Maximum number of answers to read of a message with addresses. More are not needed, and reading 64 KiB takes
-        # 50 ms.
+        # Maximum number of addresses to read from a response. More are not needed, and reading 64 KiB takes 50 ms.
         MAX_ADDRESSES = 512
 
         attr_reader :question, :id, :bytes, :max_answers
@@ -22,7 +21,7 @@ module Heddle
         # @param except [Integer, nil] id of another question on the same socket, which must not be used again
         # @param flags [Integer] the header's flags
         # @param edns [DNS::EDNS, nil] nil: without EDNS
-        # @param max_answers [Integer, nil] maximum number of answers to read of the reply; nil: all
+        # @param max_answers [Integer, nil] maximum number of answers to read from the reply; nil: all
         def initialize(question, except: nil, flags: RECURSION_DESIRED, edns: DNS::EDNS.of, max_answers: nil)
           @question = question
           @flags = flags
