@@ -54,7 +54,7 @@ static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
 }
 
 #if RUBY_API_VERSION_MAJOR >= 4
-/* Called by Ruby >= 4.0. Wakes the fibers that wait for the descriptor, and closes it. Not tested. */
+/* Called by Ruby >= 4.0. Wakes the fibers that wait for the descriptor, and closes it. */
 static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 {
     heddle_io_fail_waits(heddle_loop_get(self), NUM2INT(descriptor));
