@@ -274,8 +274,8 @@ module Heddle
     end
 
     # @return [Boolean] whether this process logs facts that are the same in all workers; in a cluster, only worker 0
-    #   does
-    def first? = @scoreboard_slot.nil? || @scoreboard_slot.last == 0
+    #   does (its slot of the scoreboard changes with a reload)
+    def first? = @scoreboard_slot.nil? || @scoreboard_slot.first.read(@scoreboard_slot.last)&.fetch(:index) == 0
 
     def development? = @configuration.environment == "development"
 

@@ -211,13 +211,15 @@ class ClusterBootTest < Minitest::Test
   end
 
   if GC.respond_to?(:config)
-    def test_full_garbage_collections_that_are_off_are_reported_once
+    def test_full_garbage_collections_that_are_off_are_reported_by_one_worker_at_the_start_and_after_a_reload
       write("config/heddle.rb", "worker_boot { GC.config(rgengc_allow_full_mark: false) }\n")
       serve
       wait_for("full garbage collections are off")
+      signal("HUP")
+      wait_for("reloaded: 2 workers serve the new code")
       served.stop
 
-      assert_equal 1, said("full garbage collections are off")
+      assert_equal 2, said("full garbage collections are off")
     end
   end
 end
