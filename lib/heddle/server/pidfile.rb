@@ -20,7 +20,8 @@ module Heddle
 
       # Overwrites an existing file, which a killed server may have left. A server with the same addresses does not run
       # any more: the sockets are opened before this call, and that would have failed.
-      # @param replaced [Boolean] whether the server that the file names ends now. {#remove} does not restore its ID
+      # @param replaced [Boolean] whether the server whose ID is in the file ends now, so that {#remove} must not
+      #   restore that ID
       # @return [void]
       # @raise [BootError]
       def write(replaced: false)

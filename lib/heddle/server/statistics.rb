@@ -4,7 +4,7 @@ module Heddle
   class Server
     # Adds up the statistics of several loops in a process.
     module Statistics
-      # Of these values, the maximum is taken and not the sum: they are the same in all loops, or only the worst one
+      # The maximum of these values is taken, not the sum: they are the same in all loops, or only the worst one
       # matters.
       GREATEST = %i[lag heartbeat_age memory].freeze
       private_constant :GREATEST

@@ -25,7 +25,7 @@ module Heddle
             HTTP::AccessLog.line(@kind, stamp, exchange, nil, exchange.status, exchange.sent, nil)
         end
 
-        # Of a rejected request, the request line is unknown, so "-" stands for it.
+        # The request line of a rejected request is unknown, so "-" stands for it.
         # @return [String]
         def rejected(address, status, _reason) = "#{address || "-"} - - [#{stamp}] \"-\" #{status} -\n"
 

@@ -9,8 +9,8 @@ module Heddle
       # a path of keys, a Hash of keys and labels, or a Proc. A Proc returns a value or `[[value, labels, suffix], …]`.
       # A sample whose value is nil is left out. The type follows from the name (see {Metrics#type}).
       module Families
-        # The engine has four buckets for each power of two nanoseconds. The metrics have only one of four, from 66 µs
-        # to 69 s.
+        # The engine has four buckets for each power of two nanoseconds. The metrics contain only every fourth bucket,
+        # from 66 µs to 69 s.
         BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
           bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
         end.freeze

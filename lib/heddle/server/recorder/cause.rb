@@ -181,8 +181,8 @@ module Heddle
                      place: why.place || found.place, culprit: why.culprit || name)
         end
 
-        # Adds up the time of each part over all requests with the same method and path. Of the part with the most time,
-        # returns the request that has spent most on it.
+        # Adds up the time of each part over all requests with the same method and path. For the largest sum, returns
+        # the request that has contributed most to it.
         def longest_part(turns)
           spent = turns.flat_map do |holder, began, ended|
             parts = own(holder, began, ended).group_by(&:part)
