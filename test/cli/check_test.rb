@@ -73,6 +73,13 @@ class CheckTest < Minitest::Test
     assert_equal [1, "heddle: --pidfile must be a path, but is \"\"\n"], check("--pidfile=")
   end
 
+  def test_a_variable_whose_name_is_not_utf8_is_ignored
+    output, errors, status = Open3.capture3({ **CLEAN, "F\xFF" => "1", "HEDDLE_\xFF" => "1" }, *ServedProcess::HEDDLE,
+                                            "check", "--changed", chdir: @folder)
+
+    assert_equal 0, status.exitstatus, output + errors
+  end
+
   def test_invalid_utf8_is_rejected
     _, errors, status = Open3.capture3(CLEAN, *ServedProcess::HEDDLE, "check", "--pidfile=\xFF", chdir: @folder)
 

@@ -126,7 +126,7 @@ module Heddle
 
         # Warns about settings that affect Puma but not Heddle.
         def puma_warnings
-          names = @environment.keys.grep(/_IN_PUMA\z/).sort - Options.variables
+          names = @environment.keys.select(&:valid_encoding?).grep(/_IN_PUMA\z/).sort - Options.variables
           warnings = names.map { |name| "the environment variable #{name} has no effect: Heddle has no such plugin" }
           if @wanted == :find && @file.nil? && !@values.key?(:config) && (puma = pumas_file)
             warnings << "#{puma} is ignored; heddle init --from #{puma} converts it to config/heddle.rb"
@@ -148,7 +148,7 @@ module Heddle
         def unknown_variables
           known = Options.variables
           others = Options::OTHER_VARIABLES
-          @environment.keys.grep(/\AHEDDLE_/).sort.filter_map do |name|
+          @environment.keys.select(&:valid_encoding?).grep(/\AHEDDLE_/).sort.filter_map do |name|
             next if known.include?(name) || others.include?(name)
             next if others.any? { |other| other.end_with?("_") && name.start_with?(other) }
 
