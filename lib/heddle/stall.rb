@@ -74,13 +74,13 @@ module Heddle
 
       case cause
       when :native
-        return "switch on the protection offload, so that other fibers run during such a call" unless on?(:offload)
+        return "Heddle.enable :offload lets other fibers run during such a call" unless on?(:offload)
 
         "this call could not be offloaded automatically (docs/offload.md); run it in Heddle.offload { }"
       when :native_with_gvl
         "Heddle can't interrupt such a call: split the work, or do it in a job"
       when :ruby
-        return "switch on the protection preempt, so that other fibers run meanwhile" unless on?(:preempt)
+        return "Heddle.enable :preempt lets other fibers run meanwhile" unless on?(:preempt)
 
         "Heddle must not interrupt this code: a C extension called it (docs/stalls.md#native-callbacks), or it runs " \
           "in without_preemption or Fiber.blocking"

@@ -154,7 +154,8 @@ class StallsTest < Minitest::Test
     later, = told_of(["GET /pages/4"])
 
     assert_equal 2, later.unreported
-    assert_match(%r{in GET /pages/4, at .* \(2 more stalls of GET /pages/:id since its previous line\)\z}, later.to_s)
+    assert_match(%r{in GET /pages/4, at .* \(2 more stalls of GET /pages/:id since the previous line about it\)\z},
+                 later.to_s)
     assert_empty told_of(["GET /pages/5"])
   end
 
