@@ -25,7 +25,7 @@ module Heddle
     # Waits until all tasks have arrived. A task that is cancelled or times out does not count as arrived.
     #
     # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
-    # @return [Integer] the order of arrival: 0 for the first task, `parties - 1` for the last
+    # @return [Integer] number of tasks that waited when this one arrived: 0 for the first, `parties - 1` for the last
     # @raise [TimeoutError]
     def wait(timeout: nil)
       arrival = @waiting.size
