@@ -81,13 +81,14 @@ class PubSubPostgresqlConnectionTest < Minitest::Test
 
   # A follower tries again and again, for example while its role may not create the tables.
   def test_an_attempt_that_fails_after_it_has_connected_leaves_no_connection
+    others = Heddle::PubSub::Backend::PostgresqlConnection.open.keys
     2.times do
       assert_raises(Heddle::PubSub::Backend::LostError) do
         Heddle::PubSub::Backend.new("#{url}&options=-c%20default_transaction_read_only%3Don").connect
       end
     end
 
-    assert_empty Heddle::PubSub::Backend::PostgresqlConnection.open
+    assert_empty Heddle::PubSub::Backend::PostgresqlConnection.open.keys - others
   end
 
   # One that is the last, and one before it.
