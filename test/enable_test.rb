@@ -59,7 +59,7 @@ class EnableTest < Minitest::Test
     assert_equal({ slice: 0.01 }, @one.options)
     error = assert_raises(ArgumentError) { Heddle.enable(:one_switch, :other_switch, slice: 1) }
 
-    assert_match(/one name only/, error.message)
+    assert_match(/options only with a single name/, error.message)
   end
 
   def test_a_block_has_what_it_asks_for_until_the_last_one_ends
@@ -100,6 +100,6 @@ class EnableTest < Minitest::Test
 
     assert_match(/:nothing \(known: .*:one_switch/, error.message)
     refute_predicate @one, :enabled?
-    assert_match(/needs a name/, assert_raises(ArgumentError) { Heddle.enable }.message)
+    assert_match(/needs at least one name/, assert_raises(ArgumentError) { Heddle.enable }.message)
   end
 end

@@ -144,6 +144,6 @@ class TimeoutTest < Minitest::Test
 
   def test_outside_a_loop_says_how_to_start_one
     error = assert_raises(Heddle::NoLoopError) { Heddle.timeout(1) {} }
-    assert_match(/Heddle\.timeout: no loop runs.*Heddle\.run/, error.message)
+    assert_match(/Heddle\.timeout: this thread runs no event loop.*Heddle\.run/, error.message)
   end
 end

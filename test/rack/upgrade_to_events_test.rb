@@ -219,7 +219,7 @@ class UpgradeToEventsTest < Minitest::Test
       stream = events
       messages = Array.new(2) { errors.pop(timeout: PATIENCE) }
 
-      assert_match(/patterns.*by its name/, messages[0])
+      assert_match(/patterns.*by name/, messages[0])
       assert_match(/block.*Heddle::PubSub\.subscribe/, messages[1])
       stream.close
     end

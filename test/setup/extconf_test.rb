@@ -46,9 +46,9 @@ class ExtconfTest < Minitest::Test
   def test_without_zlib_nothing_of_it_is_called
     Dir.mktmpdir do |folder|
       said, = Open3.capture2e({ "RUBYOPT" => "-W0", "HEDDLE_ZLIB" => "0" }, RbConfig.ruby, EXTCONF, chdir: folder)
-      made, status = Open3.capture2e("make", "http-websocket-deflate.o", chdir: folder)
+      made, status = Open3.capture2e("make", "http-websocket-permessage_deflate.o", chdir: folder)
       assert_predicate status, :success?, "#{said}\n#{made}"
-      symbols, = Open3.capture2("nm", "-u", File.join(folder, "http-websocket-deflate.o"))
+      symbols, = Open3.capture2("nm", "-u", File.join(folder, "http-websocket-permessage_deflate.o"))
 
       refute_match(/inflate|deflateInit/, symbols)
       refute_match(/^LIBS = .*-lz\b/, File.read(File.join(folder, "Makefile")))
