@@ -81,7 +81,7 @@ class InheritedSocketTest < Minitest::Test
       first = Integer(File.read(File.join(@folder, "server.pid")))
       Process.kill(:USR2, first)
       said = +""
-      Timeout.timeout(PATIENCE) { said << output.gets until said.include?("this one ends") }
+      Timeout.timeout(PATIENCE) { said << output.gets until said.include?("the old master ends") }
       second = Integer(File.read(File.join(@folder, "server.pid")))
 
       refute_equal first, second

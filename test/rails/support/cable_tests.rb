@@ -181,7 +181,7 @@ module CableTests
 
     assert_nil one.read
     assert_equal 1007, one.socket.close_code
-    wait_for_output("closed: a message must be a JSON object")
+    wait_for_output("connection: a message must be a JSON object")
     lines = served.output[before..]
 
     assert_equal 11, lines.scan("Ignoring a client's command").size
