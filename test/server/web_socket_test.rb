@@ -585,7 +585,7 @@ class WebSocketTest < Minitest::Test
     app = ->(env) { Heddle::WebSocket.serve(env, &:read) }
     serving(app, lint: false, mode: :thread) do
       assert_equal 1011, dial.closing.code
-      assert_includes errors.string, "use callbacks"
+      assert_includes errors.string, "Use callbacks"
     end
   end
 end

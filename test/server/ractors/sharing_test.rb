@@ -47,7 +47,7 @@ class RactorSharingTest < Minitest::Test
     message = rejection(-> { list << 1 })
 
     assert_includes message, "the application.inner is a block (#{__FILE__}:#{__LINE__ - 2}), and Ruby can't share it"
-    assert_includes message, "place of a block, use an instance of a class with a method `call`"
+    assert_includes message, "is a block by an instance of a class with a method `call`"
   end
 
   # The block's self can be shared.
