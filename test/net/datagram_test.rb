@@ -329,7 +329,8 @@ class DatagramTest < Minitest::Test
 
   def test_wrong_arguments_are_named
     { -> { Heddle::Net::DatagramSocket.bind("localhost", 0) } => /"localhost" is not an IP address: write/,
-      -> { Heddle::Net::DatagramSocket.bind("127.0.0.1", 0, max_size: 0) } => /max_size 0 is invalid: it must be 1 to 65535/,
+      -> { Heddle::Net::DatagramSocket.bind("127.0.0.1", 0, max_size: 0) } =>
+        /max_size 0 is invalid: it must be 1 to 65535/,
       -> { Heddle::Net::DatagramSocket.bind("", 0) } => /"" is not an IP address: write/,
       -> { Heddle::Net::DatagramSocket.bind("<any>", 0) } => /"<any>" is not an IP address: write/,
       -> { Heddle::Net::DatagramSocket.bind("127.0.0.1", 65_536) } => /port 65536 is invalid: it must be 0 to 65535/,

@@ -29,9 +29,10 @@ module Heddle
       private
 
       def declare(options)
-        options.on("--control ADDRESS", "the server's control socket, such as unix:tmp/heddle-control.sock (default: " \
-                                        "the variable HEDDLE_CONTROL, else the option `control` in the " \
-                                        "configuration file, else the socket of the current folder)") { |word| @control = word }
+        text = "the server's control socket, such as unix:tmp/heddle-control.sock (default: the variable " \
+               "HEDDLE_CONTROL, else the option `control` in the configuration file, else the socket of the current " \
+               "folder)"
+        options.on("--control ADDRESS", text) { |word| @control = word }
       end
 
       def client = @client ||= Server::Control::Client.new(address)

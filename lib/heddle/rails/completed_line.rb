@@ -33,7 +33,8 @@ module Heddle
         parts = Account::PARTS.filter_map { |part| [part, account[part]] if account&.fetch(part, 0).to_f >= LEAST }
         return if parts.empty?
 
-        "Heddle, whole request: #{parts.max_by(PARTS, &:last).map { |part, time| "#{part} #{(time * 1000).round(1)}ms" }.join(", ")}"
+        largest = parts.max_by(PARTS, &:last).map { |part, time| "#{part} #{(time * 1000).round(1)}ms" }
+        "Heddle, whole request: #{largest.join(", ")}"
       end
 
       # @return [void]
