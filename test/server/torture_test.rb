@@ -81,26 +81,21 @@ class TortureTest < Minitest::Test
 
   def torture(function)
     most = counted[function]
-    fired = 0
-    HARMLESS.fetch(function, []).each { |failure| fired += torture_each(function, most, failure, harmless: true) }
-    HARMFUL.fetch(function, []).each { |failure| fired += torture_each(function, most, failure, harmless: false) }
-
-    # Not every conversation takes the same way: what came in one read today came in two before.
-    least = Torture::Shim.calls(most).size / 10
-    assert_operator fired, :>, least, "#{function} was called #{most} times in one conversation" if most > 4
+    HARMLESS.fetch(function, []).each { |failure| torture_each(function, most, failure, harmless: true) }
+    HARMFUL.fetch(function, []).each { |failure| torture_each(function, most, failure, harmless: false) }
   end
 
-  # @return [Integer] how often the call came
   def torture_each(function, most, failure, harmless:)
     number = failure == :short ? Torture::Shim::SHORT : failure::Errno
-    Torture::Shim.calls(most).count do |nth|
+    Torture::Shim.calls(most).each do |nth|
       what = "#{function} #{nth} of #{most}: #{failure}"
-      failed, fired = disturbed(function, nth, number, what)
+      failed, came = disturbed(function, nth, number, what)
 
       assert_empty failed, what if harmless
       assert_operator failed.size, :<=, 3, "#{what}: #{failed.join(", ")}"
       assert_equal @start, at_rest, what
-      fired
+      # What comes in one read today comes in two tomorrow: a conversation need not make as many calls as the first.
+      assert_predicate @server[:shim], :fired?, "#{what}: the call came and did not fail" if came
     end
   end
 
@@ -109,7 +104,7 @@ class TortureTest < Minitest::Test
     shim = @server[:shim]
     shim.arm(function, nth, number)
     failed = @conversation.run
-    [failed, shim.disarm]
+    [failed, shim.counts.fetch(function) >= nth]
   rescue Conformance::MalformedError => e
     flunk "#{what}: #{e.message}"
   ensure

@@ -27,8 +27,11 @@ module SoakTest
     # @return [Array<String>] of notes and jobs that the server has confirmed
     attr_reader :notes, :jobs
 
+    # @return [Float] factor of all pauses
+    attr_writer :pace
+
     # @param port [Integer]
-    # @param pace [Float] factor of all pauses
+    # @param pace [Float]
     # @param clock [Proc] tells the time of a failure
     def initialize(port, pace:, clock:)
       @port = port

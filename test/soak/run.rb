@@ -18,6 +18,9 @@ module SoakTest
     STEADY = 0.2
     WARM = 0.35
     CLOSING = 0.88
+    # How many times the clients' pace is faster between STEADY and WARM. A worker reaches the size that it keeps after
+    # a number of requests, not after a time.
+    WARMING = 4
     # Seconds after a kill, or the start of a database, in which a request may fail for that reason.
     GRACE = 10
     # Seconds for the start and the end of the server, also on a machine that is busy with other work.
@@ -127,6 +130,7 @@ module SoakTest
       while time < @seconds
         raise "the server has ended:\n#{@server.output}" unless @server.alive?
 
+        @clients.pace = warming? ? @pace / WARMING : @pace
         due.each do |kind, at|
           next if time < at || (kind != :sample && reloading?)
 
@@ -136,6 +140,8 @@ module SoakTest
         sleep 0.2
       end
     end
+
+    def warming? = time.between?(STEADY * @seconds, WARM * @seconds)
 
     # Whether a reload is under way, or has been until half a step ago. Solid Queue starts anew after it.
     def reloading?

@@ -70,11 +70,10 @@ module Torture
     end
 
     # Calls pass from now on.
-    # @return [Boolean] whether the call has come
-    def disarm
-      write(0, [0])
-      read(16, 1).first == 1
-    end
+    def disarm = write(0, [0])
+
+    # @return [Boolean] whether the call that {#arm} named has failed
+    def fired? = read(16, 1).first == 1
 
     # @return [Hash{Symbol => Integer}] calls from heddle.so since {#arm}
     def counts = FUNCTIONS.zip(read(COUNTS, FUNCTIONS.size)).to_h
