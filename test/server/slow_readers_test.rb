@@ -5,6 +5,7 @@ require_relative "server_helpers"
 require "support/h2_web_socket_client"
 require "support/web_socket_client"
 require "support/scheduled"
+require "tmpdir"
 
 # Clients that take large responses and messages slowly: all of these together have a budget.
 class SlowReadersTest < Minitest::Test
@@ -168,12 +169,30 @@ class SlowReadersTest < Minitest::Test
     end
   end
 
+  # One check disconnects 64 clients at most. The others have been slow for as long.
+  def test_more_slow_clients_than_one_check_disconnects_are_cut_off_by_the_next_check
+    app = ->(_) { [200, { "content-type" => "text/plain" }, ["x" * 2_000_000]] }
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "server")
+      listening(app, UNIXServer.new(path)) do |sockets|
+        clients = Array.new(70) { UNIXSocket.new(path).tap { |client| client.write(GET) } }
+        sleep 0 until clients.all? { |client| client.wait_readable(0) } && sockets.running == 0
+        cuts = [0]
+        cuts << sockets.cut_slow_readers(2**60, 10**9, 0.2) while cuts.last == 0
+        cuts << sockets.cut_slow_readers(2**60, 10**9, 0.2)
+
+        assert_equal [64, 6], cuts.last(2)
+      ensure
+        clients&.each(&:close)
+      end
+    end
+  end
+
   private
 
-  def listening(app)
+  def listening(app, listener = TCPServer.new("127.0.0.1", 0))
     scheduled do |scheduler|
       handler = Heddle::Rack::Handler.new(app, Heddle::Rack::EnvBuilder.new($stderr, nil), nil)
-      listener = TCPServer.new("127.0.0.1", 0)
       sockets = Heddle::Net::Sockets.new(scheduler, service: Heddle::HTTP::Engine.new(Heddle::HTTP::Limits.new),
                                          &handler.method(:call))
       sockets.listen(listener)

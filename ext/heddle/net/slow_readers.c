@@ -89,7 +89,8 @@ static bool watch_connection(heddle_connection *connection, int64_t now, double 
     bool ends = !begins && now - connection->watched_since >= span;
     bool slow = ends && find_rate(connection, now) < rate;
     connection->watched_check = slow_check;
-    if (begins || ends) {
+    /* if this check disconnects no more clients, the next one finds a slow client slow again */
+    if (begins || (ends && !slow)) {
         connection->watched_since = now;
         connection->watched_taken = count_taken(connection);
     }
