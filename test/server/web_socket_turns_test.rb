@@ -56,6 +56,61 @@ class WebSocketTurnsTest < Minitest::Test
     end
   end
 
+  # Closes a socket that answers nothing, and waits until its time limit has passed.
+  def await_time_limit
+    silent = dial
+    silent.text("close")
+    silent.closing
+    silent.io.read
+  rescue Errno::ECONNRESET
+    nil
+  end
+
+  # Writes much, or closes.
+  def large_writer
+    Class.new(Echo) do
+      def on_message(client, message) = message == "close" ? client.close : client.write("x" * 30_000_000)
+    end.new
+  end
+
+  def test_client_that_reads_after_its_close_frame_gets_all_that_was_written_before
+    serving(upgrading(large_writer), lint: false, websocket_timeout: 1, websocket_output_limit: 40_000_000) do
+      client = dial
+      client.text("go")
+      client.io.readpartial(1)
+      client.close(4_000)
+      client.io.read(5_000_000)
+      await_time_limit
+
+      assert_equal 25_000_009, client.io.read(25_000_009)&.bytesize
+      assert_equal 4_000, client.closing.code
+    end
+  end
+
+  def test_client_that_reads_an_ended_event_stream_slowly_gets_all_of_it
+    writer = large_writer
+    stream = Class.new do
+      def on_open(client)
+        client.write("x" * 30_000_000)
+        client.close
+      end
+    end.new
+    app = lambda do |env|
+      env["rack.upgrade"] = env["rack.upgrade?"] == :sse ? stream : writer
+      [200, {}, []]
+    end
+    serving(app, lint: false, websocket_timeout: 1, websocket_output_limit: 40_000_000) do
+      client = connect
+      client.write("GET / HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n")
+      read = client.read(5_000_000)
+      await_time_limit
+      read << client.read
+
+      assert_equal 30_000_000, read.partition("data: ").last.count("x")
+      assert read.end_with?("x\n\n:\n\n")
+    end
+  end
+
   # They wait for the gate, and the message of a WebSocket doesn't.
   def test_a_message_is_served_while_requests_fill_the_queue
     release = false

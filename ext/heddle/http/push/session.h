@@ -121,7 +121,7 @@ struct heddle_push_session {
     bool retires;               /* the server stops: the socket is closed at `retires_at` */
     /*
      * OPEN: a ping was due while the output was full. It was not sent; progress of the output counts as its answer.
-     * CLOSING: output is queued that the client has not read yet
+     * CLOSING, FINISHING: output is queued that the client has not read yet
      */
     bool stalls;
     bool lingers;               /* FINISHING: all output was sent, including FIN */

@@ -30,8 +30,8 @@ bool heddle_push_has_output_moved(heddle_push_session *session, size_t pending)
     return moved;
 }
 
-/* Is the client still reading the output before our close frame? Then it can't have answered that frame yet. */
-static bool reads_before_close(heddle_push_session *session)
+/* Is the client still reading the output before the end? Then it can't have answered our close frame yet. */
+static bool reads_before_end(heddle_push_session *session)
 {
     size_t pending = heddle_push_pending(session);
     bool was_full = session->stalls;
@@ -72,7 +72,7 @@ void heddle_push_handle_deadline(heddle_push_session *session)
         heddle_push_finish_output(session, session->code);
     } else if (session->lingers) {
         heddle_push_stop_carrier(session);
-    } else if (session->state == HEDDLE_PUSH_CLOSING && reads_before_close(session)) {
+    } else if (session->state != HEDDLE_PUSH_OVER && reads_before_end(session)) {
         heddle_push_set_time_limit(session, heddle_push_closing_time(session));
     } else { /* the client takes too long to close */
         heddle_push_reset_carrier(session);
