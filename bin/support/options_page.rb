@@ -39,9 +39,10 @@ module Heddle
       ```
 
       A size is a number of bytes, or a String that ends in `k`, `m` or `g`. A path is relative to the folder where the
-      server is started. `environment` without a value says which one it is. Each mistake is reported with its line, all
-      of it at once, and the server does not start. The file is read before the application is loaded, so nothing of the
-      application is there. It is read again at a reload, where a mistake changes nothing.
+      server is started. `environment` without a value returns the environment's name. All mistakes are
+      reported at once, each with its line, and the server does not start. The file is read before the application is
+      loaded, so nothing of the application is there. It is read again at a reload. If it has a mistake then, the old
+      configuration stays.
 
       ## The environment
 
@@ -86,9 +87,9 @@ module Heddle
       return [] if Server::Hooks::NAMES.empty?
 
       rows = Server::Hooks::NAMES.map { |name, text| "| `#{name} { … }` | #{text} |" }
-      ["## Hooks\n\nBlocks of the configuration file that run when it is time; each may be given several times. " \
-       "Where one process serves by itself, `worker_boot`, `worker_stop` and `on_booted` run in it, as in worker 0 " \
-       "and a master.\n\n" \
+      ["## Hooks\n\nBlocks of the configuration file that Heddle calls at certain steps; each may be given several " \
+       "times. A server with a single process runs `worker_boot` and `worker_stop` (with the number 0) and " \
+       "`on_booted` itself.\n\n" \
        "| hook | when it runs |\n| - | - |\n#{rows.join("\n")}\n"]
     end
     private_class_method :hooks

@@ -76,8 +76,9 @@ class ConfigurationTest < Minitest::Test
   def test_drain_delay_of_30_seconds_is_rejected_unless_stop_timeout_is_set
     error = assert_raises(Wrong) { load({ drain_delay: "40" }, POD) }
 
-    assert_equal "drain_delay (--drain-delay) is 40 s, but Kubernetes kills a pod after 30 s. Lower it, or set " \
-                 "stop_timeout as well, and set terminationGracePeriodSeconds above the sum of both", error.message
+    assert_equal "drain_delay (--drain-delay) is 40 s, but Kubernetes kills a pod after 30 s by default. " \
+                 "Lower drain_delay, or set stop_timeout, too; in Kubernetes, set terminationGracePeriodSeconds " \
+                 "above the sum of both", error.message
     assert_equal [40, 60], stop_times({ drain_delay: "40", stop_timeout: "60" }, POD)
     assert_equal [5, 40], stop_times({ stop_timeout: "40" }, POD), "as Puma's file said"
   end

@@ -80,7 +80,7 @@ void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready)
     connection->late_events |= ready;
     if (waits)
         return;
-    /* removes it from the queue for reading, because handling the hang-up includes reading */
+    /* removes it from the queue for reading or sending: it can wait in one queue only, and what ends it reads first */
     heddle_link_remove(&connection->turn_link);
     heddle_turns_take(connection, HEDDLE_TURN_ENDS);
 }

@@ -257,7 +257,7 @@ HEDDLE_DEFINE_METHOD(sockets_ended_p, "ended?", heddle_runners_are_done(heddle_s
 /*
  * call-seq: limit = Integer or nil
  *
- * Sets how many blocks may run at once; nil: no limit. If more run already, they continue.
+ * Sets how many calls of the block may run at once; nil: no limit. If more run already, they continue.
  */
 static VALUE sockets_set_limit(VALUE self, VALUE limit)
 {
@@ -310,13 +310,13 @@ static VALUE sockets_end_queue(VALUE self)
     /* The fibers in which the block runs now. */                                                                      \
     X(sockets_serving, "serving",                                                                                      \
       heddle_sockets_in_use(self) ? heddle_runners_list_fibers(heddle_sockets_of(self)) : rb_ary_new())                \
-    /* How many blocks may run at once; nil: any number. */                                                            \
+    /* How many calls of the block may run at once; nil: any number. */                                                \
     X(sockets_limit, "limit",                                                                                          \
       heddle_sockets_of(self)->admission.limit ? SIZET2NUM(heddle_sockets_of(self)->admission.limit) : Qnil)
 METHODS(HEDDLE_DEFINE_METHOD)
 
 #define METHODS_1(X)                                                                                                   \
-    /* Wakes this fiber, if it is parked, whenever the last connection has ended and no block runs. */                 \
+    /* Wakes the given fiber, if it is parked, whenever the last connection has ended and no block runs. */            \
     X(sockets_wake_at_end, "wake_at_end", fiber, (heddle_sockets_open(self)->runners.waiting_for_end = fiber, Qnil))
 METHODS_1(HEDDLE_DEFINE_METHOD_1)
 

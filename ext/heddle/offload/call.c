@@ -356,8 +356,8 @@ static void raise_closed(void)
 }
 
 /*
- * Called when a callback that is not intercepted, and that Ruby has therefore run on the job's thread, has left the
- * function by an exception.
+ * Called when an exception of a callback has ended the job's function. Heddle did not intercept the callback, so Ruby
+ * ran it on the job's thread.
  */
 static void raise_left(const heddle_job *job)
 {

@@ -309,7 +309,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = find_start_offset(subscriber, all_missed), offset = since;
-    /* `offset` is for a reset: the topic has no message after it. It remains `since` if the history can't be read. */
+    /* A reset gets `offset`: that of the topic's last message, or `since` if the history can't be read. */
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
                                     &offset);
     if (count == -ESTALE)

@@ -4,9 +4,9 @@
 #include "scheduler/fiber_stacks.h"
 
 /*
- * Called in the loop's fiber. If a fiber is about to end and another fiber was the last to switch to it, switches to it
- * once more. The reason: an ended fiber switches to the loop's fiber, and Ruby reuses its stack only if the loop's
- * fiber was the last one that had switched to it.
+ * Called in the loop's fiber. Switches once more to a fiber that is about to end, if the last switch to it did not come
+ * from the loop's fiber. The reason: an ended fiber switches to the loop's fiber, and Ruby reuses its stack only if the
+ * loop's fiber was the last one that had switched to it.
  */
 static void switch_to_ending(heddle_loop *loop)
 {
@@ -19,13 +19,13 @@ static void switch_to_ending(heddle_loop *loop)
     }
 }
 
-/* Was the loop's current fiber left by Fiber#transfer, so that it still expects a value? */
+/* Has the loop's current fiber called Fiber#transfer, and does it still wait for the value? */
 static bool is_current_left(const heddle_loop *loop)
 {
     if (!loop->current || loop->switching.left_by_wait || loop->current == &loop->implicit || loop->preempt.killed ||
         heddle_loop_forked(loop))
         return false;
-    /* In a forked child, the fiber that called fork runs the loop, or a nested fiber that it has resumed. */
+    /* In a forked child, the fiber that called fork, or one that it has resumed, runs the loop and has not left it. */
     VALUE fiber = loop->current->fiber;
     return fiber != loop->fiber && fiber != loop->run.forked_by && RTEST(rb_fiber_alive_p(fiber));
 }

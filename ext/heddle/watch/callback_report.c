@@ -20,7 +20,7 @@
 
 enum {
     PLACES = 1024, /* the maximum number of places that are reported; waits at further places are only counted */
-    UNTAKEN = 64,  /* the maximum number of reports that wait for Ruby; a further place is reported later */
+    UNTAKEN = 64,  /* the maximum number of reports that Ruby has not taken; a further place is reported later */
     FRAMES = 256,  /* the maximum number of Ruby frames that are searched, innermost first */
     TEXT = 512,
     LIBRARIES = 64, /* the last entry counts the waits of all libraries that have no entry of their own */
@@ -81,9 +81,10 @@ static bool find_callback(callback *found)
 /* -- the Ruby frames ----------------------------------------------------------------------------------------------- */
 
 /*
- * Writes the extension's method and the place in the user's code. Each C frame of the interpreter was called by a
- * method that is written in C. So the extension's method is found by counting these methods, from the innermost Ruby
- * frame outwards. Returns false if the called code is unknown, or is Heddle's or Ruby's own, such as a scheduler hook.
+ * Writes the extension's method and the place in the user's code. Each group of Ruby frames was called by a
+ * method that is written in C, which is the next frame outwards. The extension's method is that of group number `runs`,
+ * counted from the innermost one. Returns false if the called code is unknown, or is Heddle's or Ruby's own, such as a
+ * scheduler hook.
  */
 static bool describe_place(const callback *found, report *to)
 {

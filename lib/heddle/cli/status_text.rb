@@ -198,7 +198,7 @@ module Heddle
       end
 
       def tripped_notice
-        "! protections are off in new workers: #{@report.dig(:master, :protection, :off)}. heddle protect on " \
+        "! protections are off in new workers: #{@report.dig(:master, :protection, :off)}. `heddle protect on` " \
           "switches them on"
       end
 

@@ -35,7 +35,7 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          scheduler.__send__(:run_fibers) # unlike `run`, it only prints exceptions of fibers that are not tasks
+          scheduler.__send__(:run_fibers) # unlike `run`, it prints exceptions of fibers that are not tasks
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise
@@ -45,7 +45,7 @@ module Heddle
       end
 
       # Returns true: if the root task ends in a forked child, the child continues with the code after Heddle.run.
-      # {run_loop} raises the task's failure.
+      # Unlike other tasks it raises no failure here, because {run_loop} does.
       #
       # @api private
       def end_in_child = true

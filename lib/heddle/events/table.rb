@@ -44,8 +44,8 @@ module Heddle
       warn: {
         action_cable_not_closed: "Action Cable failed to close its connections: {error}",
         address_limited: "busy: {connections:connection was|connections were} closed, because their client address " \
-                         "had more than a quarter of max_connections. If the client is a proxy, add its address to " \
-                         "trusted_proxies",
+                         "had as many as one may have (a quarter of max_connections, but at least 16). If the client " \
+                         "is a proxy, add its address to trusted_proxies",
         blocking_call: "{function} blocked the event loop for {duration:ms}, because it was not offloaded: " \
                        "{reason}<; {advice}>",
         callback_switch: "{caller} called {library}, which called back the Ruby code at {place}, and this code let " \
@@ -86,9 +86,8 @@ module Heddle
                      "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and no worker has grown " \
-                      "enough that replacing it would free memory. Reduce the option workers, or use a larger " \
-                      "container",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and none can be freed by a new " \
+                      "worker: none has grown enough, or exceeds worker_memory_limit. Reduce the option workers, or use a larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
@@ -146,8 +145,8 @@ module Heddle
         worker_ended: "{role} {worker}< (pid {pid})> has ended: {reason}<, with {requests:request} unanswered>; " \
                       "starting another {delay:delay}",
         worker_killed: "killing {role} {worker}< (pid {pid})>: {reason}<, with {requests:request} unanswered>",
-        worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and " \
-                                "worker_memory_limit is {limit:MiB}",
+        worker_memory_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory " \
+                                "(worker_memory_limit {limit:MiB} or up to a tenth less)",
         worker_not_started: "worker {worker} can't be started now: {reason}",
         worker_requests: "{role} {worker}< (pid {pid})> was serving {running}",
         workers_limited: "running {workers:worker} instead of {wanted}: to run more, restart the server (heddle " \
@@ -175,8 +174,8 @@ module Heddle
         websocket: "{code} WebSocket {target} received {received:message} ({received_bytes:bytes}), sent " \
                    "{sent:message} ({sent_bytes:bytes}) in {duration:s}< for {remote}>< [{request_id}]>",
         worker_lifetime_ended: "replacing {role} {worker}< (pid {pid})>: it has served {requests:request} in " \
-                               "{age:s}< (worker_max_requests is {max_requests})>< (worker_max_age is " \
-                               "{max_age:seconds})>",
+                               "{age:s}< (worker_max_requests {max_requests} or up to a tenth less)>" \
+                               "< (worker_max_age {max_age:seconds} or up to a tenth less)>",
         workers_resized: "running {workers:worker} from now on"
       }
     }.freeze

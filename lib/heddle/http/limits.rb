@@ -22,15 +22,16 @@ module Heddle
         request_line_limit: 16_384,
         # Field lines of a request, including trailers; Apache's default. `header_limit` limits their bytes.
         header_count: 100,
-        # Larger bodies (in bytes) are written to a file; most forms and JSON documents are smaller. Exception: while
-        # all bodies together have less than 16 MiB, those of up to four times this size stay in memory.
+        # A body of more bytes is written to a file; most forms and JSON documents are smaller. Exception: a body of up
+        # to four times as many bytes stays in memory, as long as all such bodies and the large buffers of bodies in
+        # files have less than 16 MiB together.
         body_buffer: 65_536,
         # Seconds for which a body may be slower than `body_rate`. A phone that changes its network may pause that long.
         body_grace: 10,
         # Maximum seconds between two reads of a body, regardless of its earlier rate; nginx's default.
         body_timeout: 60,
-        # With `stream_bodies`, the application is called when a chunked body pauses for this many seconds. Longer than
-        # a round trip.
+        # With `stream_bodies`, the application is called when a chunked body is complete or exceeds `body_buffer`, or
+        # when it pauses for this many seconds. Longer than a round trip.
         body_pause: 0.25,
         # Bytes of all chunk extensions of a body; common clients send no extensions.
         chunk_extension_limit: 4_096,

@@ -8,21 +8,22 @@ module Heddle
                  default_words: "0", example: "max_connections 5_000",
                  text: "maximum number of connections in each worker; 0 to derive it from memory and file descriptors",
                  reason: "Raise it when most connections are idle, such as WebSockets",
-                 details: "With 0, each worker accepts as many connections as fit into its share of the memory of " \
-                          "the container or machine: about 5,300 in 1 GiB with one worker. Each connection counts as " \
-                          "176 KiB, its maximum before a request runs; an idle connection uses much less. Heddle " \
-                          "subtracts http2_memory once, not for each connection. Of the file descriptors, it " \
-                          "reserves 64 for the application, and a quarter for request bodies in files. While new " \
-                          "connections wait at the limit, the server closes open ones. It first closes connections " \
-                          "that have been idle for at least half a second, the longest idle first. Then it closes " \
-                          "connections whose client pauses, and finally WebSockets and event streams. A client " \
-                          "address outside of trusted_proxies may have at most a quarter of all connections. The log " \
-                          "reports when one of these two limits is reached. See " \
-                          "[Connections](sockets.md#connections-at-the-limit)."),
+                 details: "With 0, each worker accepts as many connections as fit into its share of memory_limit: " \
+                          "about 5,300 in 1 GiB with one worker. Each connection counts as 176 KiB, its maximum " \
+                          "before a request runs; an idle connection uses much less. Heddle subtracts http2_memory " \
+                          "once, not for each connection. Of the file descriptors, it reserves 64 for the " \
+                          "application, and a quarter for request bodies in files. While new connections wait at the " \
+                          "limit, the server closes open ones. It first closes connections that have been idle for " \
+                          "at least half a second, the longest idle first. Then it closes connections whose client " \
+                          "pauses in the middle of a request or a response, and finally WebSockets and event " \
+                          "streams. A client address outside of trusted_proxies may have at most a quarter of " \
+                          "max_connections, but 16 in any case. The log reports when max_connections or the limit of " \
+                          "an address is reached. See [Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
                    reason: "Raise it above the idle timeout of the proxy in front",
-                   details: "Until the first response, head_timeout applies instead if it is shorter."),
+                   details: "Over HTTP/1.1, head_timeout applies until the first response if it is shorter. Over " \
+                            "HTTP/2, it applies until the client has sent its preface and SETTINGS."),
       Option.limit(:write_timeout, :seconds, 30, 0.001,
                    text: "close a connection whose client has read nothing of a response for this long",
                    reason: "Raise it when clients pause downloads, as media players do")

@@ -34,7 +34,7 @@ module Heddle
     #   value: `{ "RAILS_MAX_THREADS" => { mode: :thread } }`
     # @!attribute text [String] what the option does: a phrase for the help and the documentation
     # @!attribute reason [String] when an operator changes the option: a sentence
-    # @!attribute details [String, nil] further sentences for the documentation
+    # @!attribute details [String, nil] further sentences for `heddle help OPTION` and the documentation
     # @!attribute example [String] a line of a configuration file
     # @!attribute limit [Boolean] whether the C extension reads the value; it is then a member of {HTTP::Limits}
     # @!attribute advanced [Boolean] whether `--help` without `--all` leaves the option out

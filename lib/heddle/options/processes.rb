@@ -14,7 +14,7 @@ module Heddle
                           "can't set this option itself."),
       Option.new(name: :environment, unit: :word, default: "development", short: "-e",
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
-                 text: "environment of the application, exported as RAILS_ENV and RACK_ENV",
+                 text: "environment of the application, exported as RACK_ENV and, if it is set, as RAILS_ENV",
                  reason: "Set it to production on servers that users reach"),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },

@@ -18,8 +18,8 @@ module Heddle
       Option.new(name: :offload_allow, unit: :list, default: [], none: "none", argument: "NAMES", advanced: true,
                  example: "offload_allow \"mygem.\", \"other\"",
                  text: "native libraries whose calls may run on any thread, given as prefixes of their file names",
-                 reason: "Set it when `heddle doctor` or the log names a library that blocks the loop, and " \
-                         "docs/offload.md shows that the library allows it",
+                 reason: "Set it when `heddle doctor` or the log names a library that blocks the loop, and the " \
+                         "library meets the conditions in docs/offload.md",
                  details: "Heddle offloads the calls of these libraries in addition to the libraries that it knows " \
                           "or judges to be safe. Use `libc:name` for a library that waits in libc (poll, sleep, " \
                           "recv) without releasing Ruby's lock: Heddle then offloads only these waits. It always " \

@@ -139,7 +139,9 @@ module Heddle
         Options::AT_START.reject { |name| self[name] == newer[name] }
       end
 
-      # Sets RACK_ENV and RAILS_ENV to the option `environment`, because frameworks read them when they are loaded.
+      # Sets RACK_ENV and RAILS_ENV to the option `environment`, because frameworks read them when they are loaded. A
+      # variable that the option comes from stays, and so does the other one. RAILS_ENV stays if nothing sets the
+      # option.
       # @param variables [Hash{String => String}]
       # @return [void]
       def export_environment(variables = ENV)
@@ -183,15 +185,15 @@ module Heddle
       GRACE_PERIOD = 30
       private_constant :GRACE_PERIOD
 
-      # Rejects a drain_delay that Kubernetes' grace period would cut off. If stop_timeout is set, too, the user has
-      # probably set a longer grace period.
+      # Rejects a drain_delay that Kubernetes' grace period would cut off, also outside of Kubernetes. If stop_timeout
+      # is set, too, the user has probably set a longer grace period.
       def check_drain_delay
         return if drain_delay < GRACE_PERIOD || source(:stop_timeout).kind != :default
 
         raise ConfigurationError, "drain_delay (#{source(:drain_delay)}) is " \
                                   "#{Options::Units.text(:seconds, drain_delay)}, but Kubernetes kills a pod after " \
-                                  "#{GRACE_PERIOD} s. Lower it, or set stop_timeout as well, and set " \
-                                  "terminationGracePeriodSeconds above the sum of both"
+                                  "#{GRACE_PERIOD} s by default. Lower drain_delay, or set stop_timeout, too; in " \
+                                  "Kubernetes, set terminationGracePeriodSeconds above the sum of both"
       end
 
       def set(option, values)

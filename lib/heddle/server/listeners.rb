@@ -32,8 +32,8 @@ module Heddle
       # @return [Boolean]
       def empty? = @all.empty?
 
-      # Warns if the server listens on an address other than loopback, but private networks are trusted only by default:
-      # each client in them can then forge a proxy's headers.
+      # Warns if the server listens on an address other than loopback, and trusts private networks because
+      # trusted_proxies is not set. Each client in these networks can then forge a proxy's headers.
       # @param configuration [Configuration]
       # @param log [#event]
       # @return [void]

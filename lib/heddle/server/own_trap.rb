@@ -2,7 +2,7 @@
 
 module Heddle
   class Server
-    # Sets handlers of signals that work only in this process. A child that the application forks inherits the handlers,
+    # Sets signal handlers that work only in this process. A child that the application forks inherits the handlers,
     # but it has no server. There, the handler restores the signal's default effect.
     module OwnTrap
       # What `trap` returns for a signal without a handler.

@@ -35,9 +35,9 @@ module Heddle
                          "capabilities SETGID and SETUID to change its user."
       end
 
-      # Changes the log file's owner to the user. It must not follow a link: that user may have put one there, to get
-      # another file. A failure is ignored, because the user may be allowed to open the file anyway; {check_log} tries
-      # that.
+      # Makes the user the owner of the log file. Does not follow a link: the user may have put it there, to become the
+      # owner of another file. A failure is ignored, because the user may be allowed to open the file anyway;
+      # {check_log} tries that.
       def self.give(path, uid, gid)
         ::File.open(path, ::File::RDONLY | ::File::NOFOLLOW | ::File::NONBLOCK) do |file|
           file.chown(uid, gid) if file.stat.file? && file.stat.nlink == 1

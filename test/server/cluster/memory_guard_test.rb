@@ -87,7 +87,8 @@ class ClusterMemoryGuardTest < Minitest::Test
     check(guard, 0)
 
     assert_equal [[0, fleet.workers.first]], fleet.started
-    assert_equal ["replacing worker 0: it uses 900 MiB of memory, and worker_memory_limit is 600 MiB"], @lines
+    assert_equal ["replacing worker 0: it uses 900 MiB of memory (worker_memory_limit 600 MiB or up to a " \
+                  "tenth less)"], @lines
     fleet.workers.first.state[0] = :starting
     check(guard, 10)
 
@@ -140,7 +141,7 @@ class ClusterMemoryGuardTest < Minitest::Test
 
     assert_empty fleet.started
     assert_equal 2, @lines.size
-    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and no worker has grown enough/,
+    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and none can be freed by a new worker/,
                  @lines.first)
   end
 

@@ -209,7 +209,7 @@ static void begin_headers(heddle_h2_session *session, const heddle_h2_frame *fra
     session->block_since = session->now;
 }
 
-/* Adds a part of a frame to the header block; the last part completes it. */
+/* Adds the fragment of a frame to the header block; the frame with END_HEADERS completes the block. */
 static void take_fragment(heddle_h2_session *session, const uint8_t *bytes, uint32_t size)
 {
     size_t limit = heddle_h2_decode_limit(session->limits);

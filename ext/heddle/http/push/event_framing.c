@@ -60,9 +60,9 @@ bool heddle_push_send_comment(heddle_push_session *session)
 }
 
 /*
- * An event stream has no close frame: the end of the content ends it. When the server stops, sends a random
- * reconnection time first, so that clients don't reconnect all at once. Otherwise sends a comment: queued output wakes
- * the loop if another thread closes the stream.
+ * An event stream has no close frame: the end of the content ends it. If the server stops, or needs the
+ * connection for others, sends a random reconnection time first, so that clients don't reconnect all at once. Otherwise
+ * sends a comment, because some output is needed: it wakes the loop if another thread closes the stream.
  */
 static bool send_farewell(heddle_push_session *session, unsigned code, const char *reason, size_t size)
 {
@@ -143,11 +143,12 @@ static void begin_events(heddle_push_session *session, heddle_fanout *fanout, he
 /*
  * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
- * Sends the messages of `topic` as events until the client leaves. Called when the head of the response was written.
+ * Sends the messages of `topic` as events until the client leaves. The head of the response has been written before.
  * This exchange can't be used afterwards. `since`: the position from which to resume, or nil to send only new messages.
  * `lines`: added before each event, such as "event: price\n". `beginning`: sent first, such as "retry: 1000\n\n".
  * `handoff`: whether a process that replaces this one continues the stream; otherwise the client reconnects. Returns
- * false, and does nothing, if the request was not read completely.
+ * false, and does nothing, if the connection can't be taken over now: the request is not read completely, more input
+ * follows it, or a fiber waits to write.
  */
 static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 {
@@ -286,8 +287,8 @@ static void resume_stream(heddle_connection *connection, VALUE description)
 }
 
 /*
- * Reports a description that can't be read. Then the connection is closed, and the client reconnects with its last
- * position.
+ * Returns the description. If it can't be read, reports it and returns nil: the connection is closed, and the client
+ * reconnects with its last position.
  */
 static VALUE load_stream(heddle_engine *engine, VALUE description, int *state)
 {

@@ -67,7 +67,9 @@ module ActionCable
 
         def listen(channel)
           ::Heddle::PubSub.subscribe(channel) do |message|
-            next @logger.warn("broadcasts of #{channel} were lost, because too many came at once") if message.reset?
+            if message.reset?
+              next @logger.warn("broadcasts of #{channel} were lost: too many came at once, or their history is lost")
+            end
 
             broadcast(channel, message.data.dup.force_encoding(Encoding::UTF_8))
           end

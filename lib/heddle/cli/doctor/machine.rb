@@ -79,7 +79,8 @@ module Heddle
           return ok("fibers", "only memory limits their number") if guard_pages == :on
 
           most = File.read("/proc/sys/vm/max_map_count").to_i
-          text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and #{guard_pages}"
+          text = "about #{most / MAPS_A_FIBER} at once: vm.max_map_count is #{most}, and guard pages need mappings: " \
+                 "#{guard_pages}"
           return ok("fibers", text) if most > USUAL_MAPS
 
           note("fibers", text, "to run more requests at once, raise the limit: sysctl vm.max_map_count=1000000")

@@ -15,7 +15,8 @@ module Heddle
         def pools = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
 
         # Pools with `max_total` get their shares from this object: `open(name, total)` returns a counter of shares, or
-        # nil. The server sets it in each worker. Without it, the process may make all resources of the limit.
+        # nil. The server sets it in each worker. Without it, this process may make as many resources as the limit
+        # allows.
         def sharing = Ractor.current[:heddle_pool_sharing]
 
         def sharing=(sharing)

@@ -55,7 +55,7 @@ module Heddle
 
           raise DecodingError, "the response's Content-Encoding is " \
                                "#{Fields.value(head.fields, "content-encoding").inspect}; the client can decode " \
-                               "only one encoding, gzip or deflate"
+                               "gzip or deflate, but not several encodings"
         end
 
         # @param whole [Boolean] whether HTTP's framing marks the end of the body; such a body may be empty

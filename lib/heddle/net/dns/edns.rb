@@ -13,7 +13,7 @@ module Heddle
       EDNS = ::Data.define(:size, :rcode_high, :version, :dnssec, :options) do
         # @param klass [Integer] the record's class field, which contains the size
         # @param ttl [Integer] the record's TTL field, which contains rcode_high, version and the flags
-        # @raise [MalformedError] when the options do not end with the data
+        # @raise [MalformedError] if an option runs past the end of the record
         def self.read(reader, klass, ttl, length)
           at_end = reader.offset + length
           options = []

@@ -42,7 +42,7 @@ module Heddle
 
         def localhost? = LOCALHOST.match?(@text)
 
-        # Must the name not be sent to name servers?
+        # Is it forbidden to send the name to name servers?
         def reserved? = NEVER_ASKED.match?(@text)
 
         # The fully qualified names to look up, in this order. resolv.conf(5) describes it under `search` and `ndots`.

@@ -214,8 +214,8 @@ module Heddle
           Integer(rows.getvalue(0, 0)) if rows.ntuples.positive?
         end
 
-        # Called when another program has written rows with the next numbers. Raises the count, so that the next batch
-        # comes after them.
+        # Called when another program has written rows with the next numbers. Increases the count, so that the next
+        # batch comes after them.
         # @raise [LostError] always, so that the publisher tries again
         def pass_foreign_rows
           translate { @pg.exec(<<~SQL) }

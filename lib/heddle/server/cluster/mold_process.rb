@@ -145,7 +145,7 @@ module Heddle
           Process.wait(intermediate)
           raise ProcessLimit.failed_fork(-pid) if pid < 0
           # 0 must not be reported: a signal to process 0 goes to the master's whole process group.
-          raise "the intermediate process of the fork has ended; the kernel's log says if memory was short" if pid.zero?
+          raise "its parent was killed before; the kernel's log tells whether memory was short" if pid.zero?
 
           @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException

@@ -20,7 +20,7 @@ module Heddle
             end
           end
 
-          # The engine counts requests that got no response with the status 0.
+          # If a request got no response, the engine counts the status 0.
           def request_labels(method, scheme, version, status)
             labels = { http_request_method: method, url_scheme: scheme }
             return labels if status.zero?
@@ -58,7 +58,7 @@ module Heddle
             ["process_uptime_seconds", "The time the process has been running.", :uptime]
           ],
           named_pool: [
-            ["db_client_connection_count", "Connections that are in the state.",
+            ["db_client_connection_count", "Connections in the state that the label names.",
              { busy: { db_client_connection_state: :used }, idle: { db_client_connection_state: :idle } }],
             ["db_client_connection_max", "The maximum number of open connections allowed.", :limit],
             ["db_client_connection_pending_requests", "Pending requests for an open connection.", :waiting],
