@@ -13,7 +13,7 @@ module Layers
     "watch" => ["native_code", *BASE],
     "offload" => ["native_code", *BASE],
     "preempt" => ["watch", *BASE],
-    "processes" => %w[offload scheduler native_code],
+    "processes" => %w[],
     "concurrency" => BASE,
     "net" => ["watch", *BASE],
     "pubsub" => ["net", *BASE],

@@ -218,7 +218,7 @@ module Heddle
       Databases.start(fibers: @configuration.mode == :fiber)
       JIT.enable
       Adaptations.load_async if defined?(::Async::Task) # the application uses the async gem
-      DescriptorLimit.lift(ConnectionLimit.descriptors(@configuration), programs: !@unprotected)
+      DescriptorLimit.lift(ConnectionLimit.descriptors(@configuration))
       Server.load_everything
       Native.lines_are_values = defined?(::Rack) && ::Rack.respond_to?(:release) && ::Rack.release.to_i < 3
       name_libraries if @configuration.possible_protections.include?(:offload)

@@ -61,32 +61,6 @@ class DescriptorLimitTest < Minitest::Test
     end
   end
 
-  # As the application starts them; the server's own children, which are no other programs, keep the limit.
-  PROGRAMS = <<~RUBY
-    soft, hard = 300, [400, Process.getrlimit(Process::RLIMIT_NOFILE).last].min
-    Process.setrlimit(Process::RLIMIT_NOFILE, soft, hard)
-    require "heddle/server"
-    Heddle::Server::DescriptorLimit.lift
-    shell = ["/bin/sh", "-c", "ulimit -Sn"]
-    read = lambda do |&program|
-      IO.pipe { |reader, w| [Process.wait(program.call(w)), w.close, reader.read.to_i].last }
-    end
-    puts [`ulimit -Sn; true`.to_i, IO.popen(shell, &:read).to_i,
-          read.call { |w| spawn({ "A" => "b" }, "ulimit -Sn; true", out: w) }, read.call { |w| spawn(*shell, out: w) },
-          read.call { |w| fork { $stdout.reopen(w) && exec(*shell) } },
-          read.call { |w| fork { w.write(Process.getrlimit(Process::RLIMIT_NOFILE).first) } },
-          read.call { |w| spawn(*shell, out: w, rlimit_nofile: 350) },
-          system("/nowhere/at/all").inspect, Process.getrlimit(Process::RLIMIT_NOFILE).first].join(" ")
-  RUBY
-
-  def test_programs_that_the_application_starts_have_the_former_limit
-    skip "import tables are not changed on macOS" unless RUBY_PLATFORM.include?("linux")
-    lib = File.expand_path("../../lib", __dir__)
-    output, errors, = Open3.capture3({ "RUBYOPT" => nil }, RbConfig.ruby, "-I#{lib}", "-e", PROGRAMS)
-
-    assert_equal ["300 300 300 300 300 400 350 nil 400\n", ""], [output, errors]
-  end
-
   private
 
   def exhaust(port, pid)

@@ -2,7 +2,6 @@
 
 #include "binding.h"
 
-#include "processes/exec_limit.h"
 #include "processes/heap_gaps.h"
 
 #ifdef __linux__
@@ -77,17 +76,6 @@ static VALUE end_child(VALUE self, VALUE error)
 }
 
 /*
- * call-seq: Heddle::Native::Processes.exec_with_limit(soft, raised) -> true or false
- *
- * From now on a program that Ruby starts (+spawn+, +system+, +exec+ …) gets the soft RLIMIT_NOFILE +soft+ if it would
- * otherwise inherit +raised+. Returns false if this system can't do that.
- */
-static VALUE exec_with_limit(VALUE self, VALUE soft, VALUE raised)
-{
-    return heddle_exec_with_limit((rlim_t)NUM2ULL(soft), (rlim_t)NUM2ULL(raised)) ? Qtrue : Qfalse;
-}
-
-/*
  * call-seq: Heddle::Native::Processes.fill_heap_gaps -> Integer or nil
  *
  * Fills the small gaps between malloc's blocks, until the next call. Called before this process forks processes that
@@ -106,6 +94,5 @@ void Init_heddle_processes(VALUE heddle)
     rb_define_singleton_method(processes, "end_with_parent", end_with_parent, 0);
     rb_define_singleton_method(processes, "allow_inspection", allow_inspection, 0);
     rb_define_singleton_method(processes, "end_child", end_child, 1);
-    rb_define_singleton_method(processes, "exec_with_limit", exec_with_limit, 2);
     rb_define_singleton_method(processes, "fill_heap_gaps", fill_heap_gaps, 0);
 }

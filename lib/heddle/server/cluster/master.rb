@@ -156,7 +156,7 @@ module Heddle
 
         def open
           FileSizeLimit.make_writes_fail
-          DescriptorLimit.lift(ConnectionLimit.descriptors(configuration), programs: configuration.protect.any?)
+          DescriptorLimit.lift(ConnectionLimit.descriptors(configuration))
           adopting = Native::Processes.adopt_orphans
           raise BootError, "worker processes need Linux for now: run with --workers 0" unless adopting
 
