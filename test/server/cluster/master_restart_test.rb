@@ -82,10 +82,12 @@ class ClusterMasterRestartTest < Minitest::Test
   end
 
   def test_a_new_master_that_cannot_start_leaves_the_old_one_serving
-    serve("--pidfile", "server.pid")
+    serve("--pidfile", "server.pid", "-b", "unix:web.sock")
     write("config.ru", "raise 'broken'")
     signal("USR2")
     wait_for(/restart failed: the new master could not start.*; keeping this master/m)
+
+    UNIXSocket.new(path("web.sock")).close # its file is still there
 
     assert_equal 1, said("RuntimeError: broken"), served.output
     assert_equal served.pid, File.read(path("server.pid")).to_i

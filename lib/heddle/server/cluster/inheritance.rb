@@ -114,6 +114,9 @@ module Heddle
           report(problem.byteslice(0, REPORT_LIMIT))
         end
 
+        # @return [Boolean] whether the old master waits for the report, and serves meanwhile
+        def pending? = !@ready.nil?
+
         # @return [void]
         def close
           @ready&.close
@@ -130,10 +133,11 @@ module Heddle
           return false unless @ready
 
           @ready.write(text)
-          close
           true
         rescue SystemCallError
           false # the old master has already ended
+        ensure
+          close
         end
       end
     end

@@ -33,6 +33,7 @@ module Heddle
         # @raise [BootError]
         def initialize(configuration, inheritance, log)
           @listeners_by_key = {}
+          @inheritance = inheritance
           @tls = {}
           @former_tls = nil
           inheritance.adopt_ticket_keys
@@ -118,9 +119,11 @@ module Heddle
         # @return [void]
         def stop_listening = listeners.each { |listener| listener.io.close }
 
-        # Closes the listeners, and removes the files of unix sockets.
+        # Closes the listeners, and removes the files of unix sockets, unless the old master still serves them.
         # @return [void]
         def close_listeners
+          return release_listeners if @inheritance.pending?
+
           listeners.each(&:close)
           listeners_by_key.clear
         end
