@@ -23,8 +23,9 @@ module Heddle
     OWN = ALL.reject(&:limit).freeze
     # The options that a configuration file may set: all except `config`, which is the path of that file.
     IN_FILE = ALL.reject { |option| option.name == :config }.freeze
-    # Options that a reload does not change, because the master keeps its sockets and files.
-    AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history].freeze
+    # Options that a reload does not change, because the master keeps its sockets, files and log.
+    AT_START = %i[bind port user pidfile pubsub pubsub_memory pubsub_history
+                  control access_log log_format log_level log_file].freeze
     BY_NAME = ALL.to_h { |option| [option.name, option] }.freeze
 
     # Environment variables of Heddle that are not options: the server, the build, the tests, the trials and the

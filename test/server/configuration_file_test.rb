@@ -151,9 +151,9 @@ class ConfigurationFileTest < Minitest::Test
   def test_options_that_need_a_restart_are_listed
     write("port 1\nstop_timeout 1\n")
     before = load
-    write("port 2\nstop_timeout 2\n")
+    write("port 2\nstop_timeout 2\nlog_level :warn\nlog_format :json\nlog_file 'a'\naccess_log false\ncontrol :off\n")
 
-    assert_equal [[:port], []], [before.needing_restart(before.reload), before.needing_restart(before)]
+    assert_equal [%i[port control access_log log_format log_level log_file], []], [before.needing_restart(before.reload), before.needing_restart(before)]
   end
 
   def test_hooks_are_blocks_that_run_later

@@ -43,10 +43,11 @@ module Heddle
       end
 
       # @param sockets [Net::Sockets] the sockets of a loop, which accept its connections from now on
+      # @param trusted [Net::Networks] the proxies that are trusted now, which a reload may have changed
       # @return [void]
-      def attach(sockets)
+      def attach(sockets, trusted)
         tls&.certificates&.look_again # the process may be new, after a reload
-        sockets.listen(io, tls:, proxies:)
+        sockets.listen(io, tls:, proxies: proxies && trusted)
       end
 
       # Closes the socket in this process only. Other processes still listen on it, so a unix socket's file remains.

@@ -156,12 +156,12 @@ module Heddle
 
       def open_sockets(handler, listeners)
         @connection_limit = loop_share(ConnectionLimit.of(@configuration))
+        proxies = @configuration.trusted_networks
         sockets = Net::Sockets.new(@scheduler, max_connections: @connection_limit,
                                                handshake_timeout: @configuration.http.head_timeout.to_f,
-                                               proxies: @configuration.trusted_networks,
-                                               service: handler.engine, &handler)
+                                               proxies:, service: handler.engine, &handler)
         sockets.stand_by(@reserve) if @reserve.positive?
-        listeners.each { |listener| listener.attach(sockets) }
+        listeners.each { |listener| listener.attach(sockets, proxies) }
         join(sockets, handler.engine) if @scoreboard_slot
         sockets.enable_handoff(@handoff_sockets.first) if @handoff_sockets
         sockets

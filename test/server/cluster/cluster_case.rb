@@ -54,7 +54,7 @@ module ClusterCase
 
   # Without reserve workers, unless a test is about them; within a {MemoryGroup}.
   def serve(*arguments, workers: 2, reserves: 0, environment: { "RACK_ENV" => "production" }, within: nil)
-    command = [*ServedProcess::HEDDLE, "serve", "-w", workers.to_s, "--reserve-workers", reserves.to_s,
+    command = [*ServedProcess::HEDDLE, "serve", *(["-w", workers.to_s] if workers), "--reserve-workers", reserves.to_s,
                "-p", "0", "-b", "127.0.0.1", "--no-access-log", *arguments]
     command = within.command(command) if within
     @served = ServedProcess.new(command, folder: @folder, environment:)

@@ -182,6 +182,41 @@ class ClusterReloadTest < Minitest::Test
     assert_empty workers - before
   end
 
+  def test_a_reload_that_fails_keeps_the_number_of_workers
+    write("config/heddle.rb", "workers 2\n")
+    serve(workers: nil)
+    before = workers
+    write("config/heddle.rb", "workers 1\nworker_boot { raise 'no database' }\n")
+    signal("HUP")
+    wait_for("keeping the worker that it would have replaced")
+
+    assert_equal 2, workers.size
+    write("config/heddle.rb", "workers 2\n")
+    signal("HUP")
+    wait_for("reloaded: 2")
+
+    assert_empty workers & before
+  end
+
+  def test_a_reload_changes_the_proxies_whose_headers_are_read
+    write("config/heddle.rb", "trusted_proxies \"none\"\n")
+    serve("-b", "unix:web.sock?proxy_protocol=on")
+    asked = lambda do
+      socket = UNIXSocket.new(path("web.sock"))
+      socket.write("PROXY TCP4 192.0.2.9 198.51.100.1 4321 80\r\n#{format(GET, "/")}")
+      socket.readpartial(10_000)[/\A\S+ (\d+)/, 1]
+    ensure
+      socket&.close
+    end
+
+    assert_equal "400", asked.call
+    write("config/heddle.rb", "trusted_proxies \"unix\"\n")
+    signal("HUP")
+    wait_for("reloaded: 2")
+
+    assert_equal "200", asked.call
+  end
+
   # The former worker is stuck, so the reload is not over.
   def test_a_new_worker_that_dies_after_it_has_served_does_not_bring_the_old_code_back
     write("config.ru", APP.sub("sleep 1", "sleep 0.01 until File.exist?(%(go))"))

@@ -19,8 +19,7 @@ module Heddle
           @name = name
           @done = done
           @activated = false
-          @former = nil
-          @current = nil
+          @former = @current = @size = nil
           @replaced = 0
         end
 
@@ -59,6 +58,7 @@ module Heddle
           return @done.call(nil, reason) if @former.nil? || @former.channel_closed? # the former mold has ended
 
           @fleet.mold = @former
+          @fleet.resize(@size) if @size
           @done.call(mold, reason)
         end
 
@@ -68,7 +68,10 @@ module Heddle
           @fleet.mold = mold
           # A warm mold (a former worker) has the same configuration as the mold before it. So a number of workers that
           # an operator has set meanwhile is kept.
-          @fleet.resize(mold.configuration.worker_count) unless mold.warm
+          return if mold.warm
+
+          @size = @fleet.size
+          @fleet.resize(mold.configuration.worker_count)
         end
 
         # @return [Boolean] whether a worker with the previous code may still accept a connection
