@@ -36,6 +36,14 @@ class ErrorTextTest < Minitest::Test
                  %i[class_name message full].map { |name| ErrorText.public_send(name, error) }
   end
 
+  def test_the_reason_of_a_system_error_has_no_function_and_no_path
+    bare = Errno::EACCES.new.message
+    errors = [Errno::EACCES.new("@ rb_sysopen - /srv/caf\xE9\nb"), Errno::EACCES.new("bind(2) for /srv/caf\xE9"),
+              Errno::EACCES.new, StandardError.new("Permission denied @ io_write - caf\xE9")]
+
+    assert_equal [bare] * 4, errors.map { |error| ErrorText.reason(error) }
+  end
+
   def test_a_message_that_cannot_be_made_is_replaced_whatever_it_raises
     [RuntimeError, NotImplementedError, SystemStackError, Class.new(Exception)].each do |failure|
       error = raised(Broken.new(failure))

@@ -22,6 +22,10 @@ module Heddle
         contain(-> { cut(error.message.to_s) }) { |failure| "(no message: message raised #{class_name(failure)})" }
       end
 
+      # @param error [SystemCallError]
+      # @return [String] the message without the function and the path that Ruby appends to it
+      def reason(error) = PrintableText.utf8(message(error)).sub(/ (?:@|-) .*/m, "")
+
       # @param error [Exception]
       # @return [String] class and message; the lines after the first are indented, as {PrintableText.lines} does it
       def summary(error, **) = "#{class_name(error)}: #{PrintableText.lines(message(error), **)}"

@@ -148,12 +148,21 @@ class ConfigurationFileTest < Minitest::Test
     end
   end
 
+  def test_a_missing_file_in_a_folder_whose_name_is_not_utf8_is_reported_in_utf8
+    error = assert_raises(Heddle::Server::ConfigurationError) do
+      Heddle::Server::Configuration.load(environment: {}, flags: { config: "a.rb" }, folder: "/caf\xE9")
+    end
+
+    assert_equal "the configuration file /caf\\xE9/a.rb (--config) does not exist", error.message
+  end
+
   def test_options_that_need_a_restart_are_listed
     write("port 1\nstop_timeout 1\n")
     before = load
     write("port 2\nstop_timeout 2\nlog_level :warn\nlog_format :json\nlog_file 'a'\naccess_log false\ncontrol :off\n")
 
-    assert_equal [%i[port control access_log log_format log_level log_file], []], [before.needing_restart(before.reload), before.needing_restart(before)]
+    assert_equal [%i[port control access_log log_format log_level log_file], []],
+                 [before.needing_restart(before.reload), before.needing_restart(before)]
   end
 
   def test_hooks_are_blocks_that_run_later

@@ -23,6 +23,12 @@ class PidfileTest < Minitest::Test
     refute_path_exists pidfile.path
   end
 
+  def test_a_pidfile_that_cannot_be_written_is_reported_when_its_path_is_not_utf8
+    error = assert_raises(Heddle::Server::BootError) { Pidfile.new("/proc/caf\xE9/pid").write }
+
+    assert_includes error.message.b, ": No such file or directory. Set another file"
+  end
+
   def test_a_pidfile_of_another_process_is_kept
     File.write(path, "1\n")
     Pidfile.new(path).remove

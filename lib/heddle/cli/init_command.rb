@@ -108,7 +108,7 @@ module Heddle
       rescue Errno::EEXIST
         raise UsageError, "#{path} exists. --force overwrites it."
       rescue SystemCallError => e
-        raise UsageError, "#{path} can't be written: #{e.message.sub(/ @ .*/, "")}"
+        raise UsageError, "#{path} can't be written: #{ErrorText.reason(e)}"
       end
     end
   end

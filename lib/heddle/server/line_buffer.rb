@@ -137,7 +137,7 @@ module Heddle
         put(@loss.call(lost, @reason))
       rescue StandardError => e
         @unwritten += number
-        @reason = PrintableText.line(e.message.sub(/ @ .*/, ""))
+        @reason = PrintableText.line(ErrorText.reason(e))
       end
 
       # Counts in the bytes, because the text may contain bytes that are not UTF-8.

@@ -32,7 +32,7 @@ module Heddle
         @former = running unless replaced
         replace_id(Process.pid)
       rescue SystemCallError => e
-        raise BootError, "can't write the pidfile #{path}: #{e.message.sub(/ @ .*/, "")}. Set another file with " \
+        raise BootError, "can't write the pidfile #{path}: #{ErrorText.reason(e)}. Set another file with " \
                          "--pidfile."
       end
 

@@ -31,7 +31,7 @@ module Heddle
       rescue ArgumentError
         raise BootError, "can't become the user #{configuration.user}: the user or the group does not exist"
       rescue SystemCallError => e
-        raise BootError, "can't become the user #{configuration.user}: #{e.message.sub(/ @ .*/, "")}. Root needs the " \
+        raise BootError, "can't become the user #{configuration.user}: #{ErrorText.reason(e)}. Root needs the " \
                          "capabilities SETGID and SETUID to change its user."
       end
 

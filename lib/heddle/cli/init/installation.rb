@@ -79,9 +79,12 @@ module Heddle
         private
 
         def write
-          @changed.each { |path, text| File.binwrite(path, text) }
-        rescue SystemCallError => e
-          raise UsageError, "#{e.message.sub(/ @ .*/, "")}. `heddle init --undo` restores the files that were changed."
+          @changed.each do |path, text|
+            File.binwrite(path, text)
+          rescue SystemCallError => e
+            raise UsageError, "#{path} can't be written: #{ErrorText.reason(e)}. `heddle init --undo` restores the " \
+                              "files that were changed."
+          end
         end
 
         def restore_configuration(path)

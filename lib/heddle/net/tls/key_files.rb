@@ -30,7 +30,7 @@ module Heddle
         rescue Errno::EACCES
           raise Error, "this user has no permission to read the #{what} #{path}"
         rescue SystemCallError => e
-          raise Error, "the #{what} #{path} can't be read: #{e.message.sub(/ @ .*/, "")}"
+          raise Error, "the #{what} #{path} can't be read: #{ErrorText.reason(e)}"
         end
 
         # @param certificate_path [String] the certificate, followed by the intermediate certificates

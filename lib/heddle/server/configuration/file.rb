@@ -50,7 +50,7 @@ module Heddle
           evaluate(::File.read(@path, encoding: Encoding::UTF_8)) # in any locale, because Ruby source is UTF-8
           self
         rescue SystemCallError => e
-          problem("#{@name} can't be read: #{e.message.sub(/ @ .*/, "")}")
+          problem("#{@name} can't be read: #{ErrorText.reason(e)}")
           self
         ensure
           @read = true

@@ -36,7 +36,7 @@ module Heddle
           @file = read_file
           Options::ALL.partition { |option| !option.dependent? }.each { |options| options.each { |one| resolve(one) } }
           configuration = build if @problems.empty?
-          raise ConfigurationError, @problems.join("\n") if @problems.any?
+          raise ConfigurationError, PrintableText.utf8(@problems.join("\n")) if @problems.any?
 
           configuration
         end

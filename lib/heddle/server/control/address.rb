@@ -95,7 +95,7 @@ module Heddle
           raise BootError, "can't listen for commands on #{self}: another server uses it, or it is a file. Stop " \
                            "that server, remove the file, or set another path with --control"
         rescue SystemCallError, ArgumentError => e
-          raise BootError, "can't listen for commands on #{self}: #{e.message.sub(/ (?:-|@) .*/, "")}. " \
+          raise BootError, "can't listen for commands on #{self}: #{ErrorText.reason(e)}. " \
                            "Set another address with --control, or use --control off"
         end
 

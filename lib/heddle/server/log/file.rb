@@ -21,7 +21,7 @@ module Heddle
           @poll_interval = poll_interval
           reopen
         rescue SystemCallError => e
-          raise BootError, "can't write the log #{path} as uid #{Process.euid}: #{e.message.sub(/ @ .*/, "")}. " \
+          raise BootError, "can't write the log #{path} as uid #{Process.euid}: #{ErrorText.reason(e)}. " \
                            "Create its folder, let this user write to it, or name another file with --log-file"
         end
 
