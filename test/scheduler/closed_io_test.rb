@@ -65,6 +65,43 @@ class ClosedIOTest < Minitest::Test
     end
   end
 
+  # Run in a process of its own, with no other threads. Prints what ends the wait, with each selector.
+  CLOSED_DURING_SLEEP = <<~RUBY
+    require "heddle/scheduler"
+    close = nil
+    trap("USR1") { close.call }
+    Heddle::Selector.available.each do |selector|
+      reader, writer = IO.pipe
+      close = -> { reader.close }
+      Fiber.set_scheduler(Heddle::Scheduler.new(selector:))
+      Fiber.schedule do
+        Thread.new do
+          Thread.pass until Thread.main.stop?
+          ARGV.first == "signal" ? Process.kill(:USR1, Process.pid) : close.call
+        end
+        p reader.wait_readable(Integer(ARGV.last))
+      rescue IOError => e
+        puts e.message
+      end
+      Fiber.set_scheduler(nil)
+    end
+  RUBY
+
+  def test_a_close_by_a_thread_that_ends_at_once_raises_in_waiters = assert_raises_during_sleep("thread")
+
+  # From 4.0 on, IO#close in a handler waits for the thread that it has interrupted, also without a scheduler.
+  if RUBY_VERSION < "4.0"
+    def test_a_close_by_a_signal_handler_raises_in_waiters = assert_raises_during_sleep("signal")
+  end
+
+  def assert_raises_during_sleep(closing)
+    out, status = ruby(CLOSED_DURING_SLEEP, closing, LIMIT.to_s)
+
+    assert_predicate status, :success?
+    assert_equal Heddle::Selector.available.size, out.lines.size
+    out.each_line { |line| assert_match(/\Astream closed (?:while a fiber waited for it|in another thread)$/, line) }
+  end
+
   # Ruby >= 4.0 closes the IO when all of them have left their calls.
   def test_a_close_raises_in_fibers_of_two_loops_and_in_a_thread
     [UNIXSocket.pair, IO.pipe].each do |reader, writer|

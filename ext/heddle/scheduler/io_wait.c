@@ -45,6 +45,15 @@ static bool has_lost_file(const heddle_io_wait *wait)
            (fstat(wait->waiter.fd, &file) != 0 || file.st_dev != wait->device || file.st_ino != wait->inode);
 }
 
+/*
+ * Must the loop look whether the IO was closed? From Ruby 4.0 on, Ruby itself ends the waits for an IO that is closed
+ * (fiber_interrupt.h). It does not know the waits for a descriptor's number.
+ */
+static bool is_unreported(const heddle_io_wait *wait)
+{
+    return RUBY_API_VERSION_MAJOR < 4 || wait->by_number;
+}
+
 /* Enlarges the arrays so that they have an entry for this descriptor; raises NoMemoryError. */
 static void reserve_descriptor(heddle_loop *loop, int fd)
 {
@@ -103,7 +112,7 @@ static void link_wait(heddle_io_wait *wait)
     }
     HEDDLE_LIST_ADD(*first, wait);
     wait->linked = true;
-    loop->io.wait_count++;
+    loop->io.unreported += is_unreported(wait);
 }
 
 static void unlink_wait(heddle_io_wait *wait)
@@ -113,7 +122,7 @@ static void unlink_wait(heddle_io_wait *wait)
         return;
     wait->linked = false;
     HEDDLE_LIST_REMOVE(loop->io.waits[wait->waiter.fd], wait);
-    loop->io.wait_count--;
+    loop->io.unreported -= is_unreported(wait);
 }
 
 void heddle_io_fail_closed_waits(heddle_loop *loop)

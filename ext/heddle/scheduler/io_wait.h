@@ -77,7 +77,7 @@ bool heddle_io_has_others_ready(const heddle_loop *loop);
 /* Lets the fibers that are ready now run. Raises IOError when `io` is closed or reopened meanwhile. */
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);
 
-/* Makes the waits whose IO is closed raise IOError. For Ruby < 4.0, which has no hook for closed IOs. */
+/* Makes the waits whose IO is closed raise IOError. For the waits that Ruby itself does not end then. */
 void heddle_io_fail_closed_waits(heddle_loop *loop);
 /* Makes the waits for this descriptor raise IOError. For Ruby >= 4.0, which reports closed IOs. */
 void heddle_io_fail_waits(heddle_loop *loop, int fd);

@@ -143,7 +143,7 @@ static void forget_parent(heddle_loop *loop)
     loop->io.reopened_posted = false;
     atomic_store(&loop->sleeping, 0);
     loop->armed = 0;
-    loop->io.wait_count = 0;
+    loop->io.unreported = 0;
     if (loop->io.waits)
         memset(loop->io.waits, 0, (size_t)loop->io.size * sizeof(*loop->io.waits));
     loop->switching.switching_to = NULL;

@@ -100,11 +100,11 @@ typedef struct {
     struct heddle_io_wait **waits;
     uint8_t *notes;
     int size;
-    size_t wait_count;
+    size_t unreported; /* the number of waits that Ruby does not end when their IO is closed */
     heddle_loop_message reopened; /* a message from heddle_io_fail_reopened_waits to this loop's thread */
     bool reopened_posted;
-    int64_t swept; /* when the waits were last checked for closed IOs, and the number of switches at that time */
-    uint64_t swept_switches;
+    int64_t swept; /* when the waits were last checked for closed IOs, and in which tick */
+    uint64_t swept_tick;
 } heddle_loop_io;
 
 /* See fiber_interrupt.h. */

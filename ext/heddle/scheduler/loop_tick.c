@@ -8,7 +8,7 @@
 
 #include <ruby/thread.h>
 
-/* The shortest interval between searches for closed IOs (ns). Ruby < 4.0 has no hook that reports a closed IO. */
+/* The shortest interval between searches for closed IOs (ns); see `unreported` in heddle_loop_io. */
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
 /*
@@ -153,22 +153,41 @@ static bool spin_for_message(heddle_loop *loop)
     return true;
 }
 
+/* Can no other thread wake a fiber of this loop? Idle offload threads are not counted. */
+static bool is_alone(void)
+{
+    if (rb_thread_alone())
+        return true;
+    long idle = heddle_hooks.count_idle_threads();
+    if (idle <= 0)
+        return false;
+    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    return RARRAY_LEN(list) == 1 + idle;
+}
+
+/*
+ * Looks for closed IOs, at most once in each SWEEP_INTERVAL. Returns when the next check is due, or -1 if nothing can
+ * close an IO before the next tick: this tick has made a check after its fibers ran, and no other thread runs.
+ */
+static int64_t check_for_closed_ios(heddle_loop *loop, int64_t now)
+{
+    if (now - loop->io.swept >= SWEEP_INTERVAL) {
+        heddle_io_fail_closed_waits(loop);
+        loop->io.swept = now;
+        loop->io.swept_tick = loop->statistics.ticks;
+    }
+    bool checked = loop->io.swept_tick == loop->statistics.ticks;
+    return checked && is_alone() ? -1 : loop->io.swept + SWEEP_INTERVAL;
+}
+
 static int64_t find_wait_time(heddle_loop *loop)
 {
     int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
-    /*
-     * Checks only if a fiber of this loop has run since the last check, or if there are other threads: only they can
-     * close an IO.
-     */
-    if (loop->io.wait_count && (loop->statistics.switches != loop->io.swept_switches || !rb_thread_alone())) {
+    if (loop->io.unreported) {
         now = heddle_clock_now();
-        if (now - loop->io.swept >= SWEEP_INTERVAL) {
-            heddle_io_fail_closed_waits(loop);
-            loop->io.swept = now;
-            loop->io.swept_switches = loop->statistics.switches;
-        } else if (deadline < 0 || deadline > loop->io.swept + SWEEP_INTERVAL) {
-            deadline = loop->io.swept + SWEEP_INTERVAL; /* the next check for closed IOs */
-        }
+        int64_t next = check_for_closed_ios(loop, now);
+        if (next >= 0 && (deadline < 0 || deadline > next))
+            deadline = next;
     }
     if (has_work(loop))
         return 0;
@@ -182,18 +201,6 @@ static int64_t find_wait_time(heddle_loop *loop)
 bool heddle_loop_has_live_fiber(const heddle_loop *loop)
 {
     return loop->fiber_count > loop->idle + loop->run.runs_in_fiber || loop->park_count > loop->idle;
-}
-
-/* Can no other thread wake a fiber of this loop? Idle offload threads are not counted. */
-static bool is_alone(void)
-{
-    if (rb_thread_alone())
-        return true;
-    long idle = heddle_hooks.count_idle_threads();
-    if (idle <= 0)
-        return false;
-    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
-    return RARRAY_LEN(list) == 1 + idle;
 }
 
 static bool is_timer_due(heddle_loop *loop)
