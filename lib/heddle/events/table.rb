@@ -86,8 +86,9 @@ module Heddle
                      "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and none can be freed by a new " \
-                      "worker: none has grown enough, or exceeds worker_memory_limit. Reduce the option workers, or use a larger container",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and none can be freed by a " \
+                      "new worker: none has grown enough, or exceeds worker_memory_limit. Reduce the option workers, " \
+                      "or use a larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
