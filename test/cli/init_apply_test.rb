@@ -4,6 +4,7 @@ require "test_helper"
 require "heddle/cli"
 require "heddle/server"
 require "fileutils"
+require "minitest/mock"
 require "stringio"
 require "tmpdir"
 
@@ -47,6 +48,14 @@ class InitApplyTest < Minitest::Test
   def assert_undone(files)
     assert_equal 0, init("--undo").first
     assert_equal(files.transform_values(&:b), content)
+  end
+
+  def test_a_file_that_cannot_be_written_is_named
+    File.write("Gemfile", "gem \"puma\"\n")
+    status, _, errors = File.stub(:binwrite, ->(*) { raise Errno::EROFS, "@ rb_sysopen - Gemfile" }) { init("--apply") }
+
+    assert_equal 2, status
+    assert_match(/\Aheddle: Gemfile can't be written: Read-only file system\. `heddle init --undo` restores/, errors)
   end
 
   # @return [String, nil] what becomes of one line

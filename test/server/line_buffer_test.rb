@@ -22,6 +22,16 @@ class LineBufferTest < Minitest::Test
     @buffer = Heddle::Server::LineBuffer.new(@stream)
   end
 
+  def test_the_first_line_is_written_without_a_delay
+    written = Thread::Queue.new
+    @stream.hook = -> { written << true }
+    @buffer.define_singleton_method(:sleep) { |_| Thread.stop }
+    @buffer.start
+    @buffer.write("one\n")
+
+    assert written.pop(timeout: 10)
+  end
+
   def test_without_a_loop_each_line_is_written_at_once
     2.times { |number| @buffer.write("#{number}\n") }
 

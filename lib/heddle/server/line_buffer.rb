@@ -7,7 +7,7 @@ module Heddle
     # which the shell and other programs share. While a loop runs, lines are collected and written together. Otherwise
     # each call waits until its line is written, unless the stream is blocked.
     class LineBuffer
-      # Maximum number of seconds that a collected line waits before it is written.
+      # Minimum number of seconds between two writes while lines are collected.
       DELAY = 0.05
       # Maximum number of bytes that wait to be written. Further lines are dropped and counted.
       LIMIT = 1_048_576
@@ -106,10 +106,11 @@ module Heddle
         # A thread begins with a copy of its creator's fiber storage, which may be a request's.
         Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
         until (request = @requests.pop) == :end
-          sleep(DELAY) if request == :lines && @collecting
           write_lines
           @stuck = false
-          request << true unless request == :lines
+          next request << true unless request == :lines
+
+          sleep(DELAY) if @collecting
         end
         write_lines
       end

@@ -48,6 +48,24 @@ class ClusterStopTest < Minitest::Test
     @served = nil
   end
 
+  def test_ctrl_c_again_and_again_does_not_put_the_end_off
+    write("config.ru", APP.sub("sleep 1", "sleep"))
+    serve
+    held = ask("/block")
+    wait_until { File.exist?(path("held")) }
+    wait_until do
+      signal("INT")
+      false
+    rescue Errno::ESRCH
+      true
+    end
+
+    assert_includes served.output, "stopping at once"
+    @served = nil
+  ensure
+    held&.close
+  end
+
   # Stops a worker at its first step, when it has set no handler yet.
   EARLY_TERM = <<~RUBY
     Process.singleton_class.prepend(Module.new do

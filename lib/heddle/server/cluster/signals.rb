@@ -18,7 +18,7 @@ module Heddle
         def initialize(master, log)
           @master = master
           @log = log
-          @interrupted = false
+          @interrupts = 0
           @io, @writer = IO.pipe
           process = Process.pid
           @previous_handlers = NAMES.to_h do |name|
@@ -65,13 +65,14 @@ module Heddle
           end
         end
 
+        # Ignores the third signal and later ones: each would begin the time limit of the stop again.
         def interrupt
-          return terminate("INT", SingleProcess::Signals::HINT) unless @master.stopping? && @interrupted
-
-          @log.event(:stop_now_requested, source: "SIGINT")
-          @master.stop(now: true)
-        ensure
-          @interrupted = true
+          case @interrupts += 1
+          when 1 then terminate("INT", SingleProcess::Signals::HINT)
+          when 2
+            @log.event(:stop_now_requested, source: "SIGINT")
+            @master.stop(now: true)
+          end
         end
 
         def terminate(name, hint = nil)
