@@ -126,7 +126,7 @@ module Heddle
       # A forked process gets its own publisher.
       def publisher
         @lock.synchronize do
-          @publisher = Publisher.new(self) unless @publisher&.pid == Process.pid
+          @publisher = Publisher.new(self) unless @publisher&.alive?
           @publisher
         end
       end

@@ -73,4 +73,23 @@ class PubSubFollowerTest < Minitest::Test
   def test_large_messages_are_read_a_few_at_a_time
     assert_equal [1, 4, 8, 8, 8], reads_of(29, 1 << 20)
   end
+
+  # A backend whose driver can't be loaded at first.
+  class UnloadedBackend < StoredBackend
+    def connect
+      raise LoadError, "no driver" unless (@asked = @asked.to_i + 1) > 1
+
+      super
+    end
+  end
+
+  def test_follower_continues_after_an_error_outside_standard_error
+    Heddle::PubSub::History.open(16 << 20, 100, 300)
+    reports = []
+    report = ->(name, **fields) { reports << [name, fields[:reason]] }
+    follower = Backend::Follower.new(UnloadedBackend.new(1, 10), report)
+
+    assert follower.wait(60)
+    assert_equal [:pubsub_unreachable, "no driver"], reports.first
+  end
 end

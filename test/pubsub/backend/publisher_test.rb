@@ -74,4 +74,32 @@ class PubSubPublisherTest < Minitest::Test
     assert_operator slept.uniq.size, :>, 1
     assert(slept.all? { |seconds| seconds.between?(0.025, 0.05) })
   end
+
+  # A backend whose driver can't be loaded at first.
+  class UnloadedBackend < ForgetfulBackend
+    def connect
+      raise LoadError, "no driver" unless (@asked = @asked.to_i + 1) > 1
+
+      super
+    end
+  end
+
+  def test_publisher_continues_after_an_error_outside_standard_error
+    publisher = Backend::Publisher.new(UnloadedBackend.new("one"))
+    error = assert_raises(Heddle::PubSub::UnreachableError) { publisher.publish("topic", "data") }
+
+    assert_equal "the message may or may not have been published: no driver (LoadError)", error.message
+    assert_equal "one:1", publisher.publish("topic", "data")
+  end
+
+  def test_ended_publisher_is_replaced
+    backend = Backend.new("redis://127.0.0.1")
+    backend.stub(:connect, ForgetfulBackend.new("one")) do
+      assert_equal "one:1", backend.publish("topic", "data")
+      thread = backend.instance_variable_get(:@publisher).instance_variable_get(:@thread)
+      thread.kill.join
+
+      assert_equal "one:2", backend.publish("topic", "data")
+    end
+  end
 end

@@ -58,7 +58,7 @@ module Heddle
         def run
           loop do
             follow
-          rescue StandardError => e
+          rescue ApplicationFailure => e
             # Reconnects after any error.
             @report.call(:pubsub_unreachable, backend: @backend, reason: e.message.strip) unless @reported
             @reported = true

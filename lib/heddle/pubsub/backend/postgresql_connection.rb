@@ -52,7 +52,7 @@ module Heddle
           @batches = 0
           @behind = true # whether `read` must query the table before it waits for a notification
           translate { connect(url) }
-        rescue StandardError
+        rescue Exception
           close
           raise
         end

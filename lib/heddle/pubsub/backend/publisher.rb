@@ -24,19 +24,18 @@ module Heddle
         Entry = Data.define(:topic, :data, :due, :answer)
         private_constant :Entry
 
-        # @return [Integer] the process that it runs in
-        attr_reader :pid
-
         # @param backend [Backend]
         def initialize(backend)
           @backend = backend
-          @pid = Process.pid
           @id = SecureRandom.hex(8)
           @number = 0
           @queue = Thread::Queue.new
           @thread = Thread.new { run }
           @thread.name = "heddle publisher"
         end
+
+        # @return [Boolean] false: its thread has ended, for example in a forked process
+        def alive? = @thread.alive?
 
         # @param topic [String]
         # @param data [String]
@@ -87,15 +86,12 @@ module Heddle
           first = attempt(batch)
           History.count_published(batch.size)
           batch.each_with_index { |entry, i| entry.answer << "#{@epoch}:#{first + i}" }
-        rescue LostError, UnreachableError => e
-          fail_batch(batch, UnreachableError.new("the message may or may not have been published: #{e.message}"))
-        rescue StandardError => e
+        rescue ApplicationFailure => e # a driver may raise LoadError, too
           close
-          fail_batch(batch, UnreachableError.new("the message may or may not have been published: #{e.message} " \
-                                                 "(#{e.class})"))
+          reason = e.is_a?(OwnError) ? e.message : "#{e.message} (#{e.class})"
+          error = UnreachableError.new("the message may or may not have been published: #{reason}")
+          batch.each { |entry| entry.answer << error }
         end
-
-        def fail_batch(batch, error) = batch.each { |entry| entry.answer << error }
 
         # Sends the batch until the backend confirms it. If the backend's reply was lost, the batch may be stored;
         # @unanswered is the epoch in which it was sent. The backend recognizes the batch only in the same epoch.
@@ -127,9 +123,8 @@ module Heddle
           connection = @backend.connect
           @epoch = connection.open.epoch
           @connection = connection
-        rescue StandardError
-          connection&.close
-          raise
+        ensure
+          connection&.close unless @connection
         end
 
         def close
