@@ -139,11 +139,32 @@ class ClientRequestsTest < ClientCase
     assert_match(/^Host: 127\.0\.0\.1:#{other.port}\r/, text)
   end
 
+  def test_credentials_in_a_redirect_replace_those_of_the_request
+    location = @server.url.sub("//", "//c:d@")
+
+    assert_equal ["Basic Yzpk"],
+                 @client.get("/to/302/#{location}/x", headers: { "authorization" => "old" }).body
+                        .scan(/^authorization: (.*)\r/i).flatten
+  end
+
+  def test_user_name_without_password_is_sent_with_a_colon
+    assert_match(/^Authorization: Basic #{["name:"].pack("m0")}\r/,
+                 @client.get("#{@server.url.sub("//", "//name@")}/x").body)
+  end
+
   def test_a_circle_of_redirects_ends
     circle = serve { |socket, _| socket.write("HTTP/1.1 302 F\r\nLocation: /\r\nContent-Length: 0\r\n\r\n") }
 
     assert_raises(Client::RedirectError) { Client.new(circle.url, proxy: nil).get("/") }
     assert_equal 6, circle.received.size
+  end
+
+  def test_error_of_zlib_in_the_block_of_a_compressed_stream_is_not_replaced
+    error = assert_raises(Zlib::DataError) do
+      @client.stream(:get, "/gzip") { |response| response.each { |piece| Zlib.inflate(piece) } }
+    end
+
+    assert_equal "incorrect header check", error.message
   end
 
   def test_compressed_bodies_are_undone

@@ -80,6 +80,8 @@ module Heddle
           at = @members.zero? ? inflate(piece) { @inflater.inflate(piece) { |decoded| count(decoded, &) } } : 0
           at += inflate_window(piece.byteslice(at, WINDOW), &) while at < piece.bytesize
         rescue Zlib::Error => e
+          raise if @yielding # the caller's block has raised it
+
           raise DecodingError, "the body does not match its Content-Encoding: #{e.message}"
         end
 
@@ -146,7 +148,9 @@ module Heddle
                                      "stream it, and read it in pieces"
           end
 
+          @yielding = true
           yield decoded
+          @yielding = false
         end
 
         # A gzip body may have several members.

@@ -77,6 +77,14 @@ module Heddle
           merged
         end
 
+        # @param uri [URI::HTTP]
+        # @return [String, nil] its user name and password as credentials (RFC 7617); nil: it has none
+        def credentials(uri)
+          return unless uri.userinfo
+
+          "Basic #{[[uri.user, uri.password].map { |part| URI.decode_uri_component(part.to_s) }.join(":")].pack("m0")}"
+        end
+
         # @param fields [Array<String>] names in lower case and values, alternating
         # @return [String, nil] the field's values, joined by commas
         def value(fields, name)

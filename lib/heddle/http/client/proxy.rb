@@ -42,7 +42,8 @@ module Heddle
 
           @host = uri.hostname
           @port = uri.port
-          @fields = uri.user ? ["Proxy-Authorization", credentials(uri)] : []
+          credentials = Fields.credentials(uri)
+          @fields = credentials ? ["Proxy-Authorization", credentials] : []
         rescue URI::InvalidURIError
           # Without the cause, because its message contains the password.
           raise ArgumentError, "proxy: #{self.class.mask(url).inspect} is not a URL", cause: nil
@@ -67,13 +68,6 @@ module Heddle
           raise ProxyError, "proxy #{self} refused a tunnel to #{authority}: #{head.status} #{head.reason}"
         ensure
           connection.close unless tunnel
-        end
-
-        private
-
-        def credentials(uri)
-          pair = [uri.user, uri.password.to_s].map { |part| URI.decode_www_form_component(part.gsub("+", "%2B")) }
-          "Basic #{[pair.join(":")].pack("m0")}"
         end
       end
     end

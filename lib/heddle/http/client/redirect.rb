@@ -28,17 +28,18 @@ module Heddle
         # @raise [RedirectError] when the body can't be sent again
         def follow(request, status, origin, target, own)
           method = method_after(request.method, status)
-          list = fields_after(request, origin, method)
+          list = fields_after(request, origin, method, own)
           Fields.list(own, list) if own
           body = method == request.method ? replayed(request) : nil
           Request.new(method, origin, target, FieldList.new(list), body)
         end
 
-        def fields_after(request, origin, method)
+        def fields_after(request, origin, method, own)
           moves = !origin.equal?(request.origin)
           list = moves ? ["Host", origin.authority, *origin.proxy_fields] : []
           request.fields.each do |name, value|
-            next if (moves && name.match?(SECRET)) || (method != request.method && name.match?(OF_BODY))
+            next if (moves && name.match?(SECRET)) || (own && name.casecmp?("authorization")) ||
+                    (method != request.method && name.match?(OF_BODY))
 
             list << name << value
           end

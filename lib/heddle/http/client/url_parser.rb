@@ -102,10 +102,7 @@ module Heddle
         end
 
         def own_fields(uri)
-          return unless uri.userinfo
-
-          pair = uri.userinfo.split(":", 2).map { |part| URI.decode_www_form_component(part.gsub("+", "%2B")) }
-          { "Authorization" => "Basic #{[pair.join(":")].pack("m0")}" }
+          credentials = Fields.credentials(uri) and { "Authorization" => credentials }
         end
       end
     end
