@@ -85,6 +85,13 @@ class UploadsTest < ClientCase
     assert_equal %w[/holds /grows /next], server.received.map(&:target)
   end
 
+  def test_pathname_is_not_accepted_as_a_body
+    require "pathname"
+    error = assert_raises(ArgumentError) { Client.new.post("http://127.0.0.1:1/", body: Pathname(__FILE__)) }
+
+    assert_match(/\Abody: is a Pathname, but must be a String, an IO/, error.message)
+  end
+
   def test_a_redirected_io_is_sent_again_from_where_it_stood
     server = serve do |socket, request|
       redirect = "HTTP/1.1 #{request.target[1..]} Go\r\nLocation: /to\r\nContent-Length: 0\r\n\r\n"

@@ -40,9 +40,12 @@ module Heddle
 
         def checked(body)
           return body.frozen? ? body : body.dup.freeze if body.is_a?(String) # so that its size can't change
-          return Upload.new(body) if body.respond_to?(:read) || body.respond_to?(:each)
 
-          raise ArgumentError, "body: is a #{body.class}, but must be a String or an object with `read` or `each`"
+          readable = body.respond_to?(:read) && !body.respond_to?(:basename) # each `read` of a Pathname starts anew
+          return Upload.new(body) if readable || body.respond_to?(:each)
+
+          raise ArgumentError, "body: is a #{body.class}, but must be a String, an IO or another object with `read`, " \
+                               "or an object with `each`"
         end
 
         def framing(body)
