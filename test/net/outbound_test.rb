@@ -176,6 +176,19 @@ class OutboundTest < Minitest::Test
     assert_equal "after", peer.readpartial(10)
   end
 
+  # The resolver rescues time limits of its own, which are IOErrors.
+  def test_time_limit_of_connecting_ends_a_name_resolution_over_tcp
+    silent = [["127.0.0.1", @port]]
+    in_loop do
+      Fiber.scheduler.resolver = Heddle::Net::Resolver.new(nameservers: silent, use_vc: true, timeout: LIMIT)
+      assert_raises(Heddle::Net::ConnectTimeoutError) { Heddle::Net.connect("name.test:1", timeout: 0.01) }
+    end
+  end
+
+  def test_zone_of_an_address_may_be_any_name_of_an_interface
+    assert_raises(Socket::ResolutionError) { Heddle::Net.connect("[fe80::1%no-such.1]:1") }
+  end
+
   def test_a_mistaken_endpoint_is_named
     { "example.com" => /"example.com" must have the form host:port/,
       "localhost:70000" => /the port is 70000/ }.each do |endpoint, words|

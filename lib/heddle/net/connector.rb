@@ -25,12 +25,14 @@ module Heddle
 
     # Opens outbound connections to one endpoint. It is frozen, and several threads may use it.
     class Connector
-      ENDPOINT = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%\w+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
+      ENDPOINT = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%[^\]\s]+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
       # Matches an address, not a name.
       LITERAL = /\A(?:[\d.]+|.*:.*)\z/
       # Seconds between two attempts to connect to a unix socket whose listen queue is full.
       PAUSE = 0.005
-      private_constant :ENDPOINT, :LITERAL, :PAUSE
+      # Ends a name resolution that takes too long. It is no IOError, because the resolver rescues those.
+      class Expired < Exception; end
+      private_constant :ENDPOINT, :LITERAL, :PAUSE, :Expired
 
       # @return [String] host name, numeric address, or path of a unix socket
       attr_reader :host
@@ -138,9 +140,9 @@ module Heddle
         return @literal if @literal
 
         left = deadline && (deadline - now)
-        Timeout.timeout(left && [left, 0.001].max, ConnectTimeoutError, "the name #{@host} was not resolved in time") do
-          Addrinfo.getaddrinfo(@host, @port, nil, :STREAM)
-        end
+        Timeout.timeout(left && [left, 0.001].max, Expired) { Addrinfo.getaddrinfo(@host, @port, nil, :STREAM) }
+      rescue Expired
+        raise ConnectTimeoutError, "the name #{@host} was not resolved in time"
       end
 
       def allowed(addresses)
