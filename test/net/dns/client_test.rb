@@ -54,6 +54,12 @@ class DNSClientTest < Minitest::Test
     end
   end
 
+  def test_records_of_an_alias_itself_are_found
+    upstream do |client, _|
+      assert_equal %w[www.up.test], client.records("alias.up.test", :CNAME).map { |one| one.data.name }
+    end
+  end
+
   def test_a_child_process_asks_over_a_connection_of_its_own
     upstream(cache_size: 0) do |client, asked|
       client.records("long.up.test", :TXT)

@@ -317,6 +317,17 @@ class DNSServerTest < Minitest::Test
     end
   end
 
+  def test_addresses_are_those_of_the_running_server
+    server = DNS::Server.new("127.0.0.1:0") { nil }
+    found = Array.new(2) do
+      running = nil
+      Heddle.run { server.run { |one| (running = one.addresses.size) && one.close } }
+      [running, server.addresses.size]
+    end
+
+    assert_equal [[1, 0], [1, 0]], found
+  end
+
   def test_addresses_of_a_64_are_one_client
     server = DNS::Server.new("127.0.0.1:0") { nil }
     keys = %w[2001:db8::1 2001:db8::2:0:0:1 2001:db8:0:1::1 192.0.2.1 192.0.2.2].map do |address|

@@ -56,7 +56,7 @@ module Heddle
           Codes.type_number(type)
           MAX_ALIASES.times do
             message = lookup(name, type)
-            aliases = message.aliases(name)
+            aliases = type == :CNAME ? [] : message.aliases(name)
             target = aliases.empty? ? name : aliases.last.data.name.downcase
             found = message.records(target, type)
             return found if found.any? || target == name || known_empty?(message)

@@ -100,7 +100,7 @@ module Heddle
           @clients.clear
           @datagrams = 0
           @ports.each(&:close)
-          @ports.clear
+          [@ports, @addresses].each(&:clear)
           @ended&.close
         end
 
