@@ -140,6 +140,32 @@ class WebSocketConnectTest < Minitest::Test
     end
   end
 
+  def test_socket_is_closed_when_the_handshake_is_interrupted
+    listener = TCPServer.new("127.0.0.1", 0)
+    GC.disable # it would close the socket, too
+    Heddle.run do
+      assert_raises(Heddle::TimeoutError) do
+        Heddle.timeout(0.05) { WebSocket.connect("ws://127.0.0.1:#{listener.addr[1]}/") }
+      end
+    end
+
+    assert_match(/\AGET/, Timeout.timeout(PATIENCE) { listener.accept.read })
+  ensure
+    GC.enable
+    listener.close
+  end
+
+  def test_nothing_follows_a_part_of_a_frame
+    interruptions = { IO::TimeoutError => ->(&write) { write.call },
+                      Heddle::TimeoutError => ->(&write) { Heddle.run { Heddle.timeout(0.05, &write) } } }
+    interruptions.each_with_index do |(error, interrupt), index|
+      socket = answering(UPGRADE, write_timeout: index.zero? ? 0.05 : PATIENCE) { sleep }
+      assert_raises(error) { interrupt.call { socket.write("x" * 20_000_000) } }
+
+      assert_equal [false, 1006, false], [socket.open?, socket.close_code, socket.write("next")]
+    end
+  end
+
   def test_a_server_that_disappears_ends_the_socket
     socket = answering(UPGRADE, &:close)
 

@@ -68,7 +68,7 @@ module Heddle
         socket = connection.detach
         tunnel = secure(socket, host, deadline)
       ensure
-        socket&.close unless tunnel
+        (socket || connection).close unless tunnel
       end
 
       private

@@ -59,9 +59,8 @@ module Heddle
         @socket = dial(limits, deny_private, tls)
         perform_handshake(limits, protocols, headers)
         @heard = now
-      rescue StandardError
-        @socket&.close
-        raise
+      ensure
+        @socket&.close unless @heard
       end
 
       # Waits for a message.
@@ -80,7 +79,7 @@ module Heddle
       # @param data [String]
       # @return [Boolean] false: the socket is closed, and nothing was sent
       # @raise [ArgumentError] for text that is not valid UTF-8
-      # @raise [IO::TimeoutError] when the server reads nothing for `write_timeout` seconds
+      # @raise [IO::TimeoutError] when the server reads nothing for `write_timeout` seconds; the socket is closed then
       def write(data)
         return send_frame(BINARY, data) if data.encoding == Encoding::BINARY
 
@@ -245,15 +244,18 @@ module Heddle
       def send_frame(opcode, data)
         frame = HTTP::WebSocket::Codec.frame(opcode, data, Random.urandom(4))
         @writing.synchronize do
-          return false unless open?
+          return false unless (sending = open?)
 
           @socket.write(frame, timeout: @write_timeout)
+          sending = false
+          true
+        rescue IO::TimeoutError
+          raise
+        rescue SystemCallError, IOError
+          sending = false
+        ensure
+          finish(1006) if sending # the server may have a part of the frame, so no other may follow
         end
-        true
-      rescue IO::TimeoutError
-        raise
-      rescue SystemCallError, IOError
-        false
       end
     end
   end

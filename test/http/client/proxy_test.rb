@@ -179,6 +179,20 @@ class ClientProxyTest < ClientCase
     end.message)
   end
 
+  def test_connection_is_closed_when_a_proxy_sends_bytes_before_the_tunnel_is_used
+    ended = Thread::Queue.new
+    proxy = serve do |socket, _|
+      socket.write("HTTP/1.1 200 OK\r\n\r\nx")
+      ended.push(socket.read)
+    end
+    GC.disable # it would close the connection, too
+
+    assert_raises(Client::ConnectError) { Client.new(proxy: proxy.url).get("https://a.test/") }
+    assert_equal "", ended.pop(timeout: LIMIT)
+  ensure
+    GC.enable
+  end
+
   def test_messages_about_a_proxy_have_no_password
     urls = %w[socks5://me:secret@x:1 http://me:sec/ret@x:1 me:secret@x:1 http:me:secret@x:1]
     calls = ["http://me:sec ret@x:1", *urls].map do |url|
