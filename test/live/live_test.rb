@@ -413,6 +413,61 @@ class LiveTest < Minitest::Test
     assert_empty live.instance_variable_get(:@kept), "it can't come back"
   end
 
+  # A page whose callback `hold` keeps messages and timers waiting.
+  class Slow < Heddle::Live::Page
+    template text: "slow"
+
+    class << self
+      attr_accessor :held, :go, :ticks
+    end
+
+    def mount(_params) = every(0.001) { self.class.ticks << true }
+
+    def hold
+      self.class.held << true
+      self.class.go.pop
+    end
+  end
+
+  # Calls the block with a page's session while the page is busy and more messages come than it may keep.
+  def overflowing
+    Slow.held, Slow.go, Slow.ticks = Array.new(3) { Thread::Queue.new }
+    Heddle.run do
+      ended = Thread::Queue.new
+      session = Heddle::Live::Session.new(Slow, {}, nil) { ended << true }
+      session.mount
+      Slow.ticks.pop
+      Heddle.async { session.call(:hold, {}) }
+      Slow.held.pop
+      yield session, ended
+    end
+  end
+
+  def overflow(session) = 2_000.times { |number| session.post(->(_) {}, number) }
+
+  def test_timers_of_a_page_continue_after_it_has_lost_messages
+    overflowing do |session, ended|
+      sleep(0.001) until session.instance_variable_get(:@inbox).any? # the timer waits
+      overflow(session)
+      Slow.ticks.clear
+      Slow.go.close
+
+      assert Slow.ticks.pop(timeout: PATIENCE)
+      session.finish
+      ended.pop
+    end
+  end
+
+  def test_page_that_is_to_end_ends_after_it_has_lost_messages
+    overflowing do |session, ended|
+      session.finish
+      overflow(session)
+      Slow.go.close
+
+      assert ended.pop(timeout: PATIENCE)
+    end
+  end
+
   # RSpec::Mocks::MockExpectationError, SystemStackError.
   def test_a_timer_that_raises_outside_standard_error_ends_its_page_only
     serving_page do

@@ -100,7 +100,7 @@ module Heddle
         return unless @page
 
         if @inbox.size >= MAX_INBOX # the page is too slow, and must read its state again
-          @inbox.clear
+          @inbox.select! { |waiting,| waiting.is_a?(Concurrency::Timer) } # a timer that got lost would not ring again
           @lost = true
         end
         @inbox << [block, *arguments]
@@ -109,7 +109,7 @@ module Heddle
 
       # Ends the page soon.
       # @return [void]
-      def finish = post(-> { end_page })
+      def finish = context.timers.after(0, self) { end_page }
 
       # @see Page#subscribe
       def subscribe(topic, block)
