@@ -97,6 +97,18 @@ class OutboundTest < Minitest::Test
     assert_raises(IO::TimeoutError) { connection.write("x" * (64 << 20), timeout: 0.05) }
   end
 
+  # A cancelled fiber closes sockets in the middle of its clean-up.
+  def test_closing_switches_no_fiber
+    in_loop do
+      sockets = [pair.first, Heddle::Net::DatagramSocket.bind("127.0.0.1", 0)]
+      switched = false
+      Heddle.async { switched = true }
+      sockets.each(&:close)
+
+      refute switched
+    end
+  end
+
   def test_closing_wakes_the_fiber_that_waits
     connection, = pair
     in_loop do

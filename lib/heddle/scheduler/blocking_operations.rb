@@ -23,7 +23,7 @@ module Heddle
       ].to_h { |name| [name, true] }.freeze
 
       # The classes of the methods in INLINE.
-      OWNERS = /\A(?:File|File::Stat|Dir|IO|FileTest|#<Class:(?:File|Dir|IO)>)[#.]/
+      OWNERS = /\A(?:File|File::Stat|Dir|IO|FileTest|Heddle::Net::\w+|#<Class:(?:File|Dir|IO)>)[#.]/
 
       # Methods that open a folder. Unlike opening a file, which may be a FIFO, this never waits for another program.
       OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
