@@ -34,6 +34,9 @@ module Heddle
       # @return [Fiber] the fiber that serves the exchange in the loop
       attr_reader :fiber
 
+      # @return [File] the content of the response, which is closed when the exchange ends
+      attr_writer :file
+
       # @param exchange [HTTP::Exchange]
       # @yield in the thread, to serve the request
       # @yieldparam proxy [ExchangeProxy]
@@ -44,8 +47,8 @@ module Heddle
         @service = service
         @calls = Thread::Queue.new
         @ahead = 0
-        @cancelled = false
-        @thread = @head_due = @failure = @response = @last = nil
+        @cancelled = @ended = false
+        @thread = @head_due = @failure = @response = @last = @file = nil
       end
 
       # @see HTTP::Exchange
@@ -64,7 +67,9 @@ module Heddle
 
         @last&.call
       ensure
+        @ended = true
         end_calls
+        @file&.close
       end
 
       # Ends the thread's work on this request.
@@ -139,6 +144,7 @@ module Heddle
       # @yield in the loop's fiber, after all queued calls
       # @return [void]
       def release(&last)
+        @file&.close if @ended
         return if @calls.closed?
 
         @last = last

@@ -93,7 +93,7 @@ module Heddle
         return array_last(proxy.exchange, status, headers, body.to_ary) if body.respond_to?(:to_ary)
 
         file = Responder.file_of(body, headers)
-        file_last(proxy.exchange, status, headers, file) if file
+        file_last(proxy, status, headers, file) if file
       end
 
       # The strings are copied, because the application may change them for another response.
@@ -102,12 +102,11 @@ module Heddle
         -> { Rack.respond(exchange, answer, false) || respond(exchange, NoInput::INSTANCE, answer, NONE, {}) }
       end
 
-      def file_last(exchange, status, headers, file)
+      def file_last(proxy, status, headers, file)
+        proxy.file = file
         lambda do
-          check_open(exchange)
-          @runners.freed { Responder.new(exchange, NoInput::INSTANCE).send_file(file, status, headers) }
-        ensure
-          file.close
+          check_open(proxy.exchange)
+          @runners.freed { Responder.new(proxy.exchange, NoInput::INSTANCE).send_file(file, status, headers) }
         end
       end
 

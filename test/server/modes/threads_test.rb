@@ -286,6 +286,22 @@ class ThreadModeTest < Minitest::Test
     serving(app, lint: false) { assert_operator exchange(GET), :end_with?, "\r\n\r\nmine" }
   end
 
+  # The error of the hints takes the place of the response.
+  def test_file_of_a_response_that_is_not_sent_is_closed
+    file = Tempfile.create("heddle")
+    body = Class.new { define_method(:to_path) { file.path } }.new
+    app = lambda do |env|
+      env["rack.early_hints"].call("link" => "a\nb")
+      [200, {}, body]
+    end
+    file.close
+    serving(app, early_hints: :on, lint: false) { assert_equal "500", get("/").code }
+
+    refute(ObjectSpace.each_object(File).any? { |one| !one.closed? && one.path == file.path })
+  ensure
+    File.unlink(file.path)
+  end
+
   def test_early_hints_are_sent_and_response_finished_is_called
     finished = Thread::Queue.new
     app = lambda do |env|
