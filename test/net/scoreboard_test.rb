@@ -102,6 +102,30 @@ class BoardTest < Minitest::Test
     end
   end
 
+  def test_a_full_or_closed_loop_does_not_hide_that_another_loop_of_its_slot_accepts
+    scoreboard = Scoreboard.new(1)
+    slot = scoreboard.claim(1, 0)
+    serve(echo) do |server|
+      listener = TCPServer.new("127.0.0.1", 0)
+      other = sockets_with(server.scheduler, echo, max_connections: 1)
+      other.listen(listener)
+      [server.sockets, other].each { |sockets| sockets.join(scoreboard, slot) }
+      clients = Array.new(2) { Server.new(other, listener).connect }
+      until_true { !other.accepting? }
+
+      assert scoreboard.read(slot)[:accepting]
+      other.close
+
+      assert_equal [true, 0], scoreboard.read(slot).values_at(:accepting, :connections)
+      server.sockets.stop_listening
+
+      refute scoreboard.read(slot)[:accepting]
+    ensure
+      clients&.each(&:close)
+      listener&.close
+    end
+  end
+
   # They are rejected in the tick in which the one before them ends.
   def test_requests_that_have_waited_too_long_are_no_longer_shown
     scoreboard = Scoreboard.new(1)

@@ -7,11 +7,14 @@
 
 void heddle_balance_show_accepting(heddle_sockets *sockets)
 {
-    heddle_scoreboard_slot *slot = sockets->balance.slot;
-    if (!slot)
+    heddle_balance *balance = &sockets->balance;
+    if (!balance->slot)
         return;
-    HEDDLE_SCOREBOARD_SET(slot->accepting, sockets->listeners && !(sockets->paused & ~HEDDLE_PAUSED_LOADED));
-    HEDDLE_SCOREBOARD_SET(slot->open, sockets->listeners != NULL);
+    bool open = sockets->listeners, accepting = open && !(sockets->paused & ~HEDDLE_PAUSED_LOADED);
+    HEDDLE_SCOREBOARD_ADD(balance->slot->accepting, accepting - balance->accepting);
+    HEDDLE_SCOREBOARD_ADD(balance->slot->open, open - balance->open);
+    balance->accepting = accepting;
+    balance->open = open;
 }
 
 bool heddle_balance_should_defer(heddle_sockets *sockets)
@@ -130,8 +133,8 @@ void heddle_balance_leave(heddle_sockets *sockets)
     heddle_handoff_end(sockets); /* the handoff of connections uses the scoreboard's slot, too */
     if (balance->publishes_ticks)
         sockets->loop->watch.published_tick = NULL;
-    HEDDLE_SCOREBOARD_SET(balance->slot->accepting, 0);
-    HEDDLE_SCOREBOARD_SET(balance->slot->open, 0);
+    HEDDLE_SCOREBOARD_ADD(balance->slot->accepting, -balance->accepting);
+    HEDDLE_SCOREBOARD_ADD(balance->slot->open, -balance->open);
     if (balance->publishes_ticks)
         HEDDLE_SCOREBOARD_SET(balance->slot->tick_began, 0);
     if (!heddle_loop_is_closed(sockets->loop)) {
@@ -139,6 +142,7 @@ void heddle_balance_leave(heddle_sockets *sockets)
         heddle_timer_heap_remove(&sockets->loop->timers, &balance->again);
     }
     balance->slot = NULL;
+    balance->accepting = balance->open = false;
 }
 
 /* Called in a forked child: the slot belongs to the parent. */

@@ -13,7 +13,9 @@ typedef struct {
     VALUE object; /* the Ruby object that owns the scoreboard; 0: none */
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL: this process is not one of several workers */
-    uint32_t load; /* how much this loop contributes to the slot's in_flight, which all loops of the process share */
+    /* what this loop contributes to in_flight, accepting and open of the slot, which all loops of the process share */
+    uint32_t load;
+    bool accepting, open;
     heddle_waiter notification;
     heddle_timer again;
     VALUE pool_follower; /* the Fiber to wake when the pools' shares have changed, or 0 */

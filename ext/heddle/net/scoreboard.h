@@ -55,7 +55,8 @@ typedef struct {
      * the slot.
      */
     _Atomic uint32_t pid;
-    _Atomic uint32_t accepting; /* it accepts connections, or has paused only because other workers have less to do */
+    /* how many of its loops accept connections, or have paused only because other workers have less to do */
+    _Atomic uint32_t accepting;
     _Atomic uint32_t in_flight; /* requests that run or are queued */
     _Atomic uint32_t connections;
     _Atomic uint32_t waiting; /* queued requests; updated periodically */
@@ -68,7 +69,7 @@ typedef struct {
     /* hash of the label (method and path without IDs) of the request that blocks it; 0: unknown */
     _Atomic uint32_t label;
     _Atomic int64_t stuck_since; /* when it got stuck, CLOCK_MONOTONIC in ns */
-    _Atomic uint32_t open;       /* it has listeners */
+    _Atomic uint32_t open;       /* how many of its loops have listeners */
     _Atomic uint32_t reserve;    /* its rank among the reserves (standby workers), 1 or more; 0: it is not a reserve */
     _Atomic uint64_t body_disk;  /* how many bytes of request bodies it has on disk */
 } heddle_scoreboard_slot;
@@ -153,7 +154,7 @@ int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const
 bool heddle_scoreboard_other_accepts(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                      int64_t now);
 
-/* Each word has one writer at a time, so no atomic addition is needed. */
+/* Only the loops of one process change a word, with the GVL, so no atomic addition is needed. */
 #define HEDDLE_SCOREBOARD_ADD(word, count)                                                                             \
     atomic_store_explicit(&(word), atomic_load_explicit(&(word), memory_order_relaxed) + (count), memory_order_relaxed)
 #define HEDDLE_SCOREBOARD_SET(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)

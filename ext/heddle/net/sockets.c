@@ -378,11 +378,11 @@ void heddle_sockets_close(heddle_sockets *sockets)
     heddle_loop_detach(sockets->loop, &sockets->attachment);
     heddle_listeners_remove_all(sockets);
     remove_timer(sockets, &sockets->reserve.again);
-    heddle_balance_leave(sockets);
     for (uint32_t i = 0; i < sockets->slot_count; i++) {
         if (sockets->slots[i].connection)
             heddle_sockets_close_connection(sockets->slots[i].connection);
     }
+    heddle_balance_leave(sockets);
     if (sockets->opened)
         sockets->set.operations->close(&sockets->set);
     heddle_next_tick_call_drop(&sockets->message);
