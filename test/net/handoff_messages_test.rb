@@ -120,6 +120,24 @@ module HandOverTests
     end
   end
 
+  def test_sockets_that_are_full_of_handoffs_make_room_for_a_client
+    two_servers(max_connections: 1) do |first, second|
+      listener = TCPServer.new("127.0.0.1", 0)
+      second.listen(listener)
+      idle = first.connect
+      until_true { first.sockets.connections == 1 }
+      first.sockets.hand_off_idle(@giving)
+
+      assert second.accept_handoff(@taking)
+      refute second.accept_handoff(@taking)
+      client = Heddle::TestHelpers::SocketsCase::Server.new(second, listener).connect.ask("new")
+
+      assert_equal ["new", nil], [client.answer, idle.read(1)]
+    ensure
+      listener.close
+    end
+  end
+
   def test_all_that_wait_are_accepted_at_the_end
     serve(echo) do |server|
       # While this fiber blocks the thread, the loop accepts nobody.

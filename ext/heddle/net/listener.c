@@ -58,7 +58,6 @@ void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason)
         disarm_listener(listener);
 }
 
-static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason, int64_t duration);
 static void arm_all(heddle_sockets *sockets);
 
 void heddle_listeners_rearm(heddle_sockets *sockets)
@@ -84,7 +83,7 @@ static void arm_all(heddle_sockets *sockets)
         if (is_closed(*link)) {
             drop_listener(link);
         } else if (arm_listener(*link) < 0) {
-            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF, HEDDLE_ACCEPT_BACK_OFF);
+            heddle_listeners_pause_for(sockets, HEDDLE_PAUSED_BACK_OFF, HEDDLE_ACCEPT_BACK_OFF);
             return;
         } else {
             link = &(*link)->next;
@@ -116,10 +115,10 @@ static void resume_after_pause(heddle_timer *timer)
     if (waits)
         heddle_sockets_close_longest_idle(sockets);
     if (sockets->paused & HEDDLE_PAUSED_FULL)
-        pause_for_a_while(sockets, HEDDLE_PAUSED_FULL, waits ? HEDDLE_FULL_BACK_OFF : HEDDLE_ACCEPT_BACK_OFF);
+        heddle_listeners_pause_for(sockets, HEDDLE_PAUSED_FULL, waits ? HEDDLE_FULL_BACK_OFF : HEDDLE_ACCEPT_BACK_OFF);
 }
 
-static void pause_for_a_while(heddle_sockets *sockets, uint8_t reason, int64_t duration)
+void heddle_listeners_pause_for(heddle_sockets *sockets, uint8_t reason, int64_t duration)
 {
     heddle_timer *timer = &sockets->back_off;
     timer->fn = resume_after_pause;
@@ -372,7 +371,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
             continue;
         }
         if (result == -EDQUOT) {
-            pause_for_a_while(sockets, HEDDLE_PAUSED_FULL, HEDDLE_FULL_BACK_OFF);
+            heddle_listeners_pause_for(sockets, HEDDLE_PAUSED_FULL, HEDDLE_FULL_BACK_OFF);
             return false;
         }
         if (result == -EBUSY) {
@@ -381,7 +380,7 @@ bool heddle_listeners_accept(heddle_sockets *sockets)
         }
         if (is_exhaustion(result)) {
             /* the listener remains readable, so without a pause the loop would spin */
-            pause_for_a_while(sockets, HEDDLE_PAUSED_BACK_OFF, HEDDLE_ACCEPT_BACK_OFF);
+            heddle_listeners_pause_for(sockets, HEDDLE_PAUSED_BACK_OFF, HEDDLE_ACCEPT_BACK_OFF);
             return !sockets->paused;
         }
         if (left == 0)

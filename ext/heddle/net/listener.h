@@ -100,4 +100,6 @@ void heddle_address_uncount(heddle_connection *connection);
 /* Adds the listeners again. Called by an event set that removes a listener after one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
+/* Pauses for `duration` ns. If this worker is full then, and a client waits, closes idle connections to make room. */
+void heddle_listeners_pause_for(heddle_sockets *sockets, uint8_t reason, int64_t duration);
 void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);

@@ -55,7 +55,8 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
     if (result == -EAGAIN)
         return Qnil;
     if (result == -EDQUOT)
-        heddle_listeners_pause(sockets, HEDDLE_PAUSED_FULL); /* the scoreboard shows this to the other workers */
+        /* the scoreboard shows this to the other workers */
+        heddle_listeners_pause_for(sockets, HEDDLE_PAUSED_FULL, HEDDLE_FULL_BACK_OFF);
     if (result == -EDQUOT || result == -EMFILE || result == -EBUSY)
         return Qfalse;
     if (result < 0 && result != -EPROTO && result != -ENOMEM && result != -EPERM)
