@@ -11,7 +11,6 @@
 #include <ruby/debug.h>
 #include <ruby/io.h>
 #include <ruby/io/buffer.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -66,47 +65,24 @@ static bool is_ready(const io_transfer *transfer)
 }
 
 /*
- * Is it the master end of a pseudo-terminal? It can't be opened again: its path, /dev/ptmx, creates another
- * pseudo-terminal.
- */
-static bool is_master(int fd)
-{
-#ifdef TIOCGPTN
-    unsigned number;
-    return ioctl(fd, TIOCGPTN, &number) == 0;
-#else
-    return ptsname(fd) != NULL;
-#endif
-}
-
-/*
  * Returns a non-blocking descriptor of the terminal, which the caller must close, or -1 if this is not a terminal or
  * can't be opened. poll(2) alone does not prevent blocking: a key such as Ctrl-\ discards the line that poll has
  * reported, and a terminal accepts a long text only as fast as it is read. The terminal is opened once more, because
  * O_NONBLOCK on this descriptor would also apply to other processes that share it. The master end can't be opened
- * again, so it gets O_NONBLOCK itself; it is hardly ever shared.
+ * again: its path, /dev/ptmx, creates another pseudo-terminal. So it gets O_NONBLOCK itself; it is hardly ever shared.
  */
 static int reopen_terminal(const io_transfer *transfer)
 {
     char name[128];
     if (transfer->offset >= 0 || !isatty(transfer->fd))
         return -1;
-    if (is_master(transfer->fd)) {
+    if (ptsname(transfer->fd)) {
         fcntl(transfer->fd, F_SETFL, fcntl(transfer->fd, F_GETFL) | O_NONBLOCK);
         return fcntl(transfer->fd, F_DUPFD_CLOEXEC, 0);
     }
     if (ttyname_r(transfer->fd, name, sizeof(name)) != 0)
         return -1;
     return open(name, (transfer->write ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0);
-}
-
-static ssize_t try_terminal(const io_transfer *transfer, int fd)
-{
-    ssize_t result = transfer->write ? write(fd, transfer->memory, transfer->size)
-                                     : read(fd, transfer->memory, transfer->size);
-    int error = errno;
-    close(fd);
-    return result < 0 ? -error : result;
 }
 
 #ifdef __linux__
@@ -142,12 +118,16 @@ static ssize_t try_transfer(io_transfer *transfer)
     if (result >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
         return result < 0 ? -errno : result;
 #endif
+    io_transfer part = *transfer;
     int terminal = reopen_terminal(transfer);
-    if (terminal >= 0)
-        return try_terminal(transfer, terminal);
+    if (terminal >= 0) {
+        part.fd = terminal;
+        result = try_plain(&part);
+        close(terminal);
+        return result;
+    }
     if (!is_ready(transfer))
         return -EAGAIN;
-    io_transfer part = *transfer;
     /* A pipe that is ready has room for PIPE_BUF bytes. Writing more could block, with the GVL. */
     if (part.write && part.offset < 0 && part.size > PIPE_BUF && type_of(part.fd) == S_IFIFO)
         part.size = PIPE_BUF;
