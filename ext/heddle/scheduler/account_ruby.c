@@ -303,16 +303,11 @@ void Init_heddle_account(VALUE heddle)
     for (int part = 0; part < HEDDLE_SPENT_PARTS; part++) {
         part_ids[part] = rb_intern(heddle_account_names[part]);
         rb_ary_push(names, ID2SYM(part_ids[part]));
+        /* a constant for wait_for: QUERY, HTTP … */
+        VALUE constant = rb_funcall(ID2SYM(part_ids[part]), rb_intern("upcase"), 0);
+        rb_const_set(account, rb_to_id(constant), INT2FIX(part));
     }
     rb_define_const(account, "PARTS", rb_obj_freeze(names));
-    rb_define_const(account, "OFFLOADED", INT2FIX(HEDDLE_SPENT_OFFLOADED));
-    rb_define_const(account, "CHECKOUT", INT2FIX(HEDDLE_SPENT_CHECKOUT));
-    rb_define_const(account, "QUERY", INT2FIX(HEDDLE_SPENT_QUERY));
-    rb_define_const(account, "HTTP", INT2FIX(HEDDLE_SPENT_HTTP));
-    rb_define_const(account, "REDIS", INT2FIX(HEDDLE_SPENT_REDIS));
-    rb_define_const(account, "DNS", INT2FIX(HEDDLE_SPENT_DNS));
-    rb_define_const(account, "SLEEP", INT2FIX(HEDDLE_SPENT_SLEEP));
-    rb_define_const(account, "THREAD", INT2FIX(HEDDLE_SPENT_THREAD));
     rb_define_singleton_method(account, "switch", account_switch, 1);
     rb_define_singleton_method(account, "current", account_current, 0);
     rb_define_singleton_method(account, "number", account_number, 0);
