@@ -24,11 +24,9 @@ module Heddle
         DEPTH = 8
         # Samples (stacks of running code) explain a period only if they cover more than this share of it.
         SAMPLED_SHARE = 0.4
-        # A wait that is not the longest part is mentioned, too, if it took at least this share of the time.
-        SECOND_WAIT_SHARE = 0.25
         # Maximum number of stretches that are examined for one wait or request. It bounds the work for long queues.
         MAX_EXAMINED = 100
-        private_constant :OTHERS_RUN, :RELEASED, :DEPTH, :SAMPLED_SHARE, :SECOND_WAIT_SHARE, :MAX_EXAMINED
+        private_constant :OTHERS_RUN, :RELEASED, :DEPTH, :SAMPLED_SHARE, :MAX_EXAMINED
 
         # @param snapshot [Snapshot]
         def initialize(snapshot)
@@ -49,13 +47,7 @@ module Heddle
           began = ended - account[:total]
           parts = account.slice(*Account::PARTS.drop(1)).select { |_, seconds| seconds.positive? } # the first: proxy
           libraries = account[:libraries].keys.map { |name| ::File.basename(name) }
-          found = explain(request, began, ended, parts, libraries:)
-          waits = parts.slice(*WAITS.keys).except(parts.max_by(&:last)&.first)
-          part, seconds = waits.max_by(&:last)
-          return found unless seconds && seconds >= account[:total] * SECOND_WAIT_SHARE
-
-          waiter = found.culprit ? "the request itself" : "it"
-          found.with(reason: "#{found.reason}, and #{waiter} waited #{ms(seconds)} for #{WAITS[part]}")
+          explain(request, began, ended, parts, libraries:)
         end
 
         # Explains a stall.
