@@ -46,6 +46,21 @@ class BarrierTest < Minitest::Test
     end
   end
 
+  def test_numbers_are_distinct_after_a_task_has_timed_out
+    in_loop do
+      barrier = Heddle::Barrier.new(3)
+      first = Heddle.async { assert_raises(Heddle::TimeoutError) { barrier.wait(timeout: 0.01) } }
+      second = Heddle.async { barrier.wait }
+
+      assert_equal "only 2 of 3 tasks reached the barrier within 0.01 s", first.value.message
+      third = Heddle.async { barrier.wait }
+      turns
+
+      assert_equal [2, 0, 1], [barrier.wait, second.value, third.value]
+      assert_equal 0, barrier.waiting
+    end
+  end
+
   def test_a_barrier_of_one_never_waits
     assert_equal 0, Heddle::Barrier.new(1).wait
     assert_raises(ArgumentError) { Heddle::Barrier.new(0) }

@@ -17,6 +17,7 @@ module Heddle
 
       @parties = parties
       @waiting = Concurrency::WaitList.new
+      @arrived = []
     end
 
     # @return [Integer] number of tasks that have arrived and wait
@@ -25,15 +26,21 @@ module Heddle
     # Waits until all tasks have arrived. A task that is cancelled or times out does not count as arrived.
     #
     # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
-    # @return [Integer] number of tasks that waited when this one arrived: 0 for the first, `parties - 1` for the last
+    # @return [Integer] the task's place among those that continue: 0 for the first that arrived, `parties - 1` for the
+    #   last
     # @raise [TimeoutError]
     def wait(timeout: nil)
-      arrival = @waiting.size
-      if arrival == @parties - 1 then @waiting.wake_all
+      fiber = Fiber.current
+      arrived = @arrived << fiber
+      if arrived.size == @parties
+        @arrived = []
+        @waiting.wake_all
       elsif !@waiting.wait(timeout)
-        raise TimeoutError, "only #{arrival + 1} of #{@parties} tasks reached the barrier within #{timeout} s"
+        raise TimeoutError, "only #{arrived.size} of #{@parties} tasks reached the barrier within #{timeout} s"
       end
-      arrival
+      arrived.index(fiber)
+    ensure
+      @arrived.delete(fiber)
     end
   end
 end
