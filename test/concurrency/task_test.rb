@@ -112,6 +112,48 @@ class TaskTest < Minitest::Test
     refute begun
   end
 
+  def test_task_whose_fiber_is_killed_while_it_waits_is_cancelled
+    in_loop do
+      task = Heddle.async { forever }
+      turns
+      fiber_of(task).kill
+
+      assert_same task, task.wait
+      assert_equal :cancelled, task.state
+      assert_raises(Heddle::TaskCancelledError) { task.value }
+    end
+  end
+
+  { "running_task" => ->(&child) { Heddle.async(&child) && sleep },
+    "task_that_waits_for_its_children" => ->(&child) { Heddle.async(&child) },
+    "running_scope" => ->(&child) { Heddle.scope { |scope| scope.async(&child) && sleep } },
+    "scope_that_waits_for_its_children" => ->(&child) { Heddle.scope { |scope| scope.async(&child) } } }
+    .each do |name, body|
+    define_method("test_fiber_kill_cancels_and_awaits_the_children_of_a_#{name}") do
+      log = []
+      in_loop do
+        task = Heddle.async do
+          body.call do
+            Heddle.async(background: true) { forever }
+            forever
+          ensure
+            turns
+            log << :cleaned
+          end
+        ensure
+          log << :left
+        end
+        turns
+        fiber_of(task).kill
+
+        assert_same task, task.wait
+        assert_equal :cancelled, task.state
+      end
+
+      assert_equal %i[cleaned left], log.sort
+    end
+  end
+
   def test_can_be_asked_about_after_its_end
     in_loop do
       task = Heddle.async { Heddle.async { forever } && :value }

@@ -153,6 +153,7 @@ module Heddle
       def finish
         @over ||= true
         join if @children
+      ensure
         leave(@surfaced)
         raise_outcome
       end
@@ -164,14 +165,28 @@ module Heddle
         until @children.empty?
           cancel_children if @foreground.nil? || @foreground.zero?
           begin
-            @joiner = Fiber.current
-            task.scheduler.park
+            Concurrency.unless_killed(method(:cancel)) { await_child }
           rescue Exception => e
             absorb(e)
-          ensure
-            @joiner = nil
           end
         end
+      ensure
+        join_killed unless @children.empty?
+      end
+
+      # Called if Fiber#kill ends the fiber. Then a wait does not return, but ensure clauses run and can wait again.
+      def join_killed
+        cancel
+        await_child
+      ensure
+        join_killed unless @children.empty?
+      end
+
+      def await_child
+        @joiner = Fiber.current
+        task.scheduler.park
+      ensure
+        @joiner = nil
       end
 
       def raise_outcome

@@ -50,13 +50,17 @@ module Heddle
           @state = :running
           @value = @block.call
         end
+        @over = true
       rescue Exception => e
         @over = true
         absorb(e)
       ensure
-        @over = true
-        join if @children
-        settle
+        absorb(Cancelled.new) unless @over # Fiber#kill has ended the block
+        begin
+          join if @children
+        ensure
+          settle
+        end
       end
 
       # The scheduler calls this method if the fiber can't begin. If there was no memory for the fiber's stack, the task
