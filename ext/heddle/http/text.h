@@ -86,14 +86,9 @@ static inline const char *heddle_find_control(const char *at, const char *end)
 #endif
     while (end - at >= 8) {
         uint64_t bytes = heddle_eight(at);
-        if (!(heddle_any_less(bytes, 0x20) | heddle_any_equal(bytes, 0x7F))) {
-            at += 8;
-            continue;
-        }
-        for (const char *stop = at + 8; at < stop; at++) {
-            if (heddle_is_control(*at))
-                return at;
-        }
+        if (heddle_any_less(bytes, 0x20) | heddle_any_equal(bytes, 0x7F))
+            break;
+        at += 8;
     }
     while (at < end && !heddle_is_control(*at))
         at++;
