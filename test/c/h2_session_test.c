@@ -1,3 +1,4 @@
+/* wrap: realloc */
 /* sources: http/h2/[a-z]*.c http/text.c http/fields.c http/control_fields.c http/content_length.c http/transfer_encoding.c http/target.c http/authority.c http/rejection.c http/request_limits.c */
 
 /* What the session does over time: windows, priorities, floods, stalls, drains, and what the owner may do when. */
@@ -7,6 +8,15 @@
 
 static test_owner *owner;
 static heddle_h2_frame frame;
+static bool is_out_of_memory;
+
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return is_out_of_memory ? NULL : __real_realloc(memory, size);
+}
 static uint8_t payload[HEDDLE_H2_FRAME_SIZE];
 
 #define GET "\x82\x84\x86\x41\x01h"
@@ -382,6 +392,24 @@ static void unconsumed_bytes_of_a_reset_stream_are_credited(void)
     }
     CHECK_EQUAL(60 * 4 * 16384, owner->data);
     CHECK(heddle_h2_is_open(owner->session));
+    owner_free(owner);
+}
+
+static void session_without_memory_for_a_credit_ends_all_streams(void)
+{
+    test_owner *made = owner_new();
+    made->consumes = false;
+    made->limits.connection_window = HEDDLE_H2_DEFAULT_WINDOW;
+    connect_with(made);
+    send_post(1);
+    send_post(3);
+    for (int i = 0; i < 3; i++)
+        send_data(1, HEDDLE_H2_FRAME_SIZE, false);
+    is_out_of_memory = true;
+    send_number(HEDDLE_H2_RST_STREAM, 1, HEDDLE_H2_CANCEL);
+    CHECK(!heddle_h2_is_open(owner->session));
+    CHECK_EQUAL(2, owner->resets);
+    CHECK_EQUAL(0, owner->session->stream_count);
     owner_free(owner);
 }
 
@@ -934,6 +962,7 @@ int main(int argc, char **argv)
     RUN("h2 windows", client_may_not_exceed_the_window_of_a_stream);
     RUN("h2 windows", client_may_not_exceed_the_window_of_the_connection);
     RUN("h2 windows", unconsumed_bytes_of_a_reset_stream_are_credited);
+    RUN("h2 windows", session_without_memory_for_a_credit_ends_all_streams);
     RUN("h2 windows", client_may_widen_a_window_up_to_the_maximum);
     RUN("h2 windows", settings_do_not_change_the_window_of_a_stream_that_has_ended);
     RUN("h2 windows", padding_counts_against_the_window_and_is_credited);

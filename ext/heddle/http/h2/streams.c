@@ -183,8 +183,6 @@ static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     memmove(session->streams + index, session->streams + index + 1,
             (session->stream_count - index) * sizeof(*session->streams));
     heddle_h2_remember(session, stream->id, stream->state);
-    if (stream->unconsumed > stream->kept)
-        heddle_h2_credit(session, NULL, stream->unconsumed - stream->kept);
     stream->next = session->dead;
     session->dead = stream;
     if (session->stream_count == 0) {
@@ -192,6 +190,8 @@ static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
         session->idle_since = session->now;
         heddle_h2_finish_drain(session);
     }
+    if (stream->unconsumed > stream->kept) /* last: without memory for WINDOW_UPDATE this removes all other streams */
+        heddle_h2_credit(session, NULL, stream->unconsumed - stream->kept);
 }
 
 void heddle_h2_leave(heddle_h2_session *session)
