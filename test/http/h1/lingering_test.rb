@@ -37,6 +37,17 @@ class H1LingeringTest < Minitest::Test
     assert_equal [400], statuses(conversation.output)
   end
 
+  def test_rejected_connect_has_content_after_a_head_request_in_pieces
+    output = converse(->(exchange) { reply(exchange, "") }) do |conversation|
+      conversation.say("HEAD / HTTP/1.1\r\n", "Host: a\r\n\r\n", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n")
+      conversation.await_end
+      conversation.output
+    end
+
+    assert_equal [200, 501], statuses(output)
+    assert_includes output, "501 Not Implemented: this server"
+  end
+
   def test_lingering_ends_with_its_limit
     converse(->(_) { flunk }, linger_limit: 150_000) do |conversation|
       conversation.say(REFUSED, "x" * 100_000)

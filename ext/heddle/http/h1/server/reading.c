@@ -99,6 +99,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
     if (*bytes == 'P' && begins_h2(connection, bytes, size))
         return size < HEDDLE_H2_PREFACE_SIZE ? HEDDLE_H1_MORE : change_to_h2(connection, bytes, size);
     int result = heddle_request_head_parse(&engine->head, bytes, size, h1->seen, &engine->limits, &rejection);
+    h1->asks_for_head = begins_with_head(bytes, size);
     if (result > 0) {
         *used = (size_t)result;
         if (engine->head.method_id == HEDDLE_CONNECT) {
@@ -108,7 +109,6 @@ static HEDDLE_MUST_CHECK heddle_h1_progress parse_head(heddle_connection *connec
         }
         return begin_exchange(connection, bytes, size > *used);
     }
-    h1->asks_for_head = begins_with_head(bytes, size);
     if (result < 0) {
         heddle_h1_reject(connection, &rejection, NULL);
         return HEDDLE_H1_ENDED;
