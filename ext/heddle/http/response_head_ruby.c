@@ -377,16 +377,14 @@ int heddle_response_status(VALUE status)
 /* Raises if the response has the status 101 and may not have it (RFC 9110, 7.8 and 15.2; RFC 9113, 8.6). */
 static void check_switch(const heddle_head_writer *head, heddle_buffer *out, size_t restart, size_t protocol_size)
 {
-    bool can_switch = head->minor > 0 && head->form == HEDDLE_AS_LINES;
-    if (head->status != 101 || (can_switch && (protocol_size || head->declared_upgrade)))
+    if (head->status != 101 || (head->upgrade && (protocol_size || head->declared_upgrade)))
         return;
     out->used = restart;
     if (head->form == HEDDLE_AS_FIELDS)
         rb_raise(invalid_response, "the status 101 is not allowed in a response over HTTP/2");
-    if (head->minor == 0)
-        rb_raise(
-            invalid_response,
-            "the status 101 is not allowed in a response over HTTP/1.0: check SERVER_PROTOCOL before an upgrade");
+    if (!head->upgrade)
+        rb_raise(invalid_response,
+                 "the status 101 is allowed only if the request has an upgrade header: check env[\"rack.protocol\"]");
     rb_raise(invalid_response, "the status 101 needs an upgrade header with the protocol");
 }
 

@@ -40,6 +40,7 @@ typedef struct {
     uint8_t minor;            /* the minor version of the request, HTTP/1.x */
     int status;               /* 200 to 999, or 101 */
     bool keep_alive;          /* the connection may be kept open */
+    bool upgrade;             /* the request has a valid Upgrade, so the status may be 101 */
     bool until_close;         /* content of unknown length ends with the connection */
     int64_t length;           /* the content's length in bytes, if known; -1: declared_length is used */
 

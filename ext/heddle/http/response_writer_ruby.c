@@ -88,6 +88,7 @@ static VALUE writer_head(VALUE self, VALUE request, VALUE status, VALUE headers,
         .until_close = RTEST(until_close),
         .length = NIL_P(length) ? -1 : NUM2LL(length),
     };
+    head.upgrade = head.status == 101 && RTEST(rb_funcall(request, rb_intern("upgrade_offered?"), 0));
     update_date(writer);
     writer->buffer.used = 0;
     heddle_response_head_write(&head, &writer->buffer, headers, protocol, writer->date, strlen(writer->date));

@@ -32,7 +32,7 @@ class AnswerMemoryTest < Minitest::Test
 
   def setup
     @writer = H1::ResponseWriter.new
-    @request = parser.parse(request)
+    @request = parser.parse(request("Upgrade: websocket", "Connection: upgrade"))
   end
 
   def head(headers, protocol: nil) = @writer.head(@request, 200, headers, 0, true, protocol, false).bytes

@@ -11,6 +11,7 @@ class AnswerRulesTest < Minitest::Test
   GET = "GET / HTTP/1.1"
   OLD = "GET / HTTP/1.0"
   OLD_ON = ["GET / HTTP/1.0", "Connection: keep-alive"].freeze
+  OFFER = [GET, "Upgrade: websocket, x", "Connection: upgrade"].freeze
   HEAD = "HEAD / HTTP/1.1"
   CONNECT = "CONNECT a:1 HTTP/1.1"
   CHUNKED = "transfer-encoding: chunked"
@@ -27,7 +28,7 @@ class AnswerRulesTest < Minitest::Test
     ["9112, 6.1", "chunked is not applied twice", GET, 200, { "transfer-encoding" => "chunked" }, {}, [CHUNKED],
      :chunked, true],
     ["9112, 6.1", "no coding with 204", GET, 204, { "transfer-encoding" => "chunked" }, {}, [], :none, true],
-    ["9112, 6.1", "no coding with 101", GET, 101, { "upgrade" => "x", "transfer-encoding" => "chunked" }, {},
+    ["9112, 6.1", "no coding with 101", OFFER, 101, { "upgrade" => "x", "transfer-encoding" => "chunked" }, {},
      ["upgrade: x", "connection: upgrade"], :raw, false],
     ["9112, 6.1", "no coding with success of CONNECT", CONNECT, 200, { "transfer-encoding" => "chunked" }, {}, [],
      :raw, false],
@@ -42,7 +43,7 @@ class AnswerRulesTest < Minitest::Test
     ["9110, 6.4.1", "304 has no content", GET, 304, FIVE, {}, [], :none, true],
     ["9110, 6.4.1", "204 has no content", GET, 204, FIVE, {}, [], :none, true],
     ["9110, 8.6", "204 tells no length, not to HEAD either", HEAD, 204, FIVE, {}, [], :none, true],
-    ["9110, 8.6", "101 tells no length", GET, 101, FIVE.merge("upgrade" => "x"), {},
+    ["9110, 8.6", "101 tells no length", OFFER, 101, FIVE.merge("upgrade" => "x"), {},
      ["upgrade: x", "connection: upgrade"], :raw, false],
     ["9110, 8.6", "success of CONNECT tells no length", CONNECT, 299, FIVE, {}, [], :raw, false],
     ["9110, 8.6", "failure of CONNECT is an answer like others", CONNECT, 300, FIVE, {}, ["content-length: 5"], :length,
@@ -90,11 +91,11 @@ class AnswerRulesTest < Minitest::Test
      ["upgrade: h2c", "connection: upgrade", "connection: keep-alive"], :none, true],
     ["9110, 7.8", "Connection names no Upgrade that is not there", GET, 204, { "connection" => "upgrade" }, {}, [],
      :none, true],
-    ["9110, 7.8", "101 says to what it switches", GET, 200, {}, { protocol: "websocket" },
+    ["9110, 7.8", "101 says to what it switches", OFFER, 200, {}, { protocol: "websocket" },
      ["upgrade: websocket", "connection: upgrade"], :raw, false],
-    ["9110, 7.8", "and once", GET, 200, { "upgrade" => "x" }, { protocol: "websocket" },
+    ["9110, 7.8", "and once", OFFER, 200, { "upgrade" => "x" }, { protocol: "websocket" },
      ["upgrade: x", "connection: upgrade"], :raw, false],
-    ["9110, 7.8", "after 101 the connection is another protocol's", GET, 101,
+    ["9110, 7.8", "after 101 the connection is another protocol's", OFFER, 101,
      { "upgrade" => "x", "connection" => "close" }, {},
      ["upgrade: x", "connection: upgrade"], :raw, false]
   ].freeze
@@ -132,7 +133,6 @@ class AnswerRulesTest < Minitest::Test
     ["9110, 5.5", 200, { "connection" => "close\r\nx: y" }, /header connection contains CR, LF or NUL/],
     ["9110, 5.5", 200, { "date" => "\r\n" }, /header date contains CR, LF or NUL/],
     ["9110, 5.5", 200, { "upgrade" => "\r\n" }, /header upgrade contains CR, LF or NUL/],
-    ["9110, 7.8", 101, {}, /status 101 needs an upgrade header/],
     ["9110, 8.6", 200, { "content-length" => "1", "Content-Length" => "2" }, /two different content-lengths/],
     ["9110, 8.6", 200, { "content-length" => %w[1 2] }, /two different content-lengths/],
     ["9110, 8.6", 200, { "content-length" => "1, 1" }, /content-length must be a number, but is "1, 1"/],
@@ -224,15 +224,24 @@ class AnswerRulesTest < Minitest::Test
     (200..999).each { |status| assert_match(%r{\AHTTP/1\.1 #{status} [A-Za-z -]*\r\n}, head(GET, status, {}).bytes) }
   end
 
-  def test_no_interim_status_for_http_one_zero
-    error = assert_raises(Heddle::HTTP::InvalidResponseError) { head(OLD, 101, { "upgrade" => "x" }) }
-    assert_match(/status 101 is not allowed in a response over HTTP.1.0/, error.message)
-    assert_raises(Heddle::HTTP::InvalidResponseError) { head(OLD, 200, {}, protocol: "x") }
+  def test_status_101_is_invalid_without_an_upgrade_in_the_request
+    [OLD, GET, [OLD, *OFFER.drop(1)], OFFER.first(2)].each do |asked|
+      [[101, {}], [101, { "upgrade" => "x" }], [200, {}, { protocol: "x" }]].each do |status, headers, options|
+        error = assert_raises(Heddle::HTTP::InvalidResponseError) { head(asked, status, headers, **options) }
+        assert_match(/status 101 is allowed only if the request has an upgrade header/, error.message)
+      end
+    end
+  end
+
+  def test_status_101_needs_an_upgrade_header
+    error = assert_raises(Heddle::HTTP::InvalidResponseError) { head(OFFER, 101, {}) }
+
+    assert_equal "the status 101 needs an upgrade header with the protocol", error.message
   end
 
   def test_a_protocol_is_checked_like_a_value
     ["a\r\nb: c", "", :websocket, "a\0"].each do |protocol|
-      assert_raises(Heddle::HTTP::InvalidResponseError, protocol.inspect) { head(GET, 200, {}, protocol:) }
+      assert_raises(Heddle::HTTP::InvalidResponseError, protocol.inspect) { head(OFFER, 200, {}, protocol:) }
     end
   end
 end

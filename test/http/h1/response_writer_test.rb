@@ -123,12 +123,13 @@ class ResponseWriterTest < Minitest::Test
   end
 
   def test_an_upgrade_leaves_the_connection_to_the_stream
-    answer = head(200, {}, protocol: "websocket", lines: ["Upgrade: websocket", "Connection: upgrade"])
+    lines = ["Upgrade: websocket, x", "Connection: upgrade"]
+    answer = head(200, {}, protocol: "websocket", lines:)
 
     assert_equal "HTTP/1.1 101 Switching Protocols\r\n#{DATE}upgrade: websocket\r\nconnection: upgrade\r\n\r\n",
                  answer.bytes
     assert_equal [:raw, false], [answer.framing, answer.keep_alive]
-    own = head(101, { "upgrade" => "x", "connection" => "Upgrade" })
+    own = head(101, { "upgrade" => "x", "connection" => "Upgrade" }, lines:)
 
     assert_equal "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n#{DATE}connection: upgrade\r\n\r\n", own.bytes
   end

@@ -43,6 +43,9 @@ module Heddle
         # @return [Boolean] whether the client wants the connection to stay open after the response
         def keep_alive? = @keep_alive
 
+        # @return [Boolean] whether the client offers to change the protocol
+        def upgrade_offered? = !@upgrade.nil?
+
         # @return [Boolean] whether the client waits for `100 Continue` before it sends the body
         def expects_continue? = @expects_continue
 

@@ -79,6 +79,7 @@ void heddle_h1_begin_head(heddle_exchange_handle *handle, heddle_head_writer *he
     heddle_connection *connection = heddle_exchange_writable_connection(handle);
     const heddle_request_head *request = &handle->exchange->head;
     head->minor = request->minor;
+    head->upgrade = request->upgrade;
     head->keep_alive = request->keep_alive && heddle_h1_may_persist(connection);
 }
 
