@@ -57,6 +57,37 @@ class H2ExchangeTest < Minitest::Test
     assert_equal [[503, true], [503, true]], rejections
   end
 
+  def test_unread_streamed_bodies_do_not_stop_other_bodies_of_the_connection
+    paths = Array.new(17) { |i| "/#{(2 * i) + 1}" }
+    last_begun = false
+    answer = lambda do |exchange|
+      exchange.target == paths.last ? last_begun = true : Fiber.scheduler.yield until last_begun || exchange.gone?
+      reply(exchange, read_all(exchange.body).bytesize.to_s)
+    end
+    uploads = paths.flat_map do |path|
+      id = path.delete("/")
+      ["HEADERS eh #{id} :method=POST :scheme=http :authority=a :path=#{path}",
+       *Array.new(4) { |i| %(DATA #{i == 3 ? "es" : "-"} #{id} "#{"x" * 16_384}") }]
+    end
+    sent = frames_of(serve(frames(*uploads), open: true, stream_bodies: true, body_buffer: 1, &answer))
+
+    assert_empty sent.filter_map(&:error)
+    assert_equal ["65536"] * 17, sent.select { |frame| frame.type == "DATA" && frame.payload != "" }.map(&:payload)
+  end
+
+  # The client has reset streams, so that the resets of abandoned requests exceed the limit while one is incomplete.
+  def test_abandoned_requests_may_exceed_the_limit_of_resets
+    reset = Array.new(50) { |i| ["HEADERS eh #{(2 * i) + 3} post", "RST_STREAM - #{(2 * i) + 3} #8"] }
+    abandoned = Array.new(80) { |i| "HEADERS es+eh #{(2 * i) + 103} get" }
+    sent = converse(->(_) {}) do |conversation|
+      conversation.say(frames("HEADERS eh 1 post", *reset.flatten, *abandoned))
+      conversation.await_end
+      frames_of(conversation.output)
+    end
+
+    assert_equal ["GOAWAY"], sent.select { |frame| frame.error == "ENHANCE_YOUR_CALM" }.map(&:type)
+  end
+
   # One request runs, and another one fills the queue. When the first request of a connection in between is taken, there
   # is no room for its next ones.
   # @param count [Integer] of the requests of that connection

@@ -310,7 +310,7 @@ static void begin_on_stream(heddle_push_session *session, heddle_exchange_handle
     heddle_h2_server *server = heddle_h2_server_of(connection);
     bool ended = heddle_h2_carrier_of(exchange)->received, kept = keep_early_input(session, exchange, early);
     heddle_engine_count_response(session->engine, exchange, status);
-    server->depth++;
+    heddle_h2_enter_session(server);
     heddle_h2_tunnel_begin(&stream->tunnel, exchange);
     count_input(stream);
     heddle_push_hold(session);

@@ -63,6 +63,13 @@ void heddle_h2_begin_body(heddle_h2_carrier *carrier)
 
 /* -- storage ------------------------------------------------------------------------------------------------------- */
 
+void heddle_h2_count_body(heddle_h2_carrier *carrier, ssize_t change)
+{
+    carrier->body_memory += (size_t)change;
+    carrier->server->body_memory += (size_t)change;
+    heddle_h2_count_memory(carrier->server, change);
+}
+
 /* Copies bytes into the exchange's body. Returns false when out of memory. */
 static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t size)
 {
@@ -114,6 +121,10 @@ static HEDDLE_FATE move_waiting(heddle_h2_carrier *carrier)
         return HEDDLE_ALIVE;
     char *bytes = RSTRING_PTR(exchange->body);
     size_t used = fill_buffer(exchange->spool, bytes, waiting);
+    if (used == 0) {
+        heddle_body_reject(exchange, ENOMEM);
+        return HEDDLE_GONE;
+    }
     if (used == waiting) {
         heddle_exchange_drop_body(exchange);
     } else {
@@ -138,7 +149,7 @@ static void handle_written(void *owner, int error)
 {
     heddle_h2_carrier *carrier = owner;
     heddle_h2_server *server = carrier->server;
-    server->depth++;
+    heddle_h2_enter_session(server);
     carrier->body_deadline += heddle_clock_now() - carrier->writing_since;
     if (error && !carrier->gone)
         heddle_body_reject(carrier->exchange, error);
@@ -163,9 +174,7 @@ static HEDDLE_FATE move_to_file(heddle_h2_carrier *carrier)
 {
     heddle_exchange *exchange = carrier->exchange;
     heddle_exchange_reserve_memory(exchange, 0);
-    carrier->server->body_memory -= carrier->body_memory;
-    heddle_h2_count_memory(carrier->server, -(ssize_t)carrier->body_memory);
-    carrier->body_memory = 0;
+    heddle_h2_count_body(carrier, -(ssize_t)carrier->body_memory);
     int error = heddle_body_begin_spool(carrier->server->connection, exchange, carrier, handle_written,
                                         count_spools(carrier->server));
     if (error) {
@@ -184,16 +193,15 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         reject_too_large(carrier);
         return;
     }
-    if (carrier->streams_body) {
-        if (!keep_in_memory(exchange, bytes, size))
-            heddle_body_reject(carrier->exchange, ENOMEM);
-        else if (!heddle_exchange_is_running(exchange) && !exchange->work.list && !carrier->at_head)
-            /* credited now: a short body is received completely before the application is called */
-            heddle_h2_consume(carrier->server->session, carrier->stream, size);
-        return;
-    }
     if (!keep_in_memory(exchange, bytes, size)) {
         heddle_body_reject(carrier->exchange, ENOMEM);
+        return;
+    }
+    if (carrier->at_head) { /* the application reads the bytes; until then they block only their own stream */
+        if (!heddle_h2_holds_too_much_data(carrier->server)) {
+            heddle_h2_count_body(carrier, (ssize_t)size);
+            heddle_h2_keep(carrier->server->session, carrier->stream, size);
+        }
         return;
     }
     if (is_writing(exchange)) {
@@ -201,15 +209,13 @@ void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t s
         return;
     }
     heddle_h2_consume(carrier->server->session, carrier->stream, size);
-    if (carrier->gone)
-        return; /* the connection has failed: there was no memory for WINDOW_UPDATE */
+    if (carrier->gone || carrier->streams_body)
+        return; /* gone: the connection has failed, because there was no memory for WINDOW_UPDATE */
     if (exchange->spool) {
         heddle_last_use(move_waiting(carrier));
         return;
     }
-    carrier->body_memory += size;
-    carrier->server->body_memory += size;
-    heddle_h2_count_memory(carrier->server, (ssize_t)size);
+    heddle_h2_count_body(carrier, (ssize_t)size);
     /* This limit is needed because the client's windows don't limit credited bytes. */
     if (carrier->server->body_memory > engine_of(carrier)->h2->limits.connection_window ||
         heddle_h2_holds_too_much_data(carrier->server) ||

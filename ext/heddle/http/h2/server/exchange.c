@@ -64,6 +64,7 @@ static VALUE decode_body(heddle_exchange_handle *handle)
     heddle_h2_carrier *carrier = carrier_of(handle);
     size_t size = handle->exchange->body_size;
     VALUE bytes = heddle_exchange_take_body(handle->exchange);
+    heddle_h2_count_body(carrier, -(ssize_t)carrier->body_memory);
     if (size > 0 && !carrier->gone) {
         heddle_h2_consume(carrier->server->session, carrier->stream, size);
         heddle_last_use(heddle_h2_send(carrier->server));
@@ -144,8 +145,10 @@ static VALUE exchange_hold(VALUE self, VALUE status, VALUE fields)
 static VALUE exchange_release_head(VALUE self)
 {
     heddle_h2_carrier *carrier = find_writable(heddle_exchange_handle_of(self));
+    heddle_h2_server *server = carrier->server;
+    heddle_h2_enter_session(server);
     heddle_h2_release_head(carrier);
-    heddle_last_use(heddle_h2_send(carrier->server));
+    heddle_h2_end_call(server);
     return Qnil;
 }
 
@@ -170,16 +173,17 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         size_t taken = heddle_h2_write(carrier->server->session, carrier->stream, RSTRING_PTR(string) + at,
                                        (size_t)RSTRING_LEN(string) - at);
         at += taken;
-        if (taken > 0) /* sending may make room for the next bytes */
+        if (taken > 0) { /* sending may make room for the next bytes */
             heddle_last_use(heddle_h2_send(carrier->server));
-        else if (heddle_h2_is_stuck(carrier->server))
-            heddle_h2_reset_exchange(carrier);
-        else if (heddle_h2_may_write(carrier->stream))
+        } else if (heddle_h2_may_write(carrier->stream)) {
+            /* the next tick resets the stream if nothing can be sent any more */
+            heddle_connection_flush_later(carrier->server->connection);
             /* without a deadline, because the session resets a stream whose client reads nothing for too long */
             wait_for(carrier, HEDDLE_WRITING, -1);
-        /* Nothing will make room, so this must not wait. find_writable raises if the exchange has ended or failed. */
-        else if (find_writable(handle))
+        } else if (find_writable(handle)) { /* raises if the exchange has ended or failed */
+            /* Nothing will make room, so this must not wait. */
             rb_raise(rb_eIOError, "content can be written only after a response's head and before its end");
+        }
     }
     RB_GC_GUARD(string);
 }
@@ -199,13 +203,14 @@ static void complete_exchange(heddle_exchange_handle *handle, heddle_h2_carrier 
     heddle_h2_server *server = carrier->server;
     heddle_engine_count_response(handle->engine, carrier->exchange, status);
     heddle_h2_drop_carrier(carrier);
-    heddle_last_use(heddle_h2_send(server));
+    heddle_h2_end_call(server);
 }
 
 /* Ignores `reusable`, because an HTTP/2 connection stays open after a response. */
 static void finish_response(heddle_exchange_handle *handle, bool reusable, int status)
 {
     heddle_h2_carrier *carrier = find_writable(handle);
+    heddle_h2_enter_session(carrier->server);
     if (heddle_h2_finish(carrier->server->session, carrier->stream, NULL, 0) != HEDDLE_H2_WRITTEN)
         heddle_h2_reset(carrier->server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     complete_exchange(handle, carrier, status);
@@ -216,6 +221,7 @@ static bool reject_running(heddle_exchange_handle *handle, const heddle_rejectio
     if (heddle_h2_carrier_of(handle->exchange)->gone)
         return false;
     heddle_h2_carrier *carrier = carrier_of(handle);
+    heddle_h2_enter_session(carrier->server);
     heddle_h2_send_rejection(carrier->server, carrier->stream, rejection, content, NULL);
     complete_exchange(handle, carrier, rejection->status);
     return true;
@@ -226,10 +232,10 @@ static void reset_stream(heddle_exchange *exchange)
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
-    server->session->now = heddle_clock_coarse();
+    heddle_h2_enter_session(server);
     heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     heddle_h2_drop_carrier(carrier);
-    heddle_last_use(heddle_h2_send(server));
+    heddle_h2_end_call(server);
 }
 
 /* -- the operations of an exchange --------------------------------------------------------------------------------- */
@@ -252,16 +258,15 @@ static bool send_response(heddle_exchange_handle *handle, const heddle_head_writ
         return false;
     check_written(heddle_h2_send_head(carrier, head->status, out->bytes + start, head_size, size == 0));
     handle->status = head->status;
-    if (size > 0) {
-        heddle_h2_session *session = carrier->server->session;
-        long i = 0;
-        while (i < RARRAY_LEN(body) && heddle_h2_send_string(carrier, RARRAY_AREF(body, i)))
-            i++;
-        if (i < RARRAY_LEN(body))
-            heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
-        handle->sent = size;
-        heddle_h2_finish(session, carrier->stream, NULL, 0);
-    }
+    heddle_h2_session *session = carrier->server->session;
+    long i = 0, count = size > 0 ? RARRAY_LEN(body) : 0;
+    while (i < count && heddle_h2_send_string(carrier, RARRAY_AREF(body, i)))
+        i++;
+    heddle_h2_enter_session(carrier->server); /* not before: the calls above may raise */
+    if (i < count)
+        heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
+    handle->sent = size;
+    heddle_h2_finish(session, carrier->stream, NULL, 0);
     complete_exchange(handle, carrier, head->status);
     return true;
 }
@@ -270,10 +275,11 @@ static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *r
 {
     heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange);
     heddle_h2_server *server = carrier->server;
+    heddle_h2_enter_session(server);
     heddle_h2_send_rejection(server, carrier->stream, rejection, exchange->head.method_id != HEDDLE_HEAD, retry_after);
     heddle_h2_drop_carrier(carrier);
-    if (heddle_engine_count_rejection(server->connection, rejection))
-        heddle_last_use(heddle_h2_send(server));
+    heddle_last_use(heddle_engine_count_rejection(server->connection, rejection));
+    heddle_h2_end_call(server);
 }
 
 static bool watch_disconnect(heddle_exchange *exchange)

@@ -73,8 +73,8 @@ void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
     for (int direction = 0; direction < 2 && !server->connection->sockets->abandoned; direction++)
         heddle_wait_drop(&carrier->waits[direction]);
     heddle_h2_drop_head(carrier);
-    server->body_memory -= carrier->body_memory;
-    heddle_h2_count_memory(server, -(ssize_t)(carrier->body_memory + carrier->head_memory));
+    heddle_h2_count_body(carrier, -(ssize_t)carrier->body_memory);
+    heddle_h2_count_memory(server, -(ssize_t)carrier->head_memory);
     heddle_link_remove(&carrier->link);
     heddle_due_remove(server->connection->sockets, &carrier->due);
     unlist_waiting(carrier);
@@ -136,7 +136,7 @@ heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
      * Admission may reject an exchange, and the log's callback may close the connection. `server` must not be freed
      * yet.
      */
-    server->depth++;
+    heddle_h2_enter_session(server);
     while (server->connection && !server->queued && !is_held_back(server) &&
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
@@ -162,7 +162,7 @@ void heddle_h2_queue(heddle_h2_carrier *carrier)
     heddle_due_set(sockets, &carrier->due,
                    heddle_admission_deadline(sockets, &carrier->exchange->work, carrier->exchange->queued));
     if (carrier->exchange->work.probe) { /* a health check does not wait until the queued exchange has begun */
-        server->depth++;
+        heddle_h2_enter_session(server);
         heddle_sockets_queue(sockets, &carrier->exchange->work, false);
         heddle_last_use(heddle_h2_leave_session(server));
         return;

@@ -21,7 +21,7 @@ void heddle_h2_discard_input(heddle_h2_server *server)
 static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, size_t size)
 {
     heddle_connection *connection = server->connection;
-    server->depth++;
+    heddle_h2_enter_session(server);
     size_t used = heddle_h2_feed(server->session, heddle_clock_coarse(), bytes, size);
     if (!heddle_h2_leave_session(server))
         return HEDDLE_GONE;
@@ -47,7 +47,7 @@ static HEDDLE_FATE end_input(heddle_h2_server *server)
 {
     heddle_h2_carrier *carrier;
     server->ended = true;
-    server->depth++;
+    heddle_h2_enter_session(server);
     heddle_h2_tunnels_end_input(server);
     while (server->connection && (carrier = find_incomplete(server))) {
         heddle_h2_reset(server->session, carrier->stream, HEDDLE_H2_CANCEL);

@@ -51,7 +51,8 @@ static HEDDLE_FATE end_output(heddle_h2_server *server)
     return HEDDLE_ALIVE;
 }
 
-bool heddle_h2_is_stuck(const heddle_h2_server *server)
+/* Does the remaining output wait forever, because its windows are closed and the client has ended its side? */
+static bool is_stuck(const heddle_h2_server *server)
 {
     return server->ended && !server->connection->output.size && !heddle_h2_has_output(server->session);
 }
@@ -72,7 +73,7 @@ static bool has_waiting_writer(const heddle_h2_server *server)
 /* Resets the streams whose fibers wait to write. */
 static HEDDLE_FATE cut_off_writers(heddle_h2_server *server)
 {
-    server->depth++;
+    heddle_h2_enter_session(server);
     for (heddle_h2_carrier *carrier = heddle_h2_first_carrier(server); carrier;
          carrier = heddle_h2_next_carrier(carrier)) {
         if (is_waiting_writer(carrier))
@@ -87,7 +88,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
     heddle_connection *connection = server->connection;
     if (server->lingers)
         return HEDDLE_ALIVE;
-    if (heddle_h2_is_stuck(server) && has_waiting_writer(server))
+    if (is_stuck(server) && has_waiting_writer(server))
         return cut_off_writers(server);
     if (!connection->output.size && !heddle_h2_has_output(server->session) &&
         (!heddle_h2_is_open(server->session) ||

@@ -83,7 +83,7 @@ static void judge_deadline(heddle_connection *connection)
         heddle_sockets_close_connection(connection);
         return;
     }
-    server->depth++;
+    heddle_h2_enter_session(server);
     heddle_h2_expire(server->session, heddle_clock_coarse());
     heddle_h2_end_call(server);
 }
@@ -103,8 +103,7 @@ static void handle_flushed(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (server->held_count) {
-        server->depth++;
-        server->session->now = heddle_clock_coarse();
+        heddle_h2_enter_session(server);
         heddle_h2_release_heads(server);
         if (!heddle_h2_leave_session(server))
             return;
@@ -115,7 +114,7 @@ static void handle_flushed(heddle_connection *connection)
         return;
     if (!heddle_h2_send_now(server))
         return;
-    server->depth++;
+    heddle_h2_enter_session(server);
     heddle_h2_tunnels_handle_flushed(server);
     heddle_last_use(heddle_h2_leave_session(server));
 }
@@ -187,7 +186,7 @@ static void end_idle(heddle_connection *connection)
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (server->lingers)
         return;
-    server->depth++;
+    heddle_h2_enter_session(server);
     heddle_h2_tunnels_retire(server);
     if (!heddle_h2_leave_session(server))
         return;

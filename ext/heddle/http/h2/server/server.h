@@ -36,7 +36,7 @@ struct heddle_h2_carrier {
     int64_t body_deadline;   /* see heddle_body_next_deadline; the time for writing to the body's file is added */
     int64_t writing_since;   /* when the writing of the spool's buffer to its file began */
     uint64_t taken;          /* received bytes of the body */
-    size_t body_memory;      /* the part of `taken` that is in memory and credited to the client's windows */
+    size_t body_memory;      /* the part of `taken` that is in memory and credited to the connection's window */
     size_t head_memory;      /* bytes of the request without its body, until a runner takes it */
     heddle_link turn;        /* in the server's list of carriers that wait to join the ready list */
     bool received;           /* the request was received completely */
@@ -65,7 +65,7 @@ struct heddle_h2_server {
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and input is discarded */
     bool swept;     /* no ended carrier is left to be freed */
-    size_t body_memory;     /* bytes of all bodies that are in memory and credited to the client's windows */
+    size_t body_memory;     /* bytes of all bodies that are in memory and credited to the connection's window */
     size_t held;            /* body_memory, plus the bytes of the heads of waiting requests */
     size_t drawn;           /* the part of `held` that exceeds the connection's own share */
     size_t lent;            /* bytes of its lent strings: content that is sent without a copy, see response.c */
@@ -116,10 +116,13 @@ extern const heddle_exchange_operations heddle_h2_exchange_operations;
 
 /* Its `begin` is called for a connection whose input begins with the preface, or for which ALPN has chosen HTTP/2. */
 extern const heddle_http_protocol heddle_h2_http_protocol;
-/*
- * Must be called after each call into the session, for which `depth` was incremented. Returns HEDDLE_GONE if the
- * connection was freed, with everything that belongs to it.
- */
+/* Must be called before a call into the session that may end streams. heddle_h2_leave_session ends such a call. */
+static inline void heddle_h2_enter_session(heddle_h2_server *server)
+{
+    server->depth++;
+    server->session->now = heddle_clock_coarse();
+}
+/* Returns HEDDLE_GONE if the connection was freed, with everything that belongs to it. */
 HEDDLE_FATE heddle_h2_leave_session(heddle_h2_server *server);
 
 /* -- h2/server/sending.c ------------------------------------------------------------------------------------------- */
@@ -141,8 +144,6 @@ int heddle_h2_flush_queue(heddle_h2_server *server);
  * output is left or the session is in use, or another -errno if the connection is broken.
  */
 int heddle_h2_flush(heddle_h2_server *server);
-/* Does the remaining output wait forever, because its windows are closed and the client has ended its side? */
-bool heddle_h2_is_stuck(const heddle_h2_server *server);
 /* Ends a call into the session, and sends the session's output: the caller must not use the connection afterwards. */
 static inline void heddle_h2_end_call(heddle_h2_server *server)
 {
@@ -213,6 +214,8 @@ void heddle_h2_reset_exchange(heddle_h2_carrier *carrier);
 void heddle_h2_begin_body(heddle_h2_carrier *carrier);
 /* Stores received bytes of the body. */
 HEDDLE_LAST_USE void heddle_h2_take_data(heddle_h2_carrier *carrier, const char *bytes, size_t size);
+/* Adds `change` bytes to the body's bytes in memory, see `body_memory`. */
+void heddle_h2_count_body(heddle_h2_carrier *carrier, ssize_t change);
 /* Called when the body is complete. */
 HEDDLE_LAST_USE void heddle_h2_end_body(heddle_h2_carrier *carrier);
 
