@@ -97,6 +97,19 @@ class ClusterMasterRestartTest < Minitest::Test
     wait_for("reloaded")
   end
 
+  def test_a_reload_during_a_restart_is_refused_in_the_log
+    serve
+    write("config.ru", "sleep 0.01 until File.exist?('go')\nraise 'broken'")
+    signal("USR2")
+    wait_for("starting a new master")
+    signal("HUP")
+    wait_for("reload failed: a new master is being started; keeping the current workers")
+    signal("USR2")
+    wait_for("restart failed: a new master is being started; keeping this master")
+    write("go", "")
+    wait_for("RuntimeError: broken")
+  end
+
   def test_a_stop_during_a_restart_ends_the_new_master_too
     serve("--pidfile", "server.pid")
     old = served.pid

@@ -191,11 +191,11 @@ class ClusterReloadTest < Minitest::Test
     wait_for("keeping the worker that it would have replaced")
 
     assert_equal 2, workers.size
-    write("config/heddle.rb", "workers 2\n")
+    write("config/heddle.rb", "workers 3\n")
     signal("HUP")
-    wait_for("reloaded: 2")
+    wait_for("reloaded: 3 workers serve the new code")
 
-    assert_empty workers & before
+    assert_empty workers(3) & before
   end
 
   def test_a_reload_changes_the_proxies_whose_headers_are_read

@@ -90,8 +90,7 @@ module Heddle
         # @yieldparam problem [String, nil] why the old workers were kept; nil: they were replaced
         # @return [void]
         def reload(&done)
-          problem = reason_to_refuse or return @mold_supervisor.reload(&done)
-          done&.call(problem)
+          refuse(:reload_failed, &done) or @mold_supervisor.reload(&done)
         end
 
         # Starts a new master, which loads all code again and serves the same sockets.
@@ -99,8 +98,7 @@ module Heddle
         # @yieldparam problem [String, nil] why this master was kept; nil: the new one serves
         # @return [void]
         def restart(&done)
-          problem = reason_to_refuse
-          return done&.call(problem) if problem
+          return if refuse(:restart_failed, &done)
 
           @mold_supervisor.abandon("a new master takes over")
           @restart.start(&done)
@@ -235,11 +233,14 @@ module Heddle
           end
         end
 
-        # @return [String, nil] why neither a reload nor a restart can begin now
-        def reason_to_refuse
-          return "the server is stopping" if @stopping
+        # @return [Boolean] whether neither a reload nor a restart can begin now
+        def refuse(event)
+          reason = @stopping ? "the server is stopping" : ("a new master is being started" if @restart.running?)
+          return false unless reason
 
-          "a new master is being started" if @restart.running?
+          @log.event(event, reason:)
+          yield reason if block_given?
+          true
         end
 
         def reap_children

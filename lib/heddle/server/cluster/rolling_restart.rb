@@ -20,7 +20,6 @@ module Heddle
           @done = done
           @activated = false
           @former = @current = @size = nil
-          @replaced = 0
         end
 
         # @return [MoldHandle] the new mold
@@ -36,10 +35,10 @@ module Heddle
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
           old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
-          return replace(old) if old
+          return @current = @fleet.start(old.index, replaces: old) if old # nil, and tried again, if none can start now
           return if @fleet.workers.any? { |worker| worker.state == :starting || former?(worker) }
 
-          @log.event(:"#{@name}ed", workers: @replaced)
+          @log.event(:"#{@name}ed", workers: @fleet.serving.count { |worker| !worker.reserve? })
           @done.call(@former, nil)
         end
 
@@ -76,11 +75,6 @@ module Heddle
 
         # @return [Boolean] whether a worker with the previous code may still accept a connection
         def former?(worker) = worker.accepting && !worker.mold.equal?(mold)
-
-        def replace(old)
-          @current = @fleet.start(old.index, replaces: old) or return # or tried again later
-          @replaced += 1 unless old.reserve?
-        end
       end
     end
   end
