@@ -198,7 +198,7 @@ static int wait_for_work(heddle_runner *runner)
     heddle_park_enter(runner->sockets->loop, &park);
     runner->park = &park;
     rb_protect(wait_for_summons, (VALUE)runner, &state);
-    if (!runner->summoned && !runner->sockets->abandoned)
+    if (runner->idle)
         heddle_runners_remove_idle(runner);
     heddle_park_leave(&park);
     runner->park = NULL;

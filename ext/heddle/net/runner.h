@@ -20,6 +20,7 @@ struct heddle_runner {
     heddle_account account; /* the work item's */
     /* it has just ended the time account of a request and begins the next one: see heddle_account_begin */
     bool in_row;
+    bool idle;     /* it is in the list of idle runners */
     bool summoned; /* heddle_runners_summon has woken or started it, and it has not run since */
     bool ending;   /* it ends after this item, or when it would wait for work */
 };
@@ -33,7 +34,7 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner);
 /* -- runner_pool.c: the lists of idle and of serving runners ----------------------------------------------- */
 
 void heddle_runners_add_idle(heddle_runner *runner);
-/* Removes a runner from the list of idle runners. Called if other code than heddle_runners_summon has woken it. */
+/* Removes a runner from the list of idle runners. Called if it was woken while it is in the list. */
 void heddle_runners_remove_idle(heddle_runner *runner);
 void heddle_runners_start_serving(heddle_runner *runner);
 void heddle_runners_stop_serving(heddle_runner *runner);

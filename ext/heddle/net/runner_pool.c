@@ -15,12 +15,14 @@ void heddle_runners_add_idle(heddle_runner *runner)
     heddle_runners *runners = &runner->sockets->runners;
     runner->next = runners->idle;
     runners->idle = runner;
+    runner->idle = true;
     runners->idle_count++;
     set_trim_timer(runner->sockets);
 }
 
 static void unlink_idle_runner(heddle_runners *runners, heddle_runner **link)
 {
+    (*link)->idle = false;
     *link = (*link)->next;
     runners->idle_count--;
     if (runners->least_idle > runners->idle_count)
