@@ -195,16 +195,6 @@ static VALUE stream_events(int count, VALUE *arguments, VALUE self)
 
 /* -- between processes --------------------------------------------------------------------------------------------- */
 
-/* Sends the queued output. The session must be held. */
-static void flush_output(heddle_push_session *session)
-{
-    int result = heddle_push_pending(session) ? session->carrier->flush(session) : -EAGAIN;
-    if (result == 0)
-        heddle_push_handle_drained(session);
-    else if (result != -EAGAIN)
-        heddle_push_stop_carrier(session);
-}
-
 static ssize_t describe_stream(const heddle_push_session *session, char *bytes)
 {
     const heddle_push_subscription *subscription = subscription_of(session);
@@ -228,7 +218,8 @@ ssize_t heddle_events_describe(heddle_connection *connection, char *bytes)
     if (heddle_push_has_client(session) || session->stays)
         return -1;
     heddle_push_hold(session);
-    flush_output(session);
+    if (heddle_push_pending(session))
+        heddle_push_flush(session);
     ssize_t size = describe_stream(session, bytes);
     heddle_push_release_hold(session);
     return size;

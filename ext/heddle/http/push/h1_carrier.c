@@ -220,13 +220,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     if ((ready & HEDDLE_BROKEN) || connection->error) {
         heddle_push_stop_carrier(session);
     } else if ((ready & HEDDLE_HAS_ROOM) && connection->output.size && session->state != HEDDLE_PUSH_FINISHING) {
-        int result = flush_output(session);
-        if (result == 0)
-            heddle_push_handle_drained(session);
-        else if (result == -EAGAIN)
-            heddle_push_update_pong(session);
-        else
-            heddle_push_stop_carrier(session);
+        heddle_push_flush(session);
     }
     heddle_connection_wake(connection, ready);
     if (session->state == HEDDLE_PUSH_FINISHING)

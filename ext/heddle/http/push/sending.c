@@ -21,6 +21,18 @@ void heddle_push_end_slow(heddle_push_session *session)
         session->framing->end_slow(session);
 }
 
+int heddle_push_flush(heddle_push_session *session)
+{
+    int result = session->carrier->flush(session);
+    if (result == 0)
+        heddle_push_handle_drained(session);
+    else if (result == -EAGAIN)
+        heddle_push_update_pong(session);
+    else
+        heddle_push_stop_carrier(session);
+    return result;
+}
+
 bool heddle_push_check_pace(heddle_push_session *session)
 {
     if (!heddle_push_exceeds_output(session))

@@ -262,6 +262,8 @@ bool heddle_push_exceeds_output(const heddle_push_session *session);
 /* Queues a control frame. Returns false when out of memory. Held. May be called on any thread. */
 bool heddle_push_send_control(heddle_push_session *session, heddle_websocket_opcode opcode, const char *payload,
                               size_t size);
+/* Sends as much as possible now. Returns the same as the carrier's `flush`. Held. */
+int heddle_push_flush(heddle_push_session *session);
 /*
  * If too much output waits, closes the socket and returns false. On any other thread than the loop's,
  * heddle_push_check_overflow does this later; there this function returns false only if the message must be dropped.

@@ -318,22 +318,12 @@ static VALUE client_drain(VALUE self, VALUE most)
             return Qfalse;
         if (heddle_push_pending(session) <= low)
             return Qtrue;
-        int result = session->carrier->flush(session);
-        if (result != 0 && result != -EAGAIN) {
-            heddle_push_hold(session);
-            heddle_push_stop_carrier(session);
-            heddle_push_release_hold(session);
-            return Qfalse;
-        }
-        if (result == 0) { /* this flush replaces the scheduled flush, so it must also make on_drained due */
-            heddle_push_hold(session);
-            heddle_push_handle_drained(session);
-            heddle_push_release_hold(session);
-            continue;
-        }
-        if (heddle_push_pending(session) <= low)
-            return Qtrue;
-        if (!session->carrier->wait_for_room(session))
+        heddle_push_hold(session);
+        int result = heddle_push_flush(session);
+        heddle_push_release_hold(session);
+        session = own_session(self);
+        if (session && result == -EAGAIN && heddle_push_pending(session) > low &&
+            !session->carrier->wait_for_room(session))
             return Qfalse;
     }
 }

@@ -64,8 +64,7 @@ void heddle_push_handle_deadline(heddle_push_session *session)
     if (session->defers_reading) {
         session->defers_reading = false;
         heddle_push_set_time_limit(session, heddle_push_closing_time(session));
-        if (!session->paused)
-            heddle_push_resume_reading(session);
+        heddle_push_resume_reading(session);
     } else if (session->state == HEDDLE_PUSH_OPEN) {
         handle_time_when_open(session);
     } else if (!session->framing->reads_frames && session->state == HEDDLE_PUSH_CLOSING) {
