@@ -4,6 +4,8 @@
 
 require "tempfile"
 require_relative "support/sockets_case"
+require "heddle/web_socket"
+require "support/web_socket_client"
 
 # How workers tell each other how busy they are.
 class BoardTest < Minitest::Test
@@ -180,6 +182,33 @@ class BoardTest < Minitest::Test
       refute scoreboard.read(slot)[:accepting]
     end
     assert_nil scoreboard.read(slot)[:busy_for]
+  end
+
+  # The number decides when the worker is replaced.
+  def test_callbacks_of_a_web_socket_are_not_counted_as_requests
+    scoreboard = Scoreboard.new(1)
+    slot = scoreboard.claim(1, 0)
+    echoing = Class.new { def on_message(client, message) = client.write(message) }.new
+    call = ->(handler, callback, client, message) { handler.public_send(callback, client, message) }
+    handler = lambda do |exchange|
+      exchange.response.start(101, {}, protocol: "websocket")
+      exchange.response.flush
+      exchange.open_websocket(echoing, call, false, nil, :plain)
+    end
+    serve(handler) do |server|
+      server.sockets.join(scoreboard, slot)
+      client = WebSocketClient.new(server.connect)
+      3.times do
+        client.text("hello")
+
+        assert_equal "hello", client.message
+      end
+      until_true { server.sockets.busy == 0 }
+
+      assert_equal 1, scoreboard.read(slot)[:requests]
+    ensure
+      client&.io&.close
+    end
   end
 
   # Two servers on the same socket, in one loop: whoever is asked first leaves a connection to the other one.
