@@ -562,6 +562,42 @@ class WebSocketTest < Minitest::Test
     end
   end
 
+  def test_socket_whose_handler_is_too_slow_for_its_topic_says_so
+    release = Thread::Queue.new
+    handler = Class.new(Echo) do
+      def on_open(client)
+        client.subscribe("to the handler", as: :handler)
+        super
+      end
+      define_method(:on_publication) { |_client, _publication| release.pop }
+    end.new
+    serving(upgrading(handler), lint: false, websocket_output_limit: 10_000) do
+      client = dial
+      handler.calls.pop(timeout: PATIENCE)
+      5.times { Heddle::PubSub.publish("to the handler", "x" * 9_000) }
+      close = client.closing
+
+      assert_equal [1008, "too many messages wait for the handler"], [close.code, close.reason]
+    ensure
+      release.close
+    end
+  end
+
+  def test_handler_gets_all_missed_messages_of_a_topic_even_if_they_exceed_the_output_limit
+    since = nil
+    handler = Class.new(Echo) do
+      define_method(:on_open) { |client| client.subscribe("missed", as: :handler, since:) }
+      def on_publication(_client, publication) = @calls << publication.last[/\d+/]
+    end.new
+    serving(upgrading(handler), lint: false, websocket_output_limit: 10_000) do
+      since = Heddle::PubSub.publish("missed", "before")
+      6.times { |number| Heddle::PubSub.publish("missed", "#{number} #{"x" * 9_000}") }
+      dial
+
+      assert_equal %w[0 1 2 3 4 5], Array.new(6) { handler.calls.pop(timeout: 10) }
+    end
+  end
+
   def test_a_child_process_has_no_part_in_its_parents_sockets
     handler = Class.new(Echo) do
       def on_message(client, message)

@@ -97,6 +97,8 @@ static void note_served(heddle_work *work, VALUE client)
     heddle_push_session *session = heddle_push_session_of_work(work);
     heddle_push_hold(session);
     session->running = false;
+    if (session->calling == HEDDLE_PUSH_ON_PUBLICATION)
+        heddle_push_catch_up(session);
     session->calling = 0;
     if (work->connection) {
         heddle_connection_end_work(work->connection);

@@ -325,7 +325,10 @@ void heddle_push_end_subscriptions(heddle_push_session *session);
 void heddle_push_free_subscriptions(heddle_push_session *session);
 /* Called in a forked child. */
 void heddle_push_abandon_subscriptions(heddle_push_session *session);
-/* Called when the output is empty. Delivers messages that were not delivered because the client was too slow. Held. */
+/*
+ * Called when the output is empty, or when the handler has taken a message. Delivers messages that were not delivered
+ * because the client or the handler was too slow. Held.
+ */
 void heddle_push_catch_up(heddle_push_session *session);
 /* Returns the number of topics that have lost messages and for which on_reset was not called yet. */
 unsigned heddle_push_count_resets(const heddle_push_session *session);

@@ -221,7 +221,10 @@ static void end_slow_socket(heddle_subscriber *subscriber)
 {
     heddle_push_session *session = subscription_of(subscriber)->session;
     heddle_push_hold(session);
-    heddle_push_end_slow(session);
+    if (subscription_of(subscriber)->form != HEDDLE_PUSH_TO_HANDLER)
+        heddle_push_end_slow(session);
+    else if (session->state == HEDDLE_PUSH_OPEN)
+        heddle_push_fail_session(session, HEDDLE_WEBSOCKET_POLICY, "too many messages wait for the handler");
     heddle_push_release_hold(session);
 }
 
