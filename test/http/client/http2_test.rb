@@ -187,6 +187,25 @@ class ClientHTTP2Test < ClientCase
     assert_equal [true, "CANCEL"], codes.pop
   end
 
+  def test_response_to_a_request_that_was_cancelled_long_ago_is_ignored
+    cancelled = nil
+    server = serve_h2 do |peer, _|
+      cancelled = peer.read_request.stream
+      100.times { peer.answer(peer.read_request.stream) }
+      peer.answer(cancelled)
+      peer.answer(peer.read_request.stream)
+      peer.read_frame
+    end
+    http = client(server)
+    in_loop do
+      slow = Heddle.async { http.get("/slow") }
+      until_true { cancelled }
+      slow.cancel
+      101.times { assert_equal "hello", http.get("/").body }
+    end
+    assert_equal 1, server.connections
+  end
+
   def test_a_body_that_is_left_unread_is_reset_and_the_connection_continues
     resets = Thread::Queue.new
     server = serve_h2 do |peer, _|

@@ -92,7 +92,8 @@ heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_
         if (session->remembered[i].id == id)
             return session->remembered[i].state;
     }
-    return HEDDLE_H2_FORGOTTEN;
+    /* On the client, responses to requests that it has reset may still be on their way. */
+    return session->is_client ? HEDDLE_H2_RESET_BY_US : HEDDLE_H2_FORGOTTEN;
 }
 
 /* -- life ---------------------------------------------------------------------------------------------------------- */
