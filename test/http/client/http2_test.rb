@@ -187,6 +187,13 @@ class ClientHTTP2Test < ClientCase
     assert_equal [true, "CANCEL"], codes.pop
   end
 
+  def test_connection_is_released_even_if_the_request_is_cancelled_meanwhile
+    server = serve_h2 { |peer, _| peer.answer(peer.read_request.stream) && peer.read_frame }
+    cancel_during_release(client(server), server)
+
+    assert_equal [1, 1], Client.statistics.fetch(server.url).values_at(:open, :idle)
+  end
+
   def test_response_to_a_request_that_was_cancelled_long_ago_is_ignored
     cancelled = nil
     server = serve_h2 do |peer, _|

@@ -39,6 +39,13 @@ class ClientPoolTest < ClientCase
     assert_operator server.connections, :<=, 2
   end
 
+  def test_connection_is_released_even_if_the_request_is_cancelled_meanwhile
+    server = echo
+    cancel_during_release(Client.new(server.url, proxy: nil), server)
+
+    assert_equal [1, 1], Client.statistics.fetch(server.url).values_at(:open, :idle)
+  end
+
   def test_waiting_for_a_connection_has_a_time_limit
     server = serve { |socket, _| socket.read }
     client = Client.new(server.url, proxy: nil, max_connections: 1, timeout: { pool: 0.05 })

@@ -35,7 +35,7 @@ module Heddle
         def initialize(origin, &open)
           @origin = origin
           @open = open
-          @lock = Mutex.new
+          @lock = Lock.new
           @waiters = []
           # connection => number of its requests; also connections that accept no new requests
           @reserved = Hash.new(0).compare_by_identity

@@ -29,7 +29,7 @@ module Heddle
           @absolute = proxy && scheme == "http" # RFC 9112, 3.2.2; over TLS the proxy can't read requests
           @proxy_fields = @absolute ? proxy.fields : []
           @dialer = dialer
-          @lock = Mutex.new
+          @lock = Lock.new
           @idle = []
           @waiters = []
           @open = 0

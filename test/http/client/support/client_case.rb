@@ -29,6 +29,35 @@ class ClientCase < Minitest::Test
 
   def hello(body = "hello") = "HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}"
 
+  # A request whose time limit passes when its response was read and another thread uses the statistics and lists of
+  # connections.
+  def cancel_during_release(client, server)
+    origin = nil
+    in_loop do
+      Heddle.timeout(0.01) do
+        client.stream(:get, "/") do |response|
+          response.body
+          origin = Client::OriginRegistry.origins.find { |one| one.to_s == server.url }
+          hold([origin, origin.instance_variable_get(:@sharing)].compact)
+        end
+      end
+    rescue Heddle::TimeoutError
+      nil
+    end
+  end
+
+  # Locks them in another thread for longer than the time limit.
+  def hold(parts)
+    held = Thread::Queue.new
+    Thread.new do
+      locks = parts.map { |part| part.instance_variable_get(:@lock).tap(&:lock) }
+      held.push(true)
+      sleep(0.1)
+      locks.each(&:unlock)
+    end
+    held.pop
+  end
+
   # In a loop of the selector under test.
   def in_loop(&) = Heddle.run(selector: selector_under_test, &)
 end
