@@ -185,6 +185,17 @@ class PubSubPostgresqlConnectionTest < Minitest::Test
     pg.close
   end
 
+  def test_process_can_fork_while_a_connection_is_lost
+    connection = Heddle::PubSub::Backend.new(url).connect
+    cut_connections
+    assert_raises(Heddle::PubSub::Backend::LostError) { connection.open }
+    Process.wait(fork { exit!(0) })
+
+    assert_predicate Process.last_status, :success?
+  ensure
+    connection&.close
+  end
+
   # It has its own database, and no other right.
   def test_an_ordinary_user_is_enough_and_a_wrong_password_is_said_without_it
     @backend_server = PrivatePostgresql.new

@@ -29,7 +29,11 @@ module Heddle
           # Called in a forked process. Replaces the inherited sockets, so that libpq can't end the parent's sessions.
           # @return [void]
           def abandon
-            @open.each_key { |pg| IO.for_fd(pg.socket, autoclose: false).reopen(File::NULL, "r+") }
+            @open.each_key do |pg|
+              IO.for_fd(pg.socket, autoclose: false).reopen(File::NULL, "r+")
+            rescue PG::Error
+              nil # the connection is lost, so libpq has closed the socket
+            end
             @open.clear
           end
         end
