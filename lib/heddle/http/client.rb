@@ -195,7 +195,7 @@ module Heddle
         outcome
       end
 
-      def attempt(...) = Account.wait_for(Account::HTTP) { try(...) }
+      def attempt(...) = Account.wait_for(Account::HTTP) { Lock.interruptible(:on_blocking) { try(...) } }
 
       # @return [Response, Request] a Request is what to send next: the same request again, or that of a redirect
       def try(request, limits, deadline, redirects, retries)

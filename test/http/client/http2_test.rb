@@ -187,9 +187,12 @@ class ClientHTTP2Test < ClientCase
     assert_equal [true, "CANCEL"], codes.pop
   end
 
-  def test_connection_is_released_even_if_the_request_is_cancelled_meanwhile
-    server = serve_h2 { |peer, _| peer.answer(peer.read_request.stream) && peer.read_frame }
-    cancel_during_release(client(server), server)
+  def test_connection_is_released_when_its_request_is_interrupted_at_the_lock
+    server = serve_h2 do |peer, _|
+      2.times { peer.answer(peer.read_request.stream) }
+      peer.read_frame
+    end
+    interrupt_during_release(client(server), server)
 
     assert_equal [1, 1], Client.statistics.fetch(server.url).values_at(:open, :idle)
   end

@@ -39,9 +39,9 @@ class ClientPoolTest < ClientCase
     assert_operator server.connections, :<=, 2
   end
 
-  def test_connection_is_released_even_if_the_request_is_cancelled_meanwhile
+  def test_connection_is_released_when_its_request_is_interrupted_at_the_lock
     server = echo
-    cancel_during_release(Client.new(server.url, proxy: nil), server)
+    interrupt_during_release(Client.new(server.url, proxy: nil), server)
 
     assert_equal [1, 1], Client.statistics.fetch(server.url).values_at(:open, :idle)
   end

@@ -47,7 +47,7 @@ module Heddle
 
         def stale? = @socket.stale?
 
-        def close = @socket.close
+        def close = Lock.interruptible(:never) { @socket.close }
       end
     end
   end

@@ -3,12 +3,19 @@
 module Heddle
   module HTTP
     class Client
-      # A mutex that is locked only for moments, and never during a wait. A fiber is not switched while it waits for the
-      # mutex. So it can't be interrupted there, and its connection is always released.
+      # A mutex that is locked only for moments, and never during a wait. An exception from outside, such as a time
+      # limit, can't interrupt the wait for it, so that a connection is always released.
       #
       # @api private
       class Lock < Thread::Mutex
-        def synchronize(&) = Fiber.blocking { super(&) }
+        # In an event loop, an exception interrupts a fiber only where it waits; in a thread without one, anywhere.
+        # @param timing [Symbol] when exceptions may interrupt the block in such a thread: `:on_blocking`, `:never`
+        def self.interruptible(timing, &)
+          Fiber.current_scheduler ? yield : Thread.handle_interrupt(Exception => timing, &)
+        end
+
+        # A fiber is not switched while it waits.
+        def synchronize(&) = Lock.interruptible(:never) { Fiber.blocking { super(&) } }
       end
     end
   end

@@ -29,30 +29,38 @@ class ClientCase < Minitest::Test
 
   def hello(body = "hello") = "HTTP/1.1 200 OK\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}"
 
-  # A request whose time limit passes when its response was read and another thread uses the statistics and lists of
-  # connections.
-  def cancel_during_release(client, server)
-    origin = nil
+  # Sends two requests, one in a loop and one in a thread. Each is interrupted when its response was read and another
+  # thread uses the statistics and lists of connections.
+  def interrupt_during_release(client, server)
     in_loop do
-      Heddle.timeout(0.01) do
-        client.stream(:get, "/") do |response|
-          response.body
-          origin = Client::OriginRegistry.origins.find { |one| one.to_s == server.url }
-          hold([origin, origin.instance_variable_get(:@sharing)].compact)
-        end
+      task = Heddle.async do
+        client.stream(:get, "/") { |response| response.body && hold(server) && Heddle.async { task.cancel } }
+        sleep
       end
-    rescue Heddle::TimeoutError
-      nil
     end
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      client.stream(:get, "/") { |response| response.body && hold(server, Thread.current) }
+      sleep
+    end
+    assert_raises(Interruption) { thread.value }
   end
 
-  # Locks them in another thread for longer than the time limit.
-  def hold(parts)
+  class Interruption < StandardError
+  end
+
+  # Locks them in another thread, and interrupts the given one meanwhile.
+  def hold(server, thread = nil)
+    origin = Client::OriginRegistry.origins.find { |one| one.to_s == server.url }
     held = Thread::Queue.new
     Thread.new do
-      locks = parts.map { |part| part.instance_variable_get(:@lock).tap(&:lock) }
+      parts = [origin, origin.instance_variable_get(:@sharing)].compact
+      locks = parts.map { |part| part.instance_variable_get(:@lock) }
+      locks.each(&:lock)
       held.push(true)
-      sleep(0.1)
+      sleep(0.05)
+      thread&.raise(Interruption)
+      sleep(0.05)
       locks.each(&:unlock)
     end
     held.pop
