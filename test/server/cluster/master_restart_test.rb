@@ -97,6 +97,23 @@ class ClusterMasterRestartTest < Minitest::Test
     wait_for("reloaded")
   end
 
+  # A program that continues after the server's end would keep its port in use.
+  def test_programs_of_the_application_inherit_no_descriptors_after_a_restart
+    write("config.ru", <<~'RUBY')
+      found = "find /proc/self/fd -lname 'socket:*' -o -lname '*heddle-*' -o -lname '*eventfd*'"
+      run ->(_) { [200, { "x-worker" => $$.to_s }, [`#{found}`]] }
+    RUBY
+    serve("--pidfile", "server.pid", "-b", "unix:web.sock")
+    old = served.pid
+
+    assert_empty served.get("/").body
+    signal("USR2")
+    wait_until { !alive?(old) }
+    @master = File.read(path("server.pid")).to_i
+
+    assert_empty served.get("/").body
+  end
+
   def test_a_reload_during_a_restart_is_refused_in_the_log
     serve
     write("config.ru", "sleep 0.01 until File.exist?('go')\nraise 'broken'")

@@ -40,6 +40,9 @@ module Heddle
           @command = command
           @listeners = values["listeners"] || {}
           @ready = IO.for_fd(values["ready"], "w") if values["ready"]
+          # They have passed through exec, and programs of the application must not inherit them, too.
+          others = [@listeners.values, values.values_at("pair", "scoreboard", "ticket_keys", "pubsub")].flatten.compact
+          [@ready, *others.map { |one| IO.for_fd(one, autoclose: false) }].each { |io| io&.close_on_exec = true }
         end
 
         # @return [Boolean] whether this master replaces another one
