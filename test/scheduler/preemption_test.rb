@@ -338,6 +338,42 @@ class PreemptionTest < Minitest::Test
     assert_equal "from beside", struck
   end
 
+  def descend(depth, &block) = depth == 0 ? block.call : descend(depth - 1, &block)
+
+  def descends?(depth, &)
+    descend(depth, &)
+    true
+  rescue SystemStackError
+    false
+  end
+
+  # They call nothing. How much of the stack they leave depends on the number of their variables.
+  COUNTING = [
+    ->(rounds) { proc { |i = 0| i += 1 while i < rounds } },
+    ->(rounds) { proc { |i = 0, _ = 0, _ = 0, _ = 0| i += 1 while i < rounds } }
+  ].freeze
+
+  def test_no_error_is_raised_in_a_fiber_that_is_preempted_where_its_stack_ends
+    COUNTING.each do |counting|
+      counted = error = nil
+      scheduled do
+        Fiber.schedule { sleep 0 while counted.nil? }
+        Fiber.schedule do
+          short, long = [1, 3_000_000].map(&counting)
+          depth = 0
+          depth += 1 while descends?(depth + 1, &short) # called like the line below, from the same depth
+          counted = descends?(depth, &long)
+          sleep 0.001
+        rescue SystemStackError => e
+          error = e
+        end
+      end
+
+      assert counted
+      assert_nil error
+    end
+  end
+
   def test_a_fiber_that_gave_way_can_be_killed
     cleaned = computed = false
     scheduled do

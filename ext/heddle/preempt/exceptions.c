@@ -42,6 +42,11 @@ VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE 
     return Qundef;
 }
 
+bool heddle_exception_is_own(VALUE error)
+{
+    return heddle_is_exception(error) && RTEST(rb_obj_is_kind_of(error, rb_eSysStackError));
+}
+
 /* -- the exception that was delivered to a fiber ------------------------------------------------------------------ */
 
 void heddle_exception_raise_delivered(heddle_fiber *fiber)
@@ -63,7 +68,12 @@ static VALUE raise_delivered(VALUE fiber)
  */
 static VALUE pop_error(heddle_fiber *fiber)
 {
-    return heddle_exception_catch(fiber->loop, raise_delivered, (VALUE)fiber);
+    VALUE delivered = fiber->delivered_error;
+    VALUE error = heddle_exception_catch(fiber->loop, raise_delivered, (VALUE)fiber);
+    if (!heddle_exception_is_own(error))
+        return error;
+    fiber->delivered_error = delivered;
+    return Qundef;
 }
 
 void heddle_exception_take_back(heddle_fiber *fiber)
@@ -106,6 +116,8 @@ bool heddle_exception_would_be_raised(heddle_loop *loop, VALUE *kept)
 {
     probe self = {.fiber = loop->current};
     *kept = heddle_exception_catch(loop, take_interrupts, (VALUE)&self);
+    if (heddle_exception_is_own(*kept))
+        return false;
     if (*kept == Qundef && self.masked)
         *kept = pop_error(loop->current);
     return self.taken || loop->preempt.killed;

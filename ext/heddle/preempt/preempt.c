@@ -56,7 +56,9 @@ typedef struct {
  */
 static void take_error(preemption *self, VALUE error)
 {
-    if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
+    if (heddle_exception_is_own(error)) {
+        self->owner->must_raise = true; /* a timeout whose exception was not created is still due */
+    } else if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
         self->exception = error;
     } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby kills the fiber at its next switch */
         self->exception = heddle_exception_make_cancelled("the fiber was killed");

@@ -37,6 +37,12 @@ void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data);
 
 /*
+ * Was the exception raised by Heddle's own calls? They fail near the end of the fiber's stack, where the fiber's code
+ * may have all the stack that it needs. Then nothing is raised in the fiber.
+ */
+bool heddle_exception_is_own(VALUE error);
+
+/*
  * Would Ruby raise a pending exception of the thread here? Ruby delays exceptions in finalizers, for example, and newer
  * versions also in hooks that wake fibers. A delayed exception belongs to the thread, which may then switch to another
  * fiber. If an earlier preemption has delivered an exception to this fiber, and Thread.handle_interrupt still delays
