@@ -52,6 +52,7 @@ struct channel {
     entry_list pushers; /* fibers that wait for room; empty while there is room */
     bool closed;
     unsigned fork_generation;
+    heddle_loop *loop; /* the loop of the fiber that last began to wait, or NULL; its scheduler is marked */
 };
 
 /* -- the object -------------------------------------------------------------------------------------------------- */
@@ -61,6 +62,8 @@ static void channel_mark(void *data)
     const channel *self = data;
     for (size_t i = 0; i < self->count; i++)
         rb_gc_mark(self->items[(self->head + i) & (self->size - 1)]);
+    if (self->loop)
+        rb_gc_mark(self->loop->scheduler);
 }
 
 static void channel_free(void *data)
@@ -85,10 +88,11 @@ static VALUE channel_allocate(VALUE klass)
 static channel *channel_of(VALUE object)
 {
     channel *self = rb_check_typeddata(object, &channel_type);
-    if (self->fork_generation != heddle_forks) {
-        /* The fibers that waited in the parent do not exist in a forked child. */
+    if (self->fork_generation != heddle_forks || (self->loop && heddle_loop_is_closed(self->loop))) {
+        /* The fibers that waited in the parent, or in a loop that was closed before they had ended, never continue. */
         self->takers = self->pushers = (entry_list){NULL, NULL};
         self->fork_generation = heddle_forks;
+        self->loop = NULL;
     }
     return self;
 }
@@ -235,6 +239,8 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(
         heddle_park_set_deadline(&waiter->park, heddle_deadline_after(waiter->timeout));
     }
     rb_protect(wait_until_served, (VALUE)waiter, &state);
+    for (long i = 0; !heddle_park_entered(&waiter->park) && i < waiter->count; i++)
+        waiter->entries[i].listed = false; /* the program has resumed a fiber that its channels have forgotten */
     heddle_park_leave(&waiter->park);
     return state;
 }
@@ -243,8 +249,10 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(
 
 static void enlist_taker(channel_wait *taker)
 {
-    for (long i = 0; i < taker->count; i++)
+    for (long i = 0; i < taker->count; i++) {
+        taker->entries[i].at->loop = taker->park.loop;
         append_entry(&taker->entries[i].at->takers, &taker->entries[i]);
+    }
 }
 
 /*
@@ -322,6 +330,7 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
 
 static void enlist_pusher(channel_wait *pusher)
 {
+    pusher->entries->at->loop = pusher->park.loop;
     append_entry(&pusher->entries->at->pushers, pusher->entries);
 }
 
