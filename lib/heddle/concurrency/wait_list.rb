@@ -43,7 +43,7 @@ module Heddle
       # @return [Boolean] false: no fiber waits
       def wake
         fiber, = @waiting.shift
-        return false unless fiber
+        return false if fiber.nil? || @scheduler.closed?
 
         @scheduler.unpark(fiber)
         true
@@ -61,7 +61,8 @@ module Heddle
 
       def enter
         scheduler = Concurrency.scheduler!("wait here")
-        if @waiting.empty?
+        if @waiting.empty? || @scheduler.closed? # a loop that was closed during a clean-up has left its fibers here
+          @waiting.clear
           @scheduler = scheduler
         elsif !@scheduler.equal?(scheduler)
           raise ThreadError, "tasks of another thread's loop already wait for this object: use a Heddle::Promise or " \
