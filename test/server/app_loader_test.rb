@@ -59,6 +59,12 @@ class AppLoaderTest < Minitest::Test
     refute_match(%r{lib/heddle|rack/builder}, message)
   end
 
+  def test_an_error_whose_message_raises_is_reported
+    message = refused("error = StandardError.new\ndef error.message = raise(KeyError)\nraise error\n")
+
+    assert_match(/can't be loaded:\n  StandardError: \(no message: message raised KeyError\)\n/, message)
+  end
+
   def test_a_missing_library
     assert_match(/LoadError: cannot load such file -- no_such_library/, refused("require 'no_such_library'"))
   end

@@ -79,18 +79,18 @@ module Heddle
       def syntax_error(error) = "#{path} can't be loaded because of a syntax error:\n#{indent(error.message)}"
 
       def failure(error)
-        if error.is_a?(RuntimeError) && error.message == "missing run or map statement"
+        if error.is_a?(RuntimeError) && ErrorText.message(error) == "missing run or map statement"
           return "#{path} calls neither `run` nor `map`. Add `run` with the application to serve"
         end
 
         lines = app_lines(error)
-        message = error.message.empty? ? error.class.name : "#{error.class}: #{error.message}"
+        message = ErrorText.summary(error, indent: "").delete_suffix(": ")
         "#{path} can't be loaded:\n#{indent([message, *lines].join("\n"))}"
       end
 
       # Returns the innermost lines of the backtrace, without those of Heddle and Rack.
       def app_lines(error)
-        lines = (error.backtrace || []).reject do |line|
+        lines = ErrorText.backtrace(error).reject do |line|
           line.start_with?(OWN) || line.include?("/rack/builder.rb") || line.include?("/exe/heddle")
         end
         lines.first(LINES).map { |line| "  from #{line.delete_prefix("#{Dir.pwd}/")}" }

@@ -71,6 +71,13 @@ class ClusterBootTest < Minitest::Test
   end
 
   # As under `ulimit -u` or a container's pids.max.
+  def test_the_error_of_a_worker_is_reported_in_any_encoding
+    write("config/heddle.rb", "worker_boot { begin; raise \"\\u00E9\"; rescue; raise \"caf\\xE9\".b; end }\n")
+    output, = boot
+
+    assert_match(/worker 0 failed: RuntimeError: caf\\xE9, caused by RuntimeError: \u00E9$/, output.scrub)
+  end
+
   def test_a_failed_thread_creation_is_reported_with_the_limit_to_raise_and_no_backtrace
     refuse = "def Thread.new(*) = raise(ThreadError, \"can't create Thread: Resource temporarily unavailable\")\n"
     [["worker_boot { #{refuse.chomp} }\n", [], /worker \d failed: can't create Thread: the system allows .* pids\.max/],

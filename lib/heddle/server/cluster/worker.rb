@@ -161,7 +161,7 @@ module Heddle
         rescue Errno::EPIPE
           nil # the master no longer waits for the reply
         rescue StandardError => e
-          @setting.log.event(:query_failed, worker: index, question: what, error: "#{e.class}: #{e.message}")
+          @setting.log.event(:query_failed, worker: index, question: what, error: ErrorText.summary(e))
         ensure
           message.io&.close
         end
@@ -237,7 +237,7 @@ module Heddle
 
         # A BootError is reported without a backtrace, because its message says what to do.
         def report_failure(error)
-          reasons = [error, *error.cause].map { |one| explain(one) || "#{one.class}: #{one}" }
+          reasons = [error, *ErrorText.cause(error)].map { |one| explain(one) || ErrorText.summary(one, indent: "") }
           backtrace = backtrace_lines(error).first(20) unless explain(error)
           @setting.log.event(:worker_failed, worker: index, error: reasons.join(", caused by "), backtrace:)
           place = " (#{backtrace.first})" if backtrace&.any?
@@ -246,7 +246,7 @@ module Heddle
 
         # Returns the backtrace without Heddle's own lines, unless it has no others.
         def backtrace_lines(error)
-          all = error.backtrace || []
+          all = ErrorText.backtrace(error)
           others = all.reject { |line| line.start_with?(AppLoader::OWN) || line.include?("/exe/heddle:") }
           others.empty? ? all : others
         end

@@ -108,7 +108,7 @@ module Heddle
         rescue SyntaxError => e
           problem(Syntax.problem(@name, source, e))
         rescue Exception => e
-          message = PrintableText.line(e.message.lines.first.to_s.chomp).gsub("#{Context}::", "")
+          message = PrintableText.line(ErrorText.message(e).lines.first.to_s.chomp).gsub("#{Context}::", "")
           problem("#{place_of(e.backtrace_locations)}: #{e.class}: #{message}")
         end
 

@@ -27,7 +27,7 @@ module Heddle
         rescue SignalException, SystemExit
           raise
         rescue Exception => e
-          @log.event(:late_exception_dropped, error: "#{e.class} (#{e.message})")
+          @log.event(:late_exception_dropped, error: ErrorText.summary(e))
           retry
         end
 

@@ -83,8 +83,7 @@ module Heddle
         def report_failure(thread)
           thread.join
         rescue Exception => e
-          @log.event(:thread_failed, thread: thread.inspect, error: "#{e.class}: #{e.message}",
-                                     place: e.backtrace&.first)
+          @log.event(:thread_failed, thread: thread.inspect, error: ErrorText.summary(e), place: e.backtrace&.first)
         end
       end
     end
