@@ -199,7 +199,26 @@ class SetupScriptsTest < Minitest::Test
     assert_equal "the reason\na step: failed (exit code 3); the whole log is #{log}\n", said
   end
 
+  def test_gems_of_examples_are_installed_for_the_chosen_ruby_only
+    named = ["Gemfile", "test/rails/bundles/b/Gemfile", "examples/a/Gemfile", "test/switch/c/Gemfile"]
+
+    assert_equal named, gemfiles("3.3.8", nil)
+    assert_equal named, gemfiles("3.4.1", "3.4")
+    assert_equal named.first(2), gemfiles("3.3.8", "3.4")
+  end
+
   private
+
+  # @return [Array<String>] the Gemfiles whose gems are installed for this version
+  def gemfiles(version, examples_on)
+    said, good = shell("root=#{checkout("gems")} runtime=no; . $support/prepare.sh; " \
+                       "has_stamp() { printf '%s\\n' \"$2\"; }; install_gems ruby #{version}",
+                       { "HEDDLE_EXAMPLES_ON" => examples_on })
+
+    raise said unless good
+
+    said.lines(chomp: true).map { |line| line.delete_prefix("#{@folder}/gems/") }
+  end
 
   def tool?(name) = File.join(@folder, "bin", name).then { |path| File.file?(path) && File.executable?(path) }
 
@@ -237,7 +256,7 @@ class SetupScriptsTest < Minitest::Test
     return folder if File.directory?(folder)
 
     FileUtils.mkdir_p(folder)
-    %w[awk bash cat cut env grep head id mkdir sed sh sleep sort tail tee tr].each do |name|
+    %w[awk bash cat cksum cut env grep head id mkdir sed sh sleep sort tail tee tr].each do |name|
       program = %w[/usr/bin /bin].map { |bin| File.join(bin, name) }.find { |path| File.executable?(path) }
       FileUtils.ln_s(program, File.join(folder, name))
     end
