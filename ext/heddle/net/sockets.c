@@ -185,10 +185,8 @@ static int forget_connection(heddle_connection *connection, bool closing)
 static void resume_accepting(heddle_sockets *sockets)
 {
     heddle_runners_wake_if_done(sockets);
-    if (sockets->paused & HEDDLE_PAUSED_FULL)
-        heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
-    if (sockets->paused & HEDDLE_PAUSED_LOADED)
-        heddle_balance_try_resume(sockets);
+    heddle_listeners_resume(sockets, HEDDLE_PAUSED_FULL);
+    heddle_balance_try_resume(sockets);
 }
 
 void heddle_sockets_close_connection(heddle_connection *connection)

@@ -32,11 +32,6 @@ static bool is_at_rest(const heddle_push_session *session)
            !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
 }
 
-static heddle_push_session *session_of(VALUE client)
-{
-    return heddle_push_handle_of(client)->session;
-}
-
 /*
  *  call-seq: movable? -> true or false
  *
@@ -44,7 +39,7 @@ static heddle_push_session *session_of(VALUE client)
  */
 static VALUE client_movable_p(VALUE self)
 {
-    const heddle_push_session *session = session_of(self);
+    const heddle_push_session *session = heddle_push_handle_of(self)->session;
     return session && session->state == HEDDLE_PUSH_OPEN && session->framing->reads_frames &&
                    session->carrier == &heddle_push_h1_carrier &&
                    session->work.connection->transport.operations == &heddle_plain_transport
@@ -59,7 +54,7 @@ static VALUE client_movable_p(VALUE self)
  */
 static VALUE client_received(VALUE self)
 {
-    const heddle_push_session *session = session_of(self);
+    const heddle_push_session *session = heddle_push_handle_of(self)->session;
     return session && is_at_rest(session) ? ULL2NUM(session->traffic.received) : Qnil;
 }
 
@@ -102,7 +97,7 @@ static void add_subscription(heddle_description_writer *fields, const heddle_pus
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
-    heddle_push_session *session = session_of(self);
+    heddle_push_session *session = heddle_push_handle_of(self)->session;
     VALUE label = heddle_push_handle_of(self)->label;
     StringValue(name);
     StringValue(state);
