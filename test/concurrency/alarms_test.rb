@@ -107,6 +107,19 @@ class AlarmsTest < Minitest::Test
     assert_equal %w[a b c], @log
   end
 
+  def test_alarms_ring_after_the_method_of_another_has_raised
+    add(1)
+    @alarms.add(1, -> { raise IndexError }, :call)
+    add(1)
+    add(2)
+    assert_raises(IndexError) { at(1) }
+    at(1)
+    at(2)
+
+    assert_equal [1, 1, 2], @log
+    assert_predicate @stage, :ended?
+  end
+
   def test_a_forked_child_forgets_its_parents_alarms_and_has_its_own
     parents = add(1)
     pid = fork do

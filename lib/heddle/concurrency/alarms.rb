@@ -43,7 +43,7 @@ module Heddle
       rescue Cancelled
         retry # a loop that shuts down cancels every fiber, but time limits must still apply during the clean-up
       ensure
-        @fiber = nil
+        @fiber = (@scheduler.spawn(self) unless @heap.empty?) # the method of an alarm has raised: the others must ring
       end
 
       private
