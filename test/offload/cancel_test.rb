@@ -90,6 +90,23 @@ class OffloadCancelTest < Minitest::Test
     end
   end
 
+  def test_a_call_gets_another_thread_if_its_own_was_killed_before_it_began
+    output = offloading(<<~RUBY)
+      module Killing
+        def start_thread
+          super
+          return if defined?(@killed)
+
+          @killed = Thread.list.find { |thread| thread.name == "heddle offload" }.kill
+        end
+      end
+      Heddle::Offload::Switch.singleton_class.prepend(Killing)
+      p Heddle.run { Heddle.timeout(#{LIMIT}) { NativeCalls.set_errno(5) } }
+    RUBY
+
+    assert_equal "[5, true]\n", output
+  end
+
   def test_the_timeout_of_the_standard_library_ends_a_call
     in_loop do
       assert_raises(Timeout::Error) { Timeout.timeout(0.02) { NativeCalls.sleep_for(LONG) } }

@@ -25,6 +25,9 @@ enum { SOFT_LIMIT = 64 };
  */
 enum { RESERVED = 8 };
 
+/* A thread that has not begun for this time was killed before it could begin, ns. */
+static const int64_t START_LIMIT = HEDDLE_SECOND;
+
 /* A thread ends after it was idle for this time. */
 static const time_t IDLE_SECONDS = 5;
 
@@ -54,6 +57,7 @@ static heddle_spin spins;
 static heddle_offload_thread *threads;
 static heddle_threads_statistics statistics;
 static unsigned starting; /* threads that were requested and have not begun */
+static int64_t requested_at; /* when a thread was last requested */
 static int64_t grown_at;  /* when a thread was last requested because a job was overdue */
 static _Atomic unsigned forks; /* the number of forks between the first process and this one */
 
@@ -198,6 +202,7 @@ static bool claim_thread(bool obey_soft_limit)
     if (obey_soft_limit && statistics.threads + starting >= SOFT_LIMIT + statistics.cores)
         return false;
     starting++;
+    requested_at = heddle_clock_now();
     return true;
 }
 
@@ -256,6 +261,8 @@ bool heddle_threads_check_overdue(heddle_job *job)
         (find_queue(job)->first == job || is_overdue(find_queue(job)))) {
         if (job->computes)
             recheck_computing();
+        if (heddle_clock_now() - requested_at > START_LIMIT)
+            starting = 0;
         pthread_cond_signal(&job_available);
         needs_thread = claim_thread(false);
         if (needs_thread) {
