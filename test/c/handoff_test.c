@@ -49,7 +49,7 @@ static void end(heddle_connection *connection, bool closing)
         close(connection->transport.fd);
         closed++;
     }
-    free(connection->input);
+    heddle_bytes_reset(&connection->input, 0);
     free(connection);
 }
 
@@ -116,12 +116,11 @@ static int collect_input(const heddle_connection *connection, struct iovec *piec
 /* As if so many bytes had been read: each says how many there are. */
 static void fill(heddle_connection *connection, uint16_t size)
 {
-    free(connection->input);
-    connection->input = size ? malloc(size) : NULL;
-    if (size)
-        memset(connection->input, size & 0xff, size);
-    connection->input_start = 0;
-    connection->input_end = connection->input_capacity = size;
+    heddle_bytes *input = &connection->input;
+    heddle_bytes_reset(input, 0);
+    if (size && heddle_bytes_reserve(input, size))
+        memset(input->bytes, size & 0xff, size);
+    input->size = size;
     connection->secure = size % 2;
     connection->remote.port = size;
 }
@@ -429,9 +428,8 @@ static void connection_with_too_much_input_stays(void)
     heddle_connection *connection = add(0);
     CHECK(heddle_connection_acquire(connection));
     fill(connection, 1);
-    free(connection->input);
-    connection->input = calloc(1, HEDDLE_SCRATCH + 1);
-    connection->input_end = HEDDLE_SCRATCH + 1;
+    heddle_bytes_reserve(&connection->input, HEDDLE_SCRATCH + 1);
+    connection->input.size = HEDDLE_SCRATCH + 1;
     heddle_ready_list_add(&sockets.ready, &works[0], false);
     heddle_connection_release(connection);
     rescue->on_stuck(rescue);

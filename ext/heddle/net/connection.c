@@ -32,45 +32,6 @@ const heddle_address *heddle_connection_local(heddle_connection *connection)
     return local;
 }
 
-/* -- unused input ---------------------------------------------------------------------------------------------- */
-
-void heddle_connection_drop_input(heddle_connection *connection)
-{
-    free(connection->input);
-    connection->input = NULL;
-    connection->input_start = connection->input_end = connection->input_capacity = 0;
-}
-
-void heddle_connection_use_input(heddle_connection *connection, size_t size)
-{
-    connection->input_start += (uint32_t)size;
-    if (connection->input_start == connection->input_end)
-        heddle_connection_drop_input(connection);
-}
-
-char *heddle_connection_make_room(heddle_connection *connection, size_t size)
-{
-    size_t buffered = heddle_connection_buffered(connection);
-    if (connection->input_capacity - connection->input_end < size && connection->input_start) {
-        memmove(connection->input, connection->input + connection->input_start, buffered);
-        connection->input_start = 0;
-        connection->input_end = (uint32_t)buffered;
-    }
-    if (connection->input_capacity - connection->input_end < size) {
-        size_t room = connection->input_capacity ? connection->input_capacity : 1024;
-        while (room - buffered < size)
-            room *= 2;
-        if (room > UINT32_MAX)
-            return NULL;
-        char *input = realloc(connection->input, room);
-        if (!input)
-            return NULL;
-        connection->input = input;
-        connection->input_capacity = (uint32_t)room;
-    }
-    return connection->input + connection->input_end;
-}
-
 ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, size_t size)
 {
     static const uint8_t pending_input = HEDDLE_HAS_INPUT | HEDDLE_INPUT_ENDS | HEDDLE_HUNG_UP | HEDDLE_BROKEN;

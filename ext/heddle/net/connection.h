@@ -12,6 +12,7 @@
 #include "net/prefetch.h"
 #include "net/transport.h"
 #include "scheduler/slot_wait.h"
+#include "selector/bytes.h"
 
 typedef struct heddle_connection heddle_connection;
 typedef struct heddle_protocol heddle_protocol;
@@ -49,8 +50,7 @@ struct heddle_connection {
     heddle_link unsent_link;    /* in the list of connections with unsent output */
     heddle_due due;             /* the time limit of its protocol's current step */
     heddle_wait *waits[2];      /* the fibers that wait for it; the index is a heddle_direction */
-    char *input;                /* from malloc: unused input, beginning at input_start */
-    uint32_t input_start, input_end, input_capacity;
+    heddle_bytes input;         /* unused input */
     int64_t watched_since;   /* for slow_readers.c: the time since which each check has found unsent output … */
     int64_t watched_taken;   /* … how many bytes the client had received at that time … */
     uint32_t watched_check;  /* … and the number of the last check */
@@ -64,7 +64,7 @@ const heddle_address *heddle_connection_local(heddle_connection *connection);
 
 static inline size_t heddle_connection_buffered(const heddle_connection *connection)
 {
-    return connection->input_end - connection->input_start;
+    return heddle_bytes_left(&connection->input);
 }
 
 /* Prefetches the members that sending reads. */
@@ -79,27 +79,10 @@ static inline int heddle_connection_input_piece(const heddle_connection *connect
     size_t size = heddle_connection_buffered(connection);
     if (!size)
         return 0;
-    *piece = (struct iovec){.iov_base = connection->input + connection->input_start, .iov_len = size};
+    *piece = (struct iovec){.iov_base = heddle_bytes_first(&connection->input), .iov_len = size};
     return 1;
 }
 
-/*
- * Makes room for `size` bytes after the unused input, which may move. Returns the room, or NULL if memory is exhausted.
- */
-char *heddle_connection_make_room(heddle_connection *connection, size_t size);
-/* Adds bytes to the unused input. Returns false if memory is exhausted. */
-static inline bool heddle_connection_keep_input(heddle_connection *connection, const char *bytes, size_t size)
-{
-    char *room = size ? heddle_connection_make_room(connection, size) : NULL;
-    if (room) {
-        memcpy(room, bytes, size);
-        connection->input_end += (uint32_t)size;
-    }
-    return room || !size;
-}
-void heddle_connection_drop_input(heddle_connection *connection);
-/* Removes the first `size` bytes of the unused input. */
-void heddle_connection_use_input(heddle_connection *connection, size_t size);
 /*
  * Receives without waiting. Returns the number of bytes, 0 at the end of the input, -EAGAIN if there is no input yet,
  * or the -errno of a broken connection.

@@ -41,7 +41,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
         heddle_tls_free(transport->tls);
     transport->tls = NULL;
     enter_stage(connection, HEDDLE_STAGE_COMPLETE);
-    heddle_connection_drop_input(connection);
+    heddle_bytes_reset(&connection->input, 0);
     heddle_transport_note(transport, HEDDLE_HAS_INPUT);
     connection->sockets->service->operations->reject_handshake(connection, error);
 }
@@ -65,7 +65,7 @@ static void handshake_due(heddle_connection *connection)
 /* From here on the connection counts towards the limit of the client's address, and not of the proxy's. */
 static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {
-    heddle_connection_drop_input(connection);
+    heddle_bytes_reset(&connection->input, 0);
     if (header->source.family) {
         heddle_address_uncount(connection);
         connection->remote = header->source;
@@ -92,14 +92,14 @@ static void apply_proxy_header(heddle_connection *connection, const heddle_proxy
 static void read_proxy_header(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
+    heddle_bytes *input = &connection->input;
     heddle_transport_forget(transport, HEDDLE_HAS_INPUT);
     for (;;) {
-        size_t had = heddle_connection_buffered(connection);
-        char *room = heddle_connection_make_room(connection, 256);
-        if (!room)
+        size_t had = heddle_bytes_left(input);
+        if (!heddle_bytes_reserve(input, 256))
             break;
-        ssize_t there = recv(transport->fd, room, connection->input_capacity - connection->input_end,
-                             MSG_PEEK | MSG_DONTWAIT);
+        char *room = input->bytes + input->size;
+        ssize_t there = recv(transport->fd, room, input->room - input->size, MSG_PEEK | MSG_DONTWAIT);
         if (there < 0 && errno == EINTR)
             continue;
         if (there < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
@@ -109,8 +109,7 @@ static void read_proxy_header(heddle_connection *connection)
         if (there <= 0)
             break;
         heddle_proxy_header header;
-        long size = heddle_proxy_header_parse(&header, connection->input + connection->input_start,
-                                              had + (size_t)there);
+        long size = heddle_proxy_header_parse(&header, heddle_bytes_first(input), had + (size_t)there);
         if (size < 0) {
             reject_handshake(connection, HEDDLE_NO_PROXY_HEADER);
             return;
@@ -118,7 +117,7 @@ static void read_proxy_header(heddle_connection *connection)
         size_t taken = size > 0 ? (size_t)size - had : (size_t)there;
         if (recv(transport->fd, room, taken, MSG_DONTWAIT) != (ssize_t)taken)
             break;
-        connection->input_end += (uint32_t)taken;
+        input->size += taken;
         if (size > 0) {
             apply_proxy_header(connection, &header);
             return;

@@ -13,7 +13,7 @@ bool heddle_linger_begin(heddle_connection *connection, int64_t timeout)
         heddle_tls_send_close_notify(&connection->transport);
     if (shutdown(connection->transport.fd, SHUT_WR) < 0)
         return false;
-    heddle_connection_drop_input(connection);
+    heddle_bytes_reset(&connection->input, 0);
     heddle_connection_set_time_limit(connection, timeout);
     return true;
 }

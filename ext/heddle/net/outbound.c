@@ -12,13 +12,6 @@ enum { RECEIVED_SHUTDOWN = 2 }; /* SSL_RECEIVED_SHUTDOWN of openssl/ssl.h */
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-void heddle_outbound_use_input(heddle_outbound *connection, size_t size)
-{
-    connection->input.start += size;
-    if (!heddle_outbound_buffered(connection))
-        heddle_bytes_reset(&connection->input, 0); /* so an idle connection has no buffer */
-}
-
 ssize_t heddle_outbound_receive(heddle_outbound *connection, void *memory, size_t size)
 {
     ssize_t result = connection->transport.operations->recv(&connection->transport, memory, size);
@@ -36,7 +29,7 @@ ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size)
     if (result > 0)
         input->size += (size_t)result;
     else
-        heddle_outbound_use_input(connection, 0);
+        heddle_bytes_use(&connection->input, 0);
     return result;
 }
 
@@ -53,7 +46,7 @@ bool heddle_outbound_ended_properly(const heddle_outbound *connection)
 bool heddle_outbound_is_stale(heddle_outbound *connection)
 {
     char byte;
-    if (heddle_outbound_buffered(connection))
+    if (heddle_bytes_left(&connection->input))
         return true;
     /* with TLS, bytes on the socket may be a session ticket, which is not input of the application */
     if (connection->transport.tls)

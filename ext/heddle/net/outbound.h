@@ -22,19 +22,8 @@ typedef struct {
     heddle_address remote;
 } heddle_outbound;
 
-static inline size_t heddle_outbound_buffered(const heddle_outbound *connection)
-{
-    return heddle_bytes_left(&connection->input);
-}
-
-static inline char *heddle_outbound_input(const heddle_outbound *connection)
-{
-    return connection->input.bytes + connection->input.start;
-}
-
 /* Returns the record of a Heddle::Net::OutboundConnection. Raises IOError if it is closed. */
 heddle_outbound *heddle_outbound_of(VALUE object);
-void heddle_outbound_use_input(heddle_outbound *connection, size_t size);
 
 /*
  * Both functions receive without waiting. They return the number of bytes, 0 at the end of the input, -EAGAIN or

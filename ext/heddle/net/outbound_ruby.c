@@ -120,9 +120,9 @@ static VALUE outbound_stale_p(VALUE self)
 static VALUE outbound_detach(VALUE self)
 {
     heddle_outbound *connection = heddle_outbound_of(self);
-    if (heddle_outbound_buffered(connection))
+    if (heddle_bytes_left(&connection->input))
         rb_raise(rb_eIOError, "can't detach the socket: %zu received bytes were not read",
-                 heddle_outbound_buffered(connection));
+                 heddle_bytes_left(&connection->input));
     VALUE socket = connection->owned.io;
     if (connection->transport.tls)
         socket = connection->transport.tls->socket;
@@ -146,11 +146,11 @@ static VALUE outbound_readpartial(int argc, VALUE *argv, VALUE self)
         rb_raise(rb_eArgError, "can't read %ld bytes: the size must be at least 1", max);
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self);
-        size_t buffered = heddle_outbound_buffered(connection);
+        size_t buffered = heddle_bytes_left(&connection->input);
         if (buffered) {
             size_t size = buffered < (size_t)max ? buffered : (size_t)max;
-            VALUE bytes = rb_str_new(heddle_outbound_input(connection), (long)size);
-            heddle_outbound_use_input(connection, size);
+            VALUE bytes = rb_str_new(heddle_bytes_first(&connection->input), (long)size);
+            heddle_bytes_use(&connection->input, size);
             return bytes;
         }
         ssize_t result = heddle_outbound_fill(connection, max < 16384 ? (size_t)max : 16384);

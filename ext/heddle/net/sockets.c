@@ -118,11 +118,11 @@ int heddle_sockets_add_shared(heddle_sockets *sockets, int fd, const heddle_addr
     connection->secure = secure;
     connection->shared = true;
     bool counted = heddle_address_count(sockets, connection, HEDDLE_ADDRESS_HANDOFFS);
-    bool kept = counted && heddle_connection_keep_input(connection, bytes, size);
+    bool kept = counted && heddle_bytes_add(&connection->input, bytes, size);
     int result = kept ? add_connection(sockets, connection) : counted ? -ENOMEM : -EPERM;
     if (result < 0) {
         heddle_address_uncount(connection);
-        heddle_connection_drop_input(connection);
+        heddle_bytes_reset(&connection->input, 0);
         free(connection);
         return result;
     }
@@ -166,7 +166,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_drop_waits(connection);
     release_session(connection);
-    heddle_connection_drop_input(connection);
+    heddle_bytes_reset(&connection->input, 0);
     heddle_connection_drop_output(connection);
     leave_slot(sockets, connection);
     int fd = connection->transport.fd;
@@ -403,7 +403,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
         if (connection->transport.fd >= 0)
             close(connection->transport.fd);
         release_session(connection);
-        heddle_connection_drop_input(connection);
+        heddle_bytes_reset(&connection->input, 0);
         heddle_output_clear(&connection->output);
         if (connection->transport.tls)
             heddle_tls_free(connection->transport.tls);

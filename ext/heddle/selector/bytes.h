@@ -50,6 +50,11 @@ static inline size_t heddle_bytes_left(const heddle_bytes *bytes)
     return bytes->size - bytes->start;
 }
 
+static inline char *heddle_bytes_first(const heddle_bytes *bytes)
+{
+    return bytes->bytes + bytes->start;
+}
+
 /* Empties the buffer. Frees its memory if that is larger than `keep` bytes. */
 static inline void heddle_bytes_reset(heddle_bytes *bytes, size_t keep)
 {
@@ -59,4 +64,12 @@ static inline void heddle_bytes_reset(heddle_bytes *bytes, size_t keep)
         bytes->bytes = NULL;
         bytes->room = 0;
     }
+}
+
+/* Consumes bytes. Frees the memory when none are left, so that an idle connection has no buffer. */
+static inline void heddle_bytes_use(heddle_bytes *bytes, size_t size)
+{
+    bytes->start += size;
+    if (bytes->start == bytes->size)
+        heddle_bytes_reset(bytes, 0);
 }

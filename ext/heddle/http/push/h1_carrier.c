@@ -20,17 +20,17 @@ static void feed_scratch(heddle_push_session *session, char *bytes, size_t size)
 {
     heddle_connection *connection = session->work.connection;
     size_t used = session->framing->feed(session, bytes, size);
-    if (session->state <= HEDDLE_PUSH_CLOSING && !heddle_connection_keep_input(connection, bytes + used, size - used))
+    if (session->state <= HEDDLE_PUSH_CLOSING && !heddle_bytes_add(&connection->input, bytes + used, size - used))
         heddle_push_stop_carrier(session);
 }
 
 static void feed_buffered(heddle_push_session *session)
 {
     heddle_connection *connection = session->work.connection;
-    size_t used = session->framing->feed(session, connection->input + connection->input_start,
+    size_t used = session->framing->feed(session, heddle_bytes_first(&connection->input),
                                         heddle_connection_buffered(connection));
     if (session->state <= HEDDLE_PUSH_CLOSING)
-        heddle_connection_use_input(connection, used);
+        heddle_bytes_use(&connection->input, used);
 }
 
 static void read_input(heddle_push_session *session)
@@ -145,7 +145,7 @@ static void end_output(heddle_push_session *session)
 
 static void begin_end(heddle_push_session *session)
 {
-    heddle_connection_drop_input(session->work.connection);
+    heddle_bytes_reset(&session->work.connection->input, 0);
     end_output(session);
 }
 

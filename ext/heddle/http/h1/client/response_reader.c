@@ -131,8 +131,8 @@ static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method
 {
     heddle_response_head head = {.fields = self->fields, .field_room = (uint16_t)self->limits.header_count};
     heddle_rejection rejection;
-    const char *bytes = heddle_outbound_input(connection);
-    size_t size = heddle_outbound_buffered(connection);
+    const char *bytes = heddle_bytes_first(&connection->input);
+    size_t size = heddle_bytes_left(&connection->input);
     int result = heddle_response_head_parse(&head, method, bytes, size, self->seen, &self->limits, &rejection);
     if (result == 0) {
         self->seen = size;
@@ -144,7 +144,7 @@ static VALUE parse_head(reader *self, heddle_outbound *connection, heddle_method
         return heddle_rejection_object(&rejection);
     }
     VALUE response = heddle_received_response(bytes, &head, 0);
-    heddle_outbound_use_input(connection, (size_t)result);
+    heddle_bytes_use(&connection->input, (size_t)result);
     follow_head(self, &head);
     return response;
 }
@@ -177,7 +177,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
     self->upgraded = false;
     for (;;) {
         heddle_outbound *connection = heddle_outbound_of(self->connection);
-        if (heddle_outbound_buffered(connection) > self->seen) {
+        if (heddle_bytes_left(&connection->input) > self->seen) {
             VALUE head = parse_head(self, connection, method);
             if (head != Qundef)
                 return head;
@@ -185,7 +185,7 @@ static VALUE reader_read_head(VALUE object, VALUE method_name, VALUE first_byte,
         ssize_t result = heddle_outbound_fill(connection, FILL);
         if (result > 0)
             continue;
-        bool begun = heddle_outbound_buffered(connection) > 0;
+        bool begun = heddle_bytes_left(&connection->input) > 0;
         if (result == 0) {
             change_state(self, FAILED);
             if (begun)
@@ -214,8 +214,8 @@ NORETURN(static void cut_short(reader *self))
 
 static void append_buffered(VALUE body, heddle_outbound *connection, size_t size)
 {
-    rb_str_cat(body, heddle_outbound_input(connection), (long)size);
-    heddle_outbound_use_input(connection, size);
+    rb_str_cat(body, heddle_bytes_first(&connection->input), (long)size);
+    heddle_bytes_use(&connection->input, size);
 }
 
 /* Receives bytes of the body directly into the String, without the connection's buffer. */
@@ -238,7 +238,7 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
 static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
     size_t size = self->remaining < most ? (size_t)self->remaining : most;
-    size_t buffered = heddle_outbound_buffered(connection);
+    size_t buffered = heddle_bytes_left(&connection->input);
     ssize_t result = (ssize_t)(buffered < size ? buffered : size);
     if (buffered)
         append_buffered(body, connection, (size_t)result);
@@ -256,7 +256,7 @@ static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body,
 
 static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
-    size_t buffered = heddle_outbound_buffered(connection);
+    size_t buffered = heddle_bytes_left(&connection->input);
     if (buffered) {
         append_buffered(body, connection, buffered < most ? buffered : most);
         return 1;
@@ -273,7 +273,7 @@ static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE
 /* If the body is malformed, returns -EPROTO and sets `*rejected` to a Rejection. */
 static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE body, size_t most, VALUE *rejected)
 {
-    size_t buffered = heddle_outbound_buffered(connection);
+    size_t buffered = heddle_bytes_left(&connection->input);
     if (!buffered) {
         ssize_t result = heddle_outbound_fill(connection, FILL);
         if (result == 0)
@@ -284,7 +284,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
     }
     heddle_rejection rejection;
     size_t length = 0, size = buffered < most ? buffered : most;
-    char *bytes = heddle_outbound_input(connection);
+    char *bytes = heddle_bytes_first(&connection->input);
     int64_t used = heddle_chunked_decode(&self->chunked, bytes, size, bytes, &length, &self->limits, &rejection);
     if (used < 0) {
         change_state(self, FAILED);
@@ -292,7 +292,7 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
         return -EPROTO;
     }
     rb_str_cat(body, bytes, (long)length);
-    heddle_outbound_use_input(connection, (size_t)used);
+    heddle_bytes_use(&connection->input, (size_t)used);
     if (self->chunked.done)
         change_state(self, COMPLETE);
     return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
@@ -323,7 +323,7 @@ static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, in
             return result;
         if (result != -EAGAIN)
             raise_failure(self, connection, result);
-        if (!heddle_outbound_buffered(connection))
+        if (!heddle_bytes_left(&connection->input))
             heddle_outbound_await_input(self->connection, timeout, "timed out in the middle of the response's body");
         RB_GC_GUARD(object);
     }
@@ -397,7 +397,7 @@ static VALUE reader_reusable_p(VALUE object)
 {
     reader *self = reader_of(object);
     bool reusable = self->state == COMPLETE && self->keep_alive && !self->upgraded &&
-                    !heddle_outbound_buffered(heddle_outbound_of(self->connection));
+                    !heddle_bytes_left(&heddle_outbound_of(self->connection)->input);
     return reusable ? Qtrue : Qfalse;
 }
 

@@ -38,8 +38,8 @@ static VALUE take_sized(heddle_connection *connection, heddle_h1 *h1)
         size = (size_t)h1->left;
     if (size == 0)
         return Qnil;
-    VALUE bytes = rb_str_new(connection->input + connection->input_start, (long)size);
-    heddle_connection_use_input(connection, size);
+    VALUE bytes = rb_str_new(heddle_bytes_first(&connection->input), (long)size);
+    heddle_bytes_use(&connection->input, size);
     h1->left -= (int64_t)size;
     h1->received = h1->left == 0;
     return bytes;
@@ -52,12 +52,12 @@ static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *conn
     if (size == 0)
         return Qnil;
     VALUE bytes = rb_str_buf_new((long)size);
-    int64_t used = heddle_chunked_decode(&h1->chunked, connection->input + connection->input_start, size,
+    int64_t used = heddle_chunked_decode(&h1->chunked, heddle_bytes_first(&connection->input), size,
                                          RSTRING_PTR(bytes), &length, &handle->engine->limits, &rejection);
     if (used < 0)
         heddle_exchange_raise_bad_request(&rejection);
     rb_str_set_len(bytes, (long)length);
-    heddle_connection_use_input(connection, (size_t)used);
+    heddle_bytes_use(&connection->input, (size_t)used);
     h1->received = h1->chunked.done;
     return length ? bytes : Qnil;
 }
@@ -81,16 +81,15 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
         heddle_h1 *h1 = heddle_h1_of(connection);
         if (h1->ended)
             return Qnil;
-        char *room = heddle_connection_make_room(connection, HEDDLE_SCRATCH);
-        if (!room)
+        heddle_bytes *input = &connection->input;
+        if (!heddle_bytes_reserve(input, HEDDLE_SCRATCH))
             rb_memerror();
-        ssize_t bytes = heddle_connection_receive(connection, room, HEDDLE_SCRATCH);
+        ssize_t bytes = heddle_connection_receive(connection, input->bytes + input->size, HEDDLE_SCRATCH);
         if (bytes > 0) {
-            connection->input_end += (uint32_t)bytes;
+            input->size += (size_t)bytes;
             return SSIZET2NUM(bytes);
         }
-        if (!heddle_connection_buffered(connection))
-            heddle_connection_drop_input(connection);
+        heddle_bytes_use(input, 0);
         if (bytes == 0) {
             h1->ended = true;
             return Qnil;
@@ -140,8 +139,8 @@ static VALUE exchange_persistent_p(VALUE self)
 static VALUE take_input(heddle_connection *connection, size_t size)
 {
     size_t buffered = heddle_connection_buffered(connection);
-    VALUE result = rb_str_new(connection->input + connection->input_start, (long)(size < buffered ? size : buffered));
-    heddle_connection_use_input(connection, (size_t)RSTRING_LEN(result));
+    VALUE result = rb_str_new(heddle_bytes_first(&connection->input), (long)(size < buffered ? size : buffered));
+    heddle_bytes_use(&connection->input, (size_t)RSTRING_LEN(result));
     return result;
 }
 

@@ -68,7 +68,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
     /* bytes that are already in the connection's input buffer stay there; others are copied into it */
-    if (heddle_connection_buffered(connection) || heddle_connection_keep_input(connection, bytes, size))
+    if (heddle_connection_buffered(connection) || heddle_bytes_add(&connection->input, bytes, size))
         heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
         heddle_h1_close(connection);
@@ -151,8 +151,9 @@ static void apply_progress(heddle_connection *connection, heddle_h1_progress res
 
 bool heddle_h1_has_begun(const heddle_connection *connection)
 {
-    for (uint32_t i = connection->input_start; i < connection->input_end; i++) {
-        if (connection->input[i] != '\r' && connection->input[i] != '\n')
+    const heddle_bytes *input = &connection->input;
+    for (size_t i = input->start; i < input->size; i++) {
+        if (input->bytes[i] != '\r' && input->bytes[i] != '\n')
             return true;
     }
     return false;
@@ -224,11 +225,13 @@ typedef enum {
 static char *make_room(heddle_connection *connection, destination *into, size_t *size)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    if (heddle_connection_buffered(connection)) {
+    heddle_bytes *input = &connection->input;
+    if (heddle_bytes_left(input)) {
         *into = INTO_INPUT;
-        char *room = heddle_connection_make_room(connection, 1024);
-        *size = connection->input_capacity - connection->input_end;
-        return room;
+        if (!heddle_bytes_reserve(input, 1024))
+            return NULL;
+        *size = input->room - input->size;
+        return input->bytes + input->size;
     }
     if (h1->stage == HEDDLE_H1_BODY && h1->left > 0) {
         *into = INTO_BODY;
@@ -264,15 +267,15 @@ void heddle_h1_read_input(heddle_connection *connection)
         }
         heddle_h1_progress result;
         if (into == INTO_INPUT) {
-            connection->input_end += (uint32_t)received;
-            result = parse_bytes(connection, connection->input + connection->input_start,
+            connection->input.size += (size_t)received;
+            result = parse_bytes(connection, heddle_bytes_first(&connection->input),
                                  heddle_connection_buffered(connection), &used);
             if (result != HEDDLE_H1_ENDED)
-                heddle_connection_use_input(connection, used);
+                heddle_bytes_use(&connection->input, used);
         } else {
             result = parse_bytes(connection, room, (size_t)received, &used);
             if (result != HEDDLE_H1_ENDED &&
-                !heddle_connection_keep_input(connection, room + used, (size_t)received - used)) {
+                !heddle_bytes_add(&connection->input, room + used, (size_t)received - used)) {
                 heddle_h1_close(connection);
                 return;
             }
@@ -293,11 +296,11 @@ void heddle_h1_parse_buffered(heddle_connection *connection)
 {
     size_t buffered = heddle_connection_buffered(connection), used;
     if (buffered) {
-        heddle_h1_progress result = parse_bytes(connection, connection->input + connection->input_start, buffered,
+        heddle_h1_progress result = parse_bytes(connection, heddle_bytes_first(&connection->input), buffered,
                                                 &used);
         if (result == HEDDLE_H1_ENDED)
             return;
-        heddle_connection_use_input(connection, used);
+        heddle_bytes_use(&connection->input, used);
         if (result != HEDDLE_H1_MORE) {
             apply_progress(connection, result);
             return;
@@ -321,10 +324,10 @@ bool heddle_h1_queue_pipelined(heddle_connection *connection)
         return false;
     }
     heddle_h1_enter(h1, HEDDLE_H1_IDLE);
-    heddle_h1_progress result = parse_bytes(connection, connection->input + connection->input_start, buffered, &used);
+    heddle_h1_progress result = parse_bytes(connection, heddle_bytes_first(&connection->input), buffered, &used);
     if (result == HEDDLE_H1_ENDED)
         return true;
-    heddle_connection_use_input(connection, used);
+    heddle_bytes_use(&connection->input, used);
     if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_SPOOLS)
         return false;
     if (connection->output.size)

@@ -297,7 +297,7 @@ static uint32_t label_of(const heddle_connection *connection)
     char line[LINE];
     size_t buffered = heddle_connection_buffered(connection), size = buffered < LINE ? buffered : LINE;
     if (size)
-        memcpy(line, connection->input + connection->input_start, size);
+        memcpy(line, heddle_bytes_first(&connection->input), size);
     ssize_t more = size < LINE ? recv(connection->transport.fd, line + size, LINE - size, MSG_PEEK | MSG_DONTWAIT) : 0;
     return heddle_request_label_hash_line(line, size + (more > 0 ? (size_t)more : 0));
 }

@@ -241,12 +241,12 @@ static VALUE client_await_room(VALUE object, VALUE deadline)
 static bool feed_buffered(client_object *self)
 {
     heddle_outbound *connection = heddle_outbound_of(self->connection);
-    size_t buffered = heddle_outbound_buffered(connection);
+    size_t buffered = heddle_bytes_left(&connection->input);
     if (buffered == 0)
         return true;
-    size_t used = heddle_h2_feed(self->client->session, heddle_clock_now(), heddle_outbound_input(connection),
+    size_t used = heddle_h2_feed(self->client->session, heddle_clock_now(), heddle_bytes_first(&connection->input),
                                  buffered);
-    heddle_outbound_use_input(connection, used);
+    heddle_bytes_use(&connection->input, used);
     return used == buffered;
 }
 

@@ -26,8 +26,8 @@ static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, siz
     if (!heddle_h2_leave_session(server))
         return HEDDLE_GONE;
     if (heddle_connection_buffered(connection)) {
-        heddle_connection_use_input(connection, used);
-    } else if (!heddle_connection_keep_input(connection, bytes + used, size - used)) {
+        heddle_bytes_use(&connection->input, used);
+    } else if (!heddle_bytes_add(&connection->input, bytes + used, size - used)) {
         heddle_sockets_close_connection(connection);
         return HEDDLE_GONE;
     }
@@ -66,7 +66,7 @@ void heddle_h2_read_and_send(heddle_h2_server *server)
     for (unsigned reads = 0;;) {
         size_t buffered = heddle_connection_buffered(connection);
         if (buffered) {
-            if (!feed_session(server, connection->input + connection->input_start, buffered) || !heddle_h2_send(server))
+            if (!feed_session(server, heddle_bytes_first(&connection->input), buffered) || !heddle_h2_send(server))
                 return;
             if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
                 return; /* reading continues when output was sent */
