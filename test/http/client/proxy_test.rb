@@ -193,6 +193,16 @@ class ClientProxyTest < ClientCase
     GC.enable
   end
 
+  def test_proxy_is_not_connected_before_the_settings_for_tls_are_loaded
+    require "heddle/net/tls/client_context"
+    proxy = serve { |socket, _| socket.write("HTTP/1.1 200 OK\r\n\r\n") }
+    Heddle::Net::TLS::ClientContext.stub(:for, ->(_) { raise IOError, "interrupted" }) do
+      assert_raises(Client::ConnectError) { Client.new(proxy: proxy.url).get("https://a.test/") }
+    end
+
+    assert_empty proxy.received
+  end
+
   def test_messages_about_a_proxy_have_no_password
     urls = %w[socks5://me:secret@x:1 http://me:sec/ret@x:1 me:secret@x:1 http:me:secret@x:1]
     calls = ["http://me:sec ret@x:1", *urls].map do |url|

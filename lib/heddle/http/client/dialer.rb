@@ -59,12 +59,13 @@ module Heddle
         end
 
         def through_proxy(limits, deadline)
+          secure = connector(@host, @port, true, limits) if @tls # first, because it may wait to load a file
           connection = reach_proxy(limits, deadline)
-          return connection unless @tls
+          return connection unless secure
 
           tunnel = @proxy.open_tunnel(connection, "#{@host.include?(":") ? "[#{@host}]" : @host}:#{@port}", limits,
                                       deadline)
-          connector(@host, @port, true, limits).secure_tunnel(tunnel, @host, deadline: deadline)
+          secure.secure_tunnel(tunnel, @host, deadline: deadline)
         end
 
         def reach_proxy(limits, deadline)
