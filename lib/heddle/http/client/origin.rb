@@ -59,9 +59,7 @@ module Heddle
           rejoin if shared && @retired
           return shared.is_a?(Connection) ? shared.begin_request(deadline) : shared if shared
 
-          stale = nil
-          connection = @lock.synchronize { fresh ? make_room : take_idle { |closed| (stale ||= []) << closed } }
-          stale&.each(&:close)
+          connection = @lock.synchronize { fresh ? make_room : take_idle }
           rejoin if @retired
           connection ||= wait_for_room(limits, deadline)
           return connection.begin_request(deadline) if connection.is_a?(Connection)
@@ -142,7 +140,7 @@ module Heddle
 
         private
 
-        # Takes the most recently used idle connection. Yields connections that have been idle for too long, for example
+        # Takes the most recently used idle connection. Closes connections that have been idle for too long, for example
         # after the machine slept, or that the server has closed.
         # @return [Connection, :room, nil] :room: the caller may open a connection; nil: all connections are in use
         def take_idle
@@ -152,7 +150,7 @@ module Heddle
 
             @open -= 1
             @statistics[:stale] += 1
-            yield connection
+            connection.close
           end
           make_room
         end
@@ -182,7 +180,7 @@ module Heddle
         # Requests get a connection in the order of their arrival.
         def wait_for_room(limits, deadline)
           waiter = Thread::Queue.new
-          room = @lock.synchronize { take_idle(&:close) || queue(waiter) }
+          room = @lock.synchronize { take_idle || queue(waiter) }
           return room if room
 
           began = now

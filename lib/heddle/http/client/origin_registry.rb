@@ -59,9 +59,6 @@ module Heddle
                          "send the request from the main Ractor, or use Net::HTTP in this one"
           end
 
-          # The process that the origins belong to.
-          attr_reader :process
-
           # Closes all idle connections.
           # @return [void]
           def close_idle = origins.each { |origin| origin.close_idle(all: true) }
