@@ -135,21 +135,25 @@ static VALUE heap_remove(VALUE self, VALUE object)
 }
 
 /*
- * call-seq: ring(time) -> true or false
+ * call-seq: ring(time) -> Float or nil
  *
- * If the earliest alarm is due at +time+, removes it, calls its method and returns true. Otherwise returns false.
+ * If the earliest alarm is due at +time+, removes it and calls its method. Returns the seconds until the next call: 0.0
+ * after a call. Returns nil if there is no alarm.
  */
 static VALUE heap_ring(VALUE self, VALUE time)
 {
     heddle_timer_heap *heap = heap_of(self);
-    if (heap->count == 0 || heap->entries[0]->deadline > to_deadline(time))
-        return Qfalse;
+    if (heap->count == 0)
+        return Qnil;
+    int64_t left = heap->entries[0]->deadline - to_deadline(time);
+    if (left > 0)
+        return DBL2NUM((double)left / 1e9);
     alarm_record *alarm = alarm_at(heap, 0);
     VALUE target = alarm->target;
     ID message = alarm->message;
     release_alarm(heap, alarm);
     rb_funcallv_public(target, message, 0, NULL);
-    return Qtrue;
+    return DBL2NUM(0);
 }
 
 /*

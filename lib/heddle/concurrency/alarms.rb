@@ -34,10 +34,7 @@ module Heddle
 
       # The body of the fiber.
       def call
-        while (alarm = @heap.first)
-          next if @heap.ring(now)
-
-          rest = alarm.time - now
+        while (rest = @heap.ring(now))
           @scheduler.park(rest) if rest.positive?
         end
       rescue Cancelled

@@ -61,10 +61,7 @@ module Heddle
       end
 
       def keep_time
-        while (alarm = @alarms.first)
-          next if @alarms.ring(now)
-
-          rest = alarm.time - now
+        while (rest = @alarms.ring(now))
           @scheduler.park(rest) if rest.positive?
         end
       ensure
