@@ -95,10 +95,8 @@ module Heddle
         end
 
         def read_head
-          loop do
-            head = next_head
-            return head unless head.interim?
-          end
+          nil while (head = next_head).interim?
+          head
         end
 
         def next_head

@@ -70,15 +70,12 @@ module Heddle
         private
 
         def open_stream
+          bodiless = @request.body.nil? || (@request.body.is_a?(String) && @request.body.empty?)
           stream = @connection.open(@request.method, @origin.scheme, @origin.authority, @request.target,
-                                    @request.fields.to_a, @request.body.nil? ||
-                                    (@request.body.is_a?(String) && @request.body.empty?))
-          unless stream
-            raise RepeatError if @may_retry
+                                    @request.fields.to_a, bodiless)
+          return stream if stream
 
-            raise ConnectionLostError, "#{@origin}: the server accepted no further request"
-          end
-          stream
+          raise @may_retry ? RepeatError : ConnectionLostError, "#{@origin}: the server accepted no further request"
         end
 
         # An exception of the body object's own methods passes through to the caller.

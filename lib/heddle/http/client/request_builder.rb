@@ -77,11 +77,9 @@ module Heddle
 
         def add_query(target, query)
           query = URI.encode_www_form(query)
-          if query.empty?
-            target
-          else
-            "#{target}#{target.include?("?") ? "&" : "?"}#{query}"
-          end
+          return target if query.empty?
+
+          "#{target}#{target.include?("?") ? "&" : "?"}#{query}"
         end
       end
     end

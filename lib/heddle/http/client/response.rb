@@ -39,12 +39,7 @@ module Heddle
         #   fields, by line feeds
         def headers
           @headers ||= @head.fields.each_slice(2).with_object({}) do |(name, value), headers|
-            earlier = headers[name]
-            headers[name] = if earlier
-                              [earlier, value].join(name == "set-cookie" ? "\n" : ", ")
-                            else
-                              value
-                            end
+            headers[name] = [*headers[name], value].join(name == "set-cookie" ? "\n" : ", ")
           end
         end
 
