@@ -1,7 +1,5 @@
 #include "native_code/code_map.h"
 
-#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
-
 #include "native_code/elf_object.h"
 
 typedef struct {
@@ -106,6 +104,7 @@ static bool reserve_room(void **list, size_t *capacity, size_t count, size_t siz
 
 static bool add_ranges(const heddle_object *object, uint32_t library)
 {
+#ifdef HEDDLE_ELF_OBJECTS
     for (int i = 0; i < object->part_count; i++) {
         const ElfW(Phdr) *part = &object->parts[i];
         uintptr_t start = object->base + part->p_vaddr;
@@ -117,6 +116,7 @@ static bool add_ranges(const heddle_object *object, uint32_t library)
             return false;
         ranges[range_count++] = (code_range){.start = start, .end = start + part->p_memsz, .library = library};
     }
+#endif
     return true;
 }
 
@@ -169,7 +169,7 @@ bool heddle_code_map_refresh(void)
         return true;
     counts = now;
     clear_map();
-    if (heddle_objects_each(add_library, NULL)) {
+    if (heddle_objects_each(add_library, NULL) || !range_count) { /* on other systems no object is visited */
         clear_map();
         return false;
     }
@@ -202,25 +202,11 @@ const heddle_library *heddle_code_map_find(uintptr_t address)
     return NULL;
 }
 
-static bool has_code(unsigned kind)
-{
-    return bounds[kind].highest;
-}
-
-bool heddle_code_map_has(unsigned kinds)
-{
-    for (unsigned kind = 0; kind < KINDS; kind++) {
-        if (kinds >> kind & 1 && has_code(kind))
-            return true;
-    }
-    return false;
-}
-
 void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
 {
     *lowest = *highest = 0;
     for (unsigned kind = 0; kind < KINDS; kind++) {
-        if (!(kinds >> kind & 1) || !has_code(kind))
+        if (!(kinds >> kind & 1) || !bounds[kind].highest)
             continue;
         if (!*highest || bounds[kind].lowest < *lowest)
             *lowest = bounds[kind].lowest;
@@ -229,41 +215,9 @@ void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *h
     }
 }
 
-#else
-
-void heddle_code_map_set_ruby(const void *ruby)
-{
-}
-
-bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count)
-{
-    (void)kind, (void)names, (void)count;
-    return true;
-}
-
-bool heddle_code_map_refresh(void)
-{
-    return false;
-}
-
-uint64_t heddle_code_map_version(void)
-{
-    return 0;
-}
-
-const heddle_library *heddle_code_map_find(uintptr_t address)
-{
-    return NULL;
-}
-
 bool heddle_code_map_has(unsigned kinds)
 {
-    return false;
+    uintptr_t lowest, highest;
+    heddle_code_map_find_bounds(kinds, &lowest, &highest);
+    return highest;
 }
-
-void heddle_code_map_find_bounds(unsigned kinds, uintptr_t *lowest, uintptr_t *highest)
-{
-    *lowest = *highest = 0;
-}
-
-#endif
