@@ -52,8 +52,9 @@ static void accept_all(heddle_event_set *set)
     }
 }
 
-static int watch_set(heddle_event_set *set, heddle_waiter *waiter)
+static int watch_set(heddle_event_set *set, heddle_waiter *waiter, int fd, heddle_waiter_fn *handle)
 {
+    *waiter = (heddle_waiter){.fn = handle, .fd = fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
     int result = heddle_loop_arm(set->sockets->loop, waiter);
     if (result > 0)
         waiter->fn(waiter, result, 0); /* some selectors report an event at once and do not arm the waiter */
@@ -109,19 +110,10 @@ static int epoll_set_open(heddle_event_set *set)
     set->connections_fd = epoll_create1(EPOLL_CLOEXEC);
     set->listeners_fd = epoll_create1(EPOLL_CLOEXEC);
     int result = set->connections_fd < 0 || set->listeners_fd < 0 ? -errno : 0;
+    if (result == 0)
+        result = watch_set(set, &set->connections_waiter, set->connections_fd, handle_ready_connections);
     if (result == 0) {
-        set->connections_waiter = (heddle_waiter){.fn = handle_ready_connections,
-                                                  .fd = set->connections_fd,
-                                                  .events = HEDDLE_READABLE,
-                                                  .mode = HEDDLE_PERSISTENT};
-        set->listeners_waiter = (heddle_waiter){.fn = handle_ready_listeners,
-                                                .fd = set->listeners_fd,
-                                                .events = HEDDLE_READABLE,
-                                                .mode = HEDDLE_PERSISTENT};
-        result = watch_set(set, &set->connections_waiter);
-    }
-    if (result == 0) {
-        result = watch_set(set, &set->listeners_waiter);
+        result = watch_set(set, &set->listeners_waiter, set->listeners_fd, handle_ready_listeners);
         if (result < 0)
             heddle_loop_disarm(set->sockets->loop, &set->connections_waiter);
     }

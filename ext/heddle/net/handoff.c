@@ -162,7 +162,15 @@ static bool has_sent(const heddle_connection *connection, uint8_t events)
     return !(events & HEDDLE_INPUT_ENDS) || recv(connection->transport.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
-/* Hands off connections with new input. Returns false if the socket to the other processes is full or broken. */
+/* Hands off a connection. Returns false if the socket to the other processes is full or broken. */
+static bool try_to_hand_off(heddle_sockets *sockets, heddle_connection *connection, int *left)
+{
+    int result = hand_off_connection(sockets, connection);
+    *left -= result == 0;
+    return result == 0 || result == -EBUSY || result == -EOPNOTSUPP;
+}
+
+/* Hands off connections with new input. Returns false as above. */
 static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
@@ -172,10 +180,7 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
         if (heddle_transport_owner(&connection->transport) != HEDDLE_OWNER_AT_REST ||
             has_blocking_label(sockets, connection) || !has_sent(connection, connection->watch_events))
             continue;
-        int result = hand_off_connection(sockets, connection);
-        if (result == 0)
-            (*left)--;
-        else if (result != -EBUSY && result != -EOPNOTSUPP)
+        if (!try_to_hand_off(sockets, connection, left))
             return false;
     }
     return true;
@@ -199,10 +204,7 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
     }
     heddle_ready_list_unlock(list);
     for (int i = 0; i < count; i++) {
-        int result = hand_off_connection(sockets, found[i]);
-        if (result == 0)
-            (*left)--;
-        else if (result != -EBUSY && result != -EOPNOTSUPP)
+        if (!try_to_hand_off(sockets, found[i], left))
             return false;
     }
     return true;
