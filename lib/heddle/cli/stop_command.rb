@@ -7,7 +7,7 @@ module Heddle
       NAME = "stop"
       # Seconds between two checks whether the server has ended.
       POLL_INTERVAL = 0.1
-      UNANSWERED = "some requests were cut off before they were answered: see the server's log for their number"
+      UNANSWERED = "some requests were cut off before they were answered, or a worker failed: see the server's log"
       UNKNOWN = "the server ended without reporting whether all requests were answered: see its log"
       private_constant :POLL_INTERVAL, :UNANSWERED, :UNKNOWN
 
