@@ -50,12 +50,20 @@ class InitApplyTest < Minitest::Test
     assert_equal(files.transform_values(&:b), content)
   end
 
+  def test_folders_with_names_of_start_files_are_left_out
+    FileUtils.mkdir_p(%w[Dockerfile.d test/models.rb])
+    files = { "Gemfile" => "gem \"puma\"\n" }
+    apply(files)
+
+    assert_undone files
+  end
+
   def test_a_file_that_cannot_be_written_is_named
     File.write("Gemfile", "gem \"puma\"\n")
     status, _, errors = File.stub(:binwrite, ->(*) { raise Errno::EROFS, "@ rb_sysopen - Gemfile" }) { init("--apply") }
 
     assert_equal 2, status
-    assert_match(/\Aheddle: Gemfile can't be written: Read-only file system\. `heddle init --undo` restores/, errors)
+    assert_match(/\Aheddle: can't write Gemfile: Read-only file system\. `heddle init --undo` restores/, errors)
   end
 
   # @return [String, nil] what becomes of one line

@@ -84,6 +84,12 @@ class InitFromPumaTest < Minitest::Test
     assert configuration.solid_queue
   end
 
+  def test_a_comment_that_is_not_utf8_is_escaped
+    carry_over("workers 3 # caf\xE9\n")
+
+    assert_includes File.read("config/heddle.rb"), "# config/puma.rb:1: workers 3 # caf\\xE9\nworkers 3\n"
+  end
+
   def test_hooks_run_at_the_same_step
     report = carry_over(<<~RUBY)
       before_fork { $heddle_test = [:fork] }

@@ -44,8 +44,8 @@ module Heddle
         def prepare(configured:)
           @bind = configured ? nil : "0.0.0.0"
           edit_gemfile
-          STARTS.each { |pattern, beginning| Dir[pattern].each { |path| edit_starts(path, beginning) } }
-          Dir[TESTS].each { |path| edit_test(path) } unless @keep_puma
+          STARTS.each { |pattern, beginning| files(pattern).each { |path| edit_starts(path, beginning) } }
+          files(TESTS).each { |path| edit_test(path) } unless @keep_puma
           self
         end
 
@@ -62,7 +62,7 @@ module Heddle
         # @param configuration [String] the path of Heddle's configuration file
         # @return [Array<String>] lines for a terminal
         def undo(configuration)
-          [*Dir["{Gemfile,gems.rb}"], *STARTS.keys.flat_map { |pattern| Dir[pattern] }, *Dir[TESTS]].each do |path|
+          files("{Gemfile,gems.rb}", *STARTS.keys, TESTS).each do |path|
             lines = MarkedLines.new(File.binread(path))
             restored = lines.restore
             next if restored == lines.text
@@ -78,12 +78,13 @@ module Heddle
 
         private
 
+        def files(*patterns) = Dir[*patterns].select { |path| File.file?(path) }
+
         def write
           @changed.each do |path, text|
             File.binwrite(path, text)
           rescue SystemCallError => e
-            raise UsageError, "#{path} can't be written: #{ErrorText.reason(e)}. `heddle init --undo` restores the " \
-                              "files that were changed."
+            raise UsageError, "can't write #{path}: #{ErrorText.reason(e)}. `heddle init --undo` restores the others."
           end
         end
 
@@ -115,8 +116,9 @@ module Heddle
         end
 
         def edit_gemfile
-          path = Dir["{Gemfile,gems.rb}"].first or return @report << "This folder has no Gemfile: add the gem heddle " \
-                                                                     "where the application's gems are listed.\n"
+          path = files("{Gemfile,gems.rb}").first or
+            return @report << "This folder has no Gemfile: add the gem heddle where the application's gems are listed.
+"
           edit(path) do |lines|
             calls = gems(path, lines.text)
             has_heddle = calls.any? { |call| name_of(call) == "heddle" }

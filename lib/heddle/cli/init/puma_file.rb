@@ -119,7 +119,7 @@ module Heddle
           end
         end
 
-        def source_of(node) = @source.lines[node.location.start_line - 1].strip
+        def source_of(node) = PrintableText.utf8(@source.lines[node.location.start_line - 1]).strip
 
         def other(node, conditions)
           PumaStatement.new(line: node.location.start_line, source: source_of(node), text: node.slice, conditions:,
