@@ -9,7 +9,10 @@ module Heddle
 
       # Seconds that the threads have to end. Then they are killed.
       STOP_TIMEOUT = 5
-      private_constant :STOP_TIMEOUT
+
+      # Seconds between two attempts to replace a thread while the system allows no more threads.
+      RETRY_INTERVAL = 0.1
+      private_constant :STOP_TIMEOUT, :RETRY_INTERVAL
 
       # @return [Integer] the number of threads
       attr_reader :size
@@ -105,11 +108,13 @@ module Heddle
         end
       end
 
-      # Starts a new thread when the application has ended one, for example with Thread.exit.
+      # Starts a new thread when the application has ended one, for example with Thread.exit. Called in the old thread,
+      # which tries until there is a new one.
       def replace(name)
         @lock.synchronize { @threads.keep_if(&:alive?) << start_thread(name) }
-      rescue ThreadError
-        # The program is ending, or the system allows no more threads.
+      rescue ThreadError # the system allows no more threads, or the program is ending
+        sleep RETRY_INTERVAL
+        retry if !@requests.closed? && Thread.main.alive?
       end
 
       # A new thread has a copy of its creator's fiber storage, and each request may change it. Thread locals remain, as

@@ -3,6 +3,7 @@
 # test: smoke
 
 require "test_helper"
+require "minitest/mock"
 require_relative "../server_helpers"
 
 # `--mode thread`: what an application sees is a thread that has one request.
@@ -370,6 +371,22 @@ class ThreadModeTest < Minitest::Test
 
     assert served.pop(timeout: PATIENCE)
     assert_operator threads.instance_variable_get(:@threads).size, :<, 50
+  ensure
+    threads.stop
+  end
+
+  def test_an_ended_thread_is_replaced_when_the_system_allows_more_threads_again
+    threads = Heddle::Server::RunnerThreads.new(1)
+    threads.start
+    served = Thread::Queue.new
+    failures = Array.new(2) { ThreadError.new("can't create Thread: Resource temporarily unavailable") }
+    create = Thread.method(:new)
+    Thread.stub(:new, ->(&block) { failures.empty? ? create.call(&block) : raise(failures.pop) }) do
+      threads << Object.new.tap { |one| one.define_singleton_method(:run) { Thread.exit } }
+      threads << Object.new.tap { |one| one.define_singleton_method(:run) { served << true } }
+
+      assert served.pop(timeout: PATIENCE)
+    end
   ensure
     threads.stop
   end
