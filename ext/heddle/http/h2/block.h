@@ -25,7 +25,6 @@ struct heddle_h2_block {
     bool response;         /* the block of a response; false: of a request */
     bool trailers;         /* the block has trailers: a request's are only checked, a response's are kept */
     bool malformed, too_large, no_memory;
-    bool dropped;          /* a field was left out, because its name has an underscore */
     bool has_pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_slice pseudo[HEDDLE_H2_PSEUDO_FIELDS];
     heddle_control_fields controls;

@@ -84,10 +84,8 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
 {
     if (block->trailers && !block->response)
         return;
-    if (id == HEDDLE_FIELD_OTHER && !block->limits->keep_underscores && memchr(field->name, '_', field->name_size)) {
-        block->dropped = true;
+    if (id == HEDDLE_FIELD_OTHER && !block->limits->keep_underscores && memchr(field->name, '_', field->name_size))
         return;
-    }
     heddle_field *kept = &block->fields[block->field_count++];
     kept->name = keep_text(block, field->name, field->name_size);
     kept->value = keep_text(block, field->value, field->value_size);

@@ -153,6 +153,7 @@ heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ende
     }
     if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
         return HEDDLE_H2_MALFORMED;
+    head->dropped = block->line_count != block->field_count; /* before fields are added and joined */
     const char *method = text_of(block, head->method), *method_end = method + head->method.size;
     heddle_slice scheme = block->pseudo[HEDDLE_H2_SCHEME];
     if (method == method_end || heddle_find_token_end(method, method_end) != method_end ||
@@ -171,7 +172,6 @@ heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ende
     head->fields = block->fields;
     head->field_count = head->field_room = (uint16_t)block->field_count;
     head->line_count = (uint16_t)block->line_count;
-    head->dropped = block->dropped;
     head->size = head->field_bytes = (uint32_t)block->bytes->size;
     request->bytes = block->bytes->bytes;
     request->size = block->bytes->size;
