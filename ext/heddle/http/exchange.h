@@ -26,8 +26,7 @@ typedef struct heddle_exchange_handle heddle_exchange_handle;
 
 /*
  * The operations of an exchange, which its protocol implements. All run in the loop, with the GVL. Operations that take
- * a handle raise IOError when the exchange is complete. Operations that send raise ClientGoneError when the client has
- * gone.
+ * a handle raise ClientGoneError when the exchange is complete or the client has gone.
  */
 typedef struct {
     const char *version; /* the value of SERVER_PROTOCOL; NULL: HTTP/1.0 or HTTP/1.1, as in the head */

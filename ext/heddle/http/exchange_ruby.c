@@ -129,9 +129,9 @@ static const heddle_exchange_operations *sending_operations(heddle_exchange_hand
 
 heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle)
 {
-    heddle_connection *connection = heddle_exchange_connection(handle);
+    heddle_connection *connection = heddle_exchange_of(handle)->work.connection;
     if (!connection)
-        rb_raise(rb_eIOError, "this request is complete, or its connection is closed");
+        heddle_exchange_raise_gone("this request is complete, or its connection is closed", 0);
     heddle_connection_check_thread(connection);
     return connection;
 }

@@ -44,8 +44,8 @@ static inline heddle_connection *heddle_exchange_connection(const heddle_exchang
     return handle->exchange ? handle->exchange->work.connection : NULL;
 }
 /*
- * Like heddle_exchange_connection, but raises IOError instead of returning NULL, and ThreadError on any thread but the
- * loop's.
+ * Like heddle_exchange_connection, but raises instead of returning NULL: IOError if the application has returned, else
+ * ClientGoneError. Raises ThreadError on any thread but the loop's.
  */
 heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle);
 /* Like heddle_exchange_open_connection, but raises ClientGoneError if no response can be sent any more. */

@@ -75,6 +75,23 @@ class H2ExchangeTest < Minitest::Test
     assert_equal ["65536"] * 17, sent.select { |frame| frame.type == "DATA" && frame.payload != "" }.map(&:payload)
   end
 
+  def test_reading_a_body_raises_client_gone_error_after_the_connection_has_failed
+    begun = error = nil
+    answer = lambda do |exchange|
+      begun = true
+      Fiber.scheduler.yield until exchange.closed?
+      error = assert_raises(IOError) { exchange.body.read }
+    end
+    converse(answer, kind: :tcp, stream_bodies: true) do |conversation|
+      conversation.say(frames("HEADERS eh 1 post"))
+      conversation.await { begun }
+      conversation.vanish
+      conversation.await { error }
+    end
+
+    assert_instance_of Heddle::ClientGoneError, error
+  end
+
   # The client has reset streams, so that the resets of abandoned requests exceed the limit while one is incomplete.
   def test_abandoned_requests_may_exceed_the_limit_of_resets
     reset = Array.new(50) { |i| ["HEADERS eh #{(2 * i) + 3} post", "RST_STREAM - #{(2 * i) + 3} #8"] }
