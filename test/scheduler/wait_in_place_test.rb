@@ -215,6 +215,28 @@ class WaitInPlaceTest < Minitest::Test
   end
 
   # nokogiri/3.4/nokogiri.so
+  def test_stall_by_ruby_code_after_a_short_wait_in_place_names_no_library
+    stalls = []
+    line = nil
+    Heddle.enable :stall_report
+    Heddle::Protection.reporting_to(->(stall) { stalls << stall if stall.seconds > 0.2 }) do
+      scheduled do
+        Fiber.schedule do
+          sleep 0.001 # from here on the loop runs it
+          CallingBack.call(-> { sleep 0.02 })
+          ending = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.5
+          (line = __LINE__) && nil until Process.clock_gettime(Process::CLOCK_MONOTONIC) > ending
+          sleep 0.01 # meanwhile it is reported
+        end
+      end
+    end
+
+    assert_equal [[:ruby, nil]], stalls.map { |stall| [stall.cause, stall.library] }
+    assert_includes stalls.first.place, "wait_in_place_test.rb:#{line}"
+  ensure
+    Heddle.disable :stall_report
+  end
+
   def test_library_of_a_precompiled_gem_is_known_without_the_version_in_its_path
     Dir.mktmpdir do |folder|
       path = File.join(folder, "gem", RUBY_VERSION[/\A\d+\.\d+/], File.basename(CALLBACKS.path))

@@ -203,7 +203,8 @@ static void record_stall(heddle_loop *loop, bool idle)
     if (heartbeat->sighted == HEDDLE_UNSEEN)
         one->request[0] = one->place[0] = '\0';
     one->library[0] = '\0';
-    if (heartbeat->callback_until >= heartbeat->late_since) {
+    /* otherwise a short wait in a callback came before something that has taken longer */
+    if (one->activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL && heartbeat->callback_until >= heartbeat->late_since) {
         memcpy(one->library, heartbeat->callback_library, sizeof(one->library));
         memcpy(one->request, heartbeat->callback_request, sizeof(one->request));
         memcpy(one->place, heartbeat->callback_place, sizeof(one->place));
