@@ -21,10 +21,9 @@ module Heddle
       # Settings that apply to each address unless its own parameters replace them.
       #
       # @!attribute port [Integer] the port of addresses without one
-      # @!attribute proxies [Net::Networks, nil] the trusted proxies
       # @!attribute tls [TLSSettings, nil] nil: only addresses with a certificate of their own can use TLS
-      Defaults = Data.define(:port, :proxies, :tls) do
-        def initialize(port:, proxies: nil, tls: nil) = super
+      Defaults = Data.define(:port, :tls) do
+        def initialize(port:, tls: nil) = super
       end
       private_constant :SCHEME, :ALIASES, :HOST_AND_PORT, :PARAMETERS
 
@@ -36,7 +35,7 @@ module Heddle
         def parse(address, defaults)
           defaults = Defaults.new(port: defaults) if defaults.is_a?(Integer)
           scheme, rest, parameters = split(address)
-          shared = { proxies: proxies(address, parameters, defaults) }
+          shared = { proxied: switch(address, parameters, "proxy_protocol") }
           case scheme
           when "unix"
             UnixBind.new(rest, mode(address, parameters), owner: parameters["owner"]&.first, **shared)
@@ -91,10 +90,6 @@ module Heddle
           host = match[1].empty? ? "0.0.0.0" : match[1].delete("[]")
           TCPBind.new(host, port, reuse_port: switch(address, parameters, "reuse_port"),
                                   v6only: switch(address, parameters, "v6only") { nil }, **shared)
-        end
-
-        def proxies(address, parameters, defaults)
-          defaults.proxies if switch(address, parameters, "proxy_protocol")
         end
 
         def mode(address, parameters)

@@ -12,8 +12,8 @@ module Heddle
       attr_reader :port
       # @return [Net::TLS, nil] accepts the TLS handshakes of its clients; nil: they don't use TLS
       attr_accessor :tls
-      # @return [Net::Networks, nil] networks whose connections begin with a header of the PROXY protocol
-      attr_reader :proxies
+      # @return [Boolean] whether connections of trusted proxies begin with a header of the PROXY protocol
+      attr_reader :proxied
       # @return [Boolean] whether only this user and root may connect; for a socket in the abstract namespace, which has
       #   no file permissions
       attr_reader :own_user
@@ -23,16 +23,16 @@ module Heddle
       # @param port [Integer, nil]
       # @param path [String, nil] the file of a unix socket, which {#close} removes
       # @param tls [Net::TLS, nil]
-      # @param proxies [Net::Networks, nil]
+      # @param proxied [Boolean]
       # @param own_user [Boolean]
-      def initialize(io, url, port, path = nil, tls: nil, proxies: nil, own_user: false)
+      def initialize(io, url, port, path = nil, tls: nil, proxied: false, own_user: false)
         @io = io
         @url = url
         @port = port
         @path = path
         @inode = path && File.stat(path).ino
         @tls = tls
-        @proxies = proxies
+        @proxied = proxied
         @own_user = own_user
       end
 
@@ -47,7 +47,7 @@ module Heddle
       # @return [void]
       def attach(sockets, trusted)
         tls&.certificates&.look_again # the process may be new, after a reload
-        sockets.listen(io, tls:, proxies: proxies && trusted)
+        sockets.listen(io, tls:, proxies: (trusted if proxied))
       end
 
       # Closes the socket in this process only. Other processes still listen on it, so a unix socket's file remains.

@@ -11,11 +11,11 @@ module Heddle
 
       # @param name [String, nil]
       # @param tls [TLSSettings, nil]
-      # @param proxies [Net::Networks, nil] the proxies whose connections begin with a PROXY header
-      def initialize(name, tls: nil, proxies: nil)
+      # @param proxied [Boolean] whether connections of trusted proxies begin with a PROXY header
+      def initialize(name, tls: nil, proxied: false)
         @name = name
         @tls = tls
-        @proxies = proxies
+        @proxied = proxied
       end
 
       # @return [String] identifies the sockets across processes
@@ -46,7 +46,7 @@ module Heddle
       def adopt(io, acceptor)
         address = io.local_address
         url = address.unix? ? "unix:#{address.unix_path}" : TCPBind.url(address.ip_address, address.ip_port, acceptor)
-        Listener.new(io, url, address.unix? ? nil : address.ip_port, tls: acceptor, proxies: @proxies)
+        Listener.new(io, url, address.unix? ? nil : address.ip_port, tls: acceptor, proxied: @proxied)
       end
 
       def no_sockets_message

@@ -22,14 +22,14 @@ module Heddle
       #   connections among them
       # @param v6only [Boolean, nil] whether an IPv6 address accepts no IPv4 connections; nil: the system's default
       # @param tls [TLSSettings, nil]
-      # @param proxies [Net::Networks, nil] the proxies whose connections begin with a PROXY header
-      def initialize(host, port, reuse_port: false, v6only: nil, tls: nil, proxies: nil)
+      # @param proxied [Boolean] whether connections of trusted proxies begin with a PROXY header
+      def initialize(host, port, reuse_port: false, v6only: nil, tls: nil, proxied: false)
         @host = host
         @port = port
         @reuse_port = reuse_port
         @v6only = v6only
         @tls = tls
-        @proxies = proxies
+        @proxied = proxied
       end
 
       # @param address [String]
@@ -73,7 +73,7 @@ module Heddle
       # @return [Listener]
       def adopt(io, acceptor = nil)
         port = io.local_address.ip_port
-        Listener.new(io, self.class.url(host, port, acceptor), port, tls: acceptor, proxies: @proxies)
+        Listener.new(io, self.class.url(host, port, acceptor), port, tls: acceptor, proxied: @proxied)
       end
 
       private

@@ -14,12 +14,12 @@ module Heddle
       # @param path [String]
       # @param mode [Integer, nil] the permissions of the socket's file
       # @param owner [String, nil] the file's owner: `user`, `user:group` or `:group`
-      # @param proxies [Net::Networks, nil] the proxies whose connections begin with a PROXY header
-      def initialize(path, mode, owner: nil, proxies: nil)
+      # @param proxied [Boolean] whether connections of trusted proxies begin with a PROXY header
+      def initialize(path, mode, owner: nil, proxied: false)
         @path = File.expand_path(path, WorkingFolder.current)
         @mode = mode
         @owner = owner
-        @proxies = proxies
+        @proxied = proxied
       end
 
       # @return [nil] clients of a unix socket never use TLS
@@ -73,7 +73,7 @@ module Heddle
       # @param io [UNIXServer] a socket that is open already
       # @param file [String, nil] the path of the file that the listener removes when it closes; nil: it removes none
       # @return [Listener]
-      def adopt(io, file = nil) = Listener.new(io, "unix:#{path}", nil, file, proxies: @proxies)
+      def adopt(io, file = nil) = Listener.new(io, "unix:#{path}", nil, file, proxied: @proxied)
 
       private
 

@@ -12,6 +12,7 @@ module Heddle
         # @return [Array<Bind>] the addresses to listen on
         # @raise [ConfigurationError]
         def binds
+          trusted_networks # raises if one is wrong
           defaults = bind_defaults
           found = addresses.each_with_index.map { |address, index| parse_bind(address, index, defaults) }
           refuse_tls(found.index(&:tls)) if Modes.fetch(mode).rejects.key?(:tls) && found.any?(&:tls)
@@ -64,7 +65,7 @@ module Heddle
         def bind_defaults
           tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key),
                                 development: environment == "development", http2: http2 != :off)
-          Bind::Defaults.new(port:, proxies: trusted_networks, tls:)
+          Bind::Defaults.new(port:, tls:)
         end
 
         def refuse_tls(index)

@@ -45,7 +45,7 @@ module Heddle
         # @return [Boolean] whether every request was answered
         # @raise [BootError] when the first Ractor can't start
         def serve(app, listeners, &ready)
-          places = listeners.map { |one| [one.io, one.url, one.port, one.proxies] }
+          places = listeners.map { |one| [one.io, one.url, one.port, one.proxied] }
           serving = false
           until @stopping
             serving |= run_one(app, places) { ready&.call unless serving }

@@ -13,7 +13,7 @@ module Heddle
         # @param configuration [Configuration] {Configuration#shareable_copy}
         # @param channel [Integer] the descriptor of a socket to the main Ractor
         # @param output [Integer] the descriptor of a pipe, which gets the lines of the log
-        # @param places [Array] for each listener: its descriptor, whether it is a unix socket, URL, port, proxies
+        # @param places [Array] for each listener: its descriptor, whether it is a unix socket, URL, port, `proxied`
         def initialize(app, configuration, channel, output, places)
           @app = app
           @configuration = configuration
@@ -56,8 +56,8 @@ module Heddle
         end
 
         def listeners
-          Listeners.new(@places.map do |descriptor, unix, url, port, proxies|
-            Listener.new((unix ? UNIXServer : TCPServer).for_fd(descriptor), url, port, proxies:)
+          Listeners.new(@places.map do |descriptor, unix, url, port, proxied|
+            Listener.new((unix ? UNIXServer : TCPServer).for_fd(descriptor), url, port, proxied:)
           end)
         end
 
