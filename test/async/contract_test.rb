@@ -193,6 +193,15 @@ class AsyncContractTest < Minitest::Test
     end
   end
 
+  def test_exception_of_a_timeout_that_cannot_be_made_raises_in_its_task
+    strange = Class.new(StandardError) { def initialize(code:) = super(code) }
+    in_loop do
+      Async do |task|
+        assert_raises(ArgumentError) { task.with_timeout(0.001, strange) { |_timeout| sleep 1 } }
+      end.wait
+    end
+  end
+
   def test_a_timeout_can_be_extended_and_cancelled
     in_loop do
       Sync do |task|

@@ -19,10 +19,9 @@ module Heddle
 
       def adjustable_timeout(seconds, exception, message)
         fiber = current_fiber
-        error = nil
-        expire = -> { interrupt(fiber, error = exception.exception(message)) }
+        error = exception.exception(message) # now, because it may raise
         timers = Timers.new(Concurrency::Context.of(self).alarms)
-        timeout = ::Async::Timeout.new(timers, timers.schedule(timers.now + seconds, expire))
+        timeout = ::Async::Timeout.new(timers, timers.schedule(timers.now + seconds, -> { interrupt(fiber, error) }))
         yield timeout
       ensure
         timeout&.cancel!
