@@ -46,6 +46,19 @@ class EventsTest < Minitest::Test
     end
   end
 
+  def test_report_continues_when_stderr_is_closed_or_its_reader_has_ended
+    reader, writer = IO.pipe
+    reader.close
+    before = $stderr
+    [writer, File.open(File::NULL, "w").tap(&:close)].each do |io|
+      $stderr = io
+      assert_nil Heddle::Events.report(:hook_failed, hook: :on_booted, error: "no")
+    end
+  ensure
+    $stderr = before
+    writer.close
+  end
+
   # Calls that report an event: the receiver's last name and the method.
   REPORTING = /\A(?:@?log|Events|@?report|@on_event|)\.(?:event|report|call)\z/
 
