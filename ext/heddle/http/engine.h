@@ -76,10 +76,6 @@ VALUE heddle_engine_option(VALUE configuration, const char *name);
 /* The current `date` line: 37 bytes. */
 const char *heddle_engine_date(heddle_engine *engine);
 
-enum {
-    HEDDLE_DATE_LINE = 37,
-};
-
 extern const heddle_service_operations heddle_engine_operations;
 
 static inline heddle_engine *heddle_engine_of_connection(const heddle_connection *connection)

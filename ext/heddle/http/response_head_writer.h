@@ -95,7 +95,9 @@ void heddle_head_writer_end(heddle_head_writer *head, heddle_buffer *out, const 
 /* Writes the head of a chunk of this size, such as "1a\r\n". Returns the number of bytes, at most 18. */
 size_t heddle_chunk_head(char *out, size_t size);
 
-/* Writes an IMF-fixdate field line, "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n": 37 bytes and a NUL. */
+enum { HEDDLE_DATE_LINE = 37 };
+
+/* Writes an IMF-fixdate field line, "date: Sun, 06 Nov 1994 08:49:37 GMT\r\n": HEDDLE_DATE_LINE bytes and a NUL. */
 void heddle_date_line(char *out, int64_t seconds);
 
 #define HEDDLE_REJECTION_TYPE "text/plain; charset=utf-8"
