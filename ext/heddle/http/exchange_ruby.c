@@ -3,6 +3,7 @@
 #include "binding.h"
 #include "http/body/spool_ruby.h"
 #include "http/forwarded.h"
+#include "http/head_ruby.h"
 #include "http/response_head_ruby.h"
 #include "net/networks.h"
 #include "scheduler/take_errinfo.h"
@@ -161,9 +162,7 @@ void heddle_exchange_raise_gone(const char *text, int error)
 
 void heddle_exchange_raise_bad_request(const heddle_rejection *rejection)
 {
-    VALUE arguments[] = {INT2FIX(rejection->status), rb_str_new_cstr(rejection->reason)};
-    /* Data.new converts the arguments to keywords, which initialize expects. */
-    VALUE object = rb_funcallv(rb_path2class("Heddle::HTTP::Rejection"), rb_intern("new"), 2, arguments);
+    VALUE object = heddle_rejection_object(rejection);
     rb_exc_raise(rb_class_new_instance(1, &object, rb_path2class("Heddle::HTTP::BadRequestError")));
 }
 

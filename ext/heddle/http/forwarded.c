@@ -77,8 +77,7 @@ static void skip_blanks(rest *text)
 static size_t take_token(rest *text)
 {
     const char *start = text->at;
-    while (text->at < text->end && heddle_is(*text->at, HEDDLE_TOKEN))
-        text->at++;
+    text->at = heddle_find_token_end(start, text->end);
     return (size_t)(text->at - start);
 }
 

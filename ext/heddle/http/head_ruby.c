@@ -15,11 +15,6 @@ static VALUE text_of(const char *bytes, heddle_slice slice)
     return rb_str_new(bytes + slice.start, slice.size);
 }
 
-static VALUE find_class(const char *name)
-{
-    return rb_const_get(h1_module, rb_intern(name)); /* loaded by autoload */
-}
-
 VALUE heddle_rejection_object(const heddle_rejection *rejection)
 {
     VALUE reason = rb_obj_freeze(rb_utf8_str_new_cstr(rejection->reason));
@@ -108,7 +103,7 @@ static void set_length(VALUE object, int64_t length)
 
 VALUE heddle_received_response(const char *bytes, const heddle_response_head *head, size_t position)
 {
-    VALUE object = rb_obj_alloc(find_class("ReceivedResponse"));
+    VALUE object = rb_obj_alloc(rb_const_get(h1_module, rb_intern("ReceivedResponse"))); /* loaded by autoload */
     rb_ivar_set(object, rb_intern("@status"), INT2FIX(head->status));
     rb_ivar_set(object, rb_intern("@reason"), text_of(bytes, head->reason));
     rb_ivar_set(object, rb_intern("@minor"), INT2FIX(head->minor));

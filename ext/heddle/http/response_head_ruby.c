@@ -1,5 +1,6 @@
 #include "http/response_head_ruby.h"
 
+#include "http/content_length.h"
 #include "http/field_value.h"
 
 #include <ruby/encoding.h>
@@ -93,16 +94,6 @@ static VALUE to_binary(VALUE string)
     return rb_enc_str_new(RSTRING_PTR(string), RSTRING_LEN(string), rb_ascii8bit_encoding());
 }
 
-static bool is_number(VALUE text)
-{
-    const char *at = RSTRING_PTR(text), *end = at + RSTRING_LEN(text);
-    if (at == end)
-        return false;
-    while (at < end && *at >= '0' && *at <= '9')
-        at++;
-    return at == end;
-}
-
 /*
  * `value`: a String, or nil if the name is invalid. `original`: the value before its conversion to a String, or Qundef
  * if it was not converted.
@@ -118,7 +109,8 @@ NORETURN(static void raise_invalid(heddle_field_result failure, VALUE name, VALU
                  " (pass several values of a header as an Array)",
                  rb_funcall(name, rb_intern("downcase"), 0), to_binary(value));
     case HEDDLE_BAD_LENGTH:
-        if (is_number(value) && RSTRING_LEN(value) < 19)
+        if (RSTRING_LEN(value) < 19 &&
+            heddle_content_length_parse(RSTRING_PTR(value), (size_t)RSTRING_LEN(value)) >= 0)
             rb_raise(invalid_response, "there are two different content-lengths");
         rb_raise(invalid_response, "the content-length must be a number, but is %+" PRIsVALUE, original);
     case HEDDLE_BAD_CODING:
