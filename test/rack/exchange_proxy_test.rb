@@ -71,6 +71,37 @@ class ExchangeProxyTest < Minitest::Test
     end
   end
 
+  # @return [Array] what each proxy's block returns, in the same thread. Each proxy is cancelled when its block has ended
+  def run_cancelled_late(count)
+    results = []
+    thread = nil
+    Heddle.run do
+      proxies = Array.new(count) do |number|
+        Heddle::Rack::ExchangeProxy.new(Failing.new) do
+          Thread.pass # a pending exception is raised here
+          results << number
+        end
+      end
+      trace = TracePoint.new(:c_return) do |point|
+        next unless point.method_id == :handle_interrupt && Thread.current == thread && results.size == 1
+
+        Thread.new { proxies.first.cancel(Heddle::Cancelled.new) }.join
+      end
+      thread = Thread.new do
+        Thread.stop
+        Thread.handle_interrupt(Heddle::Cancelled => :never) { trace.enable { proxies.each(&:run) } }
+      end
+      Thread.pass until thread.stop?
+      thread.run
+      thread.join
+    end
+    results
+  end
+
+  def test_cancellation_that_comes_too_late_for_its_request_does_not_end_the_next_one
+    assert_equal [0, 1], run_cancelled_late(2)
+  end
+
   def test_cancelling_ends_the_fiber_of_the_loop
     Heddle.run do
       proxy = Heddle::Rack::ExchangeProxy.new(Failing.new) { |one| one.enqueue { raise Heddle::Cancelled } }

@@ -93,6 +93,7 @@ module Heddle
         # The request has ended.
       ensure
         @thread = nil
+        drop_late_cancellation
         release
       end
 
@@ -196,6 +197,13 @@ module Heddle
       end
 
       private
+
+      # An exception that has come since the service has returned would be raised in the thread's next request.
+      def drop_late_cancellation
+        Thread.handle_interrupt(Cancelled => :immediate) { Thread.pass } if Thread.pending_interrupt?(Cancelled)
+      rescue Cancelled
+        nil
+      end
 
       def add(call)
         @calls << call
