@@ -71,7 +71,7 @@ class ExchangeProxyTest < Minitest::Test
     end
   end
 
-  # @return [Array] what each proxy's block returns, in the same thread. Each proxy is cancelled when its block has ended
+  # @return [Array] what each proxy's block returns, in the same thread. The first is cancelled when its block has ended
   def run_cancelled_late(count)
     results = []
     thread = nil
