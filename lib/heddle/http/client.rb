@@ -144,7 +144,7 @@ module Heddle
         result = nil
         perform(request, timeout) do |exchange, head, answered|
           body = Body.new(exchange, Decoder.for(head, answered, nil), @body_limit)
-          result = yield Response.new(head, body, answered.origin, answered.target)
+          result = Lock.interruptible(:immediate) { yield Response.new(head, body, answered.origin, answered.target) }
           body
         end
         result

@@ -46,6 +46,20 @@ class ClientPoolTest < ClientCase
     assert_equal [1, 1], Client.statistics.fetch(server.url).values_at(:open, :idle)
   end
 
+  def test_exception_from_another_thread_interrupts_the_block_of_a_stream_while_it_computes
+    server = echo
+    thread = Thread.current
+    assert_raises(Interruption) do
+      Client.new(server.url, proxy: nil).stream(:get, "/") do
+        Thread.new { thread.raise(Interruption) }
+        nil until Thread.pending_interrupt? # it is raised before, unless it is deferred
+        flunk "deferred"
+      end
+    end
+
+    assert_equal 0, Client.statistics.fetch(server.url)[:open]
+  end
+
   def test_waiting_for_a_connection_has_a_time_limit
     server = serve { |socket, _| socket.read }
     client = Client.new(server.url, proxy: nil, max_connections: 1, timeout: { pool: 0.05 })

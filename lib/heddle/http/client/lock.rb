@@ -9,7 +9,8 @@ module Heddle
       # @api private
       class Lock < Thread::Mutex
         # In an event loop, an exception interrupts a fiber only where it waits; in a thread without one, anywhere.
-        # @param timing [Symbol] when exceptions may interrupt the block in such a thread: `:on_blocking`, `:never`
+        # @param timing [Symbol] when exceptions may interrupt the block in such a thread: `:immediate`,
+        #   `:on_blocking`, `:never`
         def self.interruptible(timing, &)
           Fiber.current_scheduler ? yield : Thread.handle_interrupt(Exception => timing, &)
         end
