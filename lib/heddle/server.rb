@@ -83,6 +83,10 @@ module Heddle
       raise
     end
 
+    # Closes the sockets of a server that does not run. {#run} closes them itself.
+    # @return [void]
+    def close = @listeners.close
+
     # @return [Array<String>] the server's URLs, for a person
     def urls = @listeners.map(&:url).uniq
 

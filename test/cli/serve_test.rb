@@ -67,6 +67,16 @@ class ServeTest < Minitest::Test
   end
 
   # As with workers: status 0 would tell a service manager that the server was stopped.
+  def test_an_application_that_cannot_be_loaded_leaves_no_socket
+    File.write(file("config.ru"), "raise 'broken'")
+    %w[0 2].each do |workers|
+      _, status = Open3.capture2e(*ServedProcess::HEDDLE, "serve", "-w", workers, "-b", "unix:a.sock", chdir: @folder)
+
+      assert_equal 1, status.exitstatus
+      refute_path_exists file("a.sock"), "with #{workers} workers"
+    end
+  end
+
   def test_an_application_that_ends_the_process_while_it_is_loaded_is_a_failure
     File.write(file("config.ru"), "exit")
     output, status = Open3.capture2e(*ServedProcess::HEDDLE, "serve", "--port", "0", chdir: @folder)

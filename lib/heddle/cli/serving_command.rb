@@ -97,6 +97,8 @@ module Heddle
         ensure
           notify.stopping
         end
+      ensure
+        server&.close
       end
 
       def around_serving(configuration, log, &)

@@ -113,7 +113,7 @@ module Heddle
         # Translates a setting to the option `name`. A call such as `environment ENV.fetch("RAILS_ENV", "development")`
         # needs no translation, because Heddle reads the variable itself.
         def same_option(call, name)
-          option = Options::BY_NAME[name] or raise SkippedError, "there is no option for it yet"
+          option = Options::BY_NAME.fetch(name)
           variable = option.variables.find { |one| call.arguments.match?(/\b#{one}\b/) }
           value = call.values.first
           known = [nil, option.default, *ENV.values_at(*variable)]
@@ -131,8 +131,6 @@ module Heddle
 
         def hook(call)
           name = PumaSettings::HOOKS.fetch(call.name)
-          raise SkippedError, "Heddle has no hook at that step" unless Server::Hooks::NAMES.key?(name)
-
           block = call.block or raise SkippedError, "it has no block"
           refuse_needs(call.needs)
           ["#{name} #{block}"]
@@ -150,7 +148,7 @@ module Heddle
         end
 
         def option(name, value)
-          option = Options::BY_NAME[name] or raise SkippedError, "there is no option for it yet"
+          option = Options::BY_NAME.fetch(name)
           value = option.parse(value, name.to_s)
           literal = Options::Units.literal(option.unit, value)
           ["#{name} #{name == :port ? literal.delete("_") : literal}"]
