@@ -3,6 +3,7 @@
 /* Makes a request or a response from a header block: first checks each field alone, then all fields together. */
 
 #include "http/control_fields.h"
+#include "http/fields.h"
 #include "http/h2/session_state.h"
 
 typedef enum {
@@ -31,6 +32,9 @@ struct heddle_h2_block {
     uint8_t urgency;
     bool incremental;
 };
+
+/* Is this a field about an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2)? `id` is that of its name. */
+bool heddle_h2_is_about_connection(heddle_field_id id, const char *name, size_t size);
 
 /* Checks the next field of the block, and adds it to `fields`. */
 void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field);

@@ -1,4 +1,3 @@
-#include "http/fields.h"
 #include "http/h2/block.h"
 #include "http/text.h"
 
@@ -41,20 +40,24 @@ static bool is_trailers(const heddle_hpack_field *field)
     return field->value_size == 8 && heddle_is_word(field->value, 8, "trailers");
 }
 
-/* Returns false for the fields about an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2). */
-static bool is_allowed(const heddle_hpack_field *field, heddle_field_id id)
+bool heddle_h2_is_about_connection(heddle_field_id id, const char *name, size_t size)
 {
     switch (id) {
     case HEDDLE_FIELD_CONNECTION:
     case HEDDLE_FIELD_KEEP_ALIVE:
     case HEDDLE_FIELD_TRANSFER_ENCODING:
     case HEDDLE_FIELD_UPGRADE:
-        return false;
-    case HEDDLE_FIELD_TE:
-        return is_trailers(field);
+        return true;
     default:
-        return id != HEDDLE_FIELD_OTHER || !is_text(field, "proxy-connection");
+        return id == HEDDLE_FIELD_OTHER && heddle_is_word(name, size, "proxy-connection");
     }
+}
+
+static bool is_allowed(const heddle_hpack_field *field, heddle_field_id id)
+{
+    if (id == HEDDLE_FIELD_TE)
+        return is_trailers(field);
+    return !heddle_h2_is_about_connection(id, field->name, field->name_size);
 }
 
 static heddle_slice keep_text(heddle_h2_block *block, const char *text, uint32_t size)

@@ -1,4 +1,4 @@
-#include "http/h2/session_state.h"
+#include "http/h2/block.h"
 #include "http/text.h"
 
 /* Encodes the heads of responses, and trailers, as HEADERS frames. Also has the checks for all fields that are sent. */
@@ -10,17 +10,6 @@ enum {
 };
 
 /* -- checks -------------------------------------------------------------------------------------------------------- */
-
-/* Is this a field about an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2)? */
-static bool is_about_connection(const char *name, size_t size)
-{
-    static const char *const names[] = {"connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade"};
-    for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (heddle_is_word(name, size, names[i]))
-            return true;
-    }
-    return false;
-}
 
 heddle_h2_write_result heddle_h2_check_fields(const heddle_h2_field *fields, size_t count)
 {
@@ -41,7 +30,7 @@ bool heddle_h2_encode_field(heddle_h2_session *session, const heddle_h2_field *f
     heddle_h2_workspace *workspace = session->workspace;
     const char *name = field->name, *value = field->value;
     size_t size = field->value_size;
-    if (is_about_connection(name, field->name_size))
+    if (heddle_h2_is_about_connection(heddle_field_find(name, field->name_size), name, field->name_size))
         return true;
     while (size > 0 && heddle_is_space(*value)) {
         value++;

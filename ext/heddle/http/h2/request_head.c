@@ -1,4 +1,3 @@
-#include "http/fields.h"
 #include "http/h2/block.h"
 #include "http/method.h"
 #include "http/request_limits.h"
