@@ -13,12 +13,9 @@ static void handle_mark(void *data)
     heddle_exchange_handle *handle = data;
     rb_gc_mark(handle->object); /* pins it */
     rb_gc_mark(handle->engine_object);
-    if (handle->env)
-        rb_gc_mark(handle->env);
-    if (handle->lock)
-        rb_gc_mark(handle->lock);
-    if (handle->on_disconnect)
-        rb_gc_mark(handle->on_disconnect); /* pins it, too: the object lives too briefly for compaction to matter */
+    rb_gc_mark(handle->env);
+    rb_gc_mark(handle->lock);
+    rb_gc_mark(handle->on_disconnect); /* pins it, too: the object lives too briefly for compaction to matter */
 }
 
 static void handle_free(void *data)

@@ -112,10 +112,8 @@ void heddle_tls_free(heddle_tls *tls)
 void heddle_tls_mark(const heddle_tls *list)
 {
     for (const heddle_tls *tls = list; tls; tls = tls->next) {
-        if (tls->acceptor)
-            rb_gc_mark(tls->acceptor);
-        if (tls->socket)
-            rb_gc_mark(tls->socket); /* keeps the SSL alive, which the socket would free */
+        rb_gc_mark(tls->acceptor);
+        rb_gc_mark(tls->socket); /* keeps the SSL alive, which the socket would free */
     }
 }
 

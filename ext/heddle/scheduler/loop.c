@@ -323,8 +323,7 @@ void heddle_loop_mark(void *data)
         rb_gc_mark(fiber->fiber); /* pinned: its address is a key of `by_fiber` */
         rb_gc_mark_movable(fiber->job);
         rb_gc_mark_movable(fiber->request);
-        if (fiber->delivered_error)
-            rb_gc_mark(fiber->delivered_error);
+        rb_gc_mark(fiber->delivered_error);
         if (fiber->interrupt != Qundef)
             rb_gc_mark_movable(fiber->interrupt);
         mark_blocks(fiber);

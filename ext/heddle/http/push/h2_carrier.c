@@ -39,14 +39,12 @@ static void feed_input(heddle_push_session *session)
             session->paused = true;
             return;
         }
-        size_t used = session->framing->feed(session, input->bytes + input->start, heddle_bytes_left(input));
+        size_t used = session->framing->feed(session, heddle_bytes_first(input), heddle_bytes_left(input));
         if (session->state > HEDDLE_PUSH_CLOSING)
             break; /* unused bytes are discarded */
-        input->start += used;
+        heddle_bytes_use(input, used);
         heddle_h2_tunnel_consume(&stream->tunnel, used);
     }
-    if (!heddle_bytes_left(input))
-        heddle_bytes_reset(input, 0);
 }
 
 static void read_input(heddle_push_session *session)
