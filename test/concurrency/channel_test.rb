@@ -245,6 +245,20 @@ class ChannelTest < Minitest::Test
     assert_raises(ClosedQueueError) { from.each { |item| to << item } }
   end
 
+  def test_wait_with_another_scheduler_raises_and_names_it
+    error = nil
+    Thread.new do
+      other = Class.new(Object) do
+        %i[block unblock kernel_sleep io_wait fiber_interrupt close].each { |name| define_method(name) { |*| nil } }
+        def fiber(&) = Fiber.new(blocking: false, &).tap(&:resume)
+      end
+      Fiber.set_scheduler(other.new)
+      Fiber.schedule { error = assert_raises(Heddle::NoLoopError) { Heddle::Channel.new.pop } }
+    end.join
+
+    assert_match(/Heddle::Channel#pop: this thread has another scheduler/, error.message)
+  end
+
   def test_waiting_needs_a_loop
     error = assert_raises(Heddle::NoLoopError) { Heddle::Channel.new.pop }
     assert_match(/Heddle\.run/, error.message)

@@ -215,10 +215,8 @@ static VALUE wait_until_served(VALUE data)
 static heddle_loop *current_loop(const char *what)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
-    if (NIL_P(scheduler)) {
-        VALUE concurrency = rb_path2class("Heddle::Concurrency");
-        rb_funcall(concurrency, rb_intern("scheduler!"), 1, rb_str_new_cstr(what));
-    }
+    if (!heddle_loop_if(scheduler))
+        rb_funcall(rb_path2class("Heddle::Concurrency"), rb_intern("scheduler!"), 1, rb_str_new_cstr(what));
     return heddle_loop_get(scheduler);
 }
 
