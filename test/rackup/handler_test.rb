@@ -168,6 +168,14 @@ class RackupHandlerTest < Minitest::Test
     taken&.close
   end
 
+  def test_a_hook_that_fails_leaves_no_socket
+    File.write(File.join(@folder, "heddle.rb"), "worker_boot { raise 'no' }\n")
+    output, = Open3.capture2e(*RACKUP, "-s", "heddle", "-o", "unix:a.sock", chdir: @folder)
+
+    assert_includes output, "heddle: the hook worker_boot failed: RuntimeError: no"
+    refute_path_exists File.join(@folder, "a.sock")
+  end
+
   def test_the_help_lists_every_option
     output, = Open3.capture2e(*RACKUP, "-s", "heddle", "-h", chdir: @folder)
 

@@ -49,6 +49,7 @@ module Rackup
         rescue ::Heddle::Server::ConfigurationError, ::Heddle::Server::BootError => e
           abort "heddle: #{e.message}"
         ensure
+          @server&.close
           @server = nil
         end
 
