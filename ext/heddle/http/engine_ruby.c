@@ -17,8 +17,6 @@
 static void object_mark(void *data)
 {
     heddle_engine *engine = data;
-    if (!engine)
-        return;
     rb_gc_mark(engine->on_rejection);
     rb_gc_mark(engine->proxies);
     for (heddle_exchange *exchange = engine->bodies; exchange; exchange = exchange->next)
@@ -30,8 +28,6 @@ static void object_mark(void *data)
 static void object_free(void *data)
 {
     heddle_engine *engine = data;
-    if (!engine)
-        return;
     engine->has_object = false;
     heddle_service_release(&engine->base);
 }
@@ -39,7 +35,7 @@ static void object_free(void *data)
 static size_t object_size(const void *data)
 {
     const heddle_engine *engine = data;
-    return engine ? sizeof(*engine) + engine->spare_count * sizeof(heddle_exchange) : 0;
+    return sizeof(*engine) + engine->spare_count * sizeof(heddle_exchange);
 }
 
 static const rb_data_type_t engine_type = {

@@ -17,8 +17,7 @@ static VALUE spooled_body_class;
 
 static void body_free(void *data)
 {
-    if (data)
-        heddle_body_spool_release(data);
+    heddle_body_spool_release(data);
 }
 
 static const rb_data_type_t body_type =

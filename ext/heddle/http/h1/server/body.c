@@ -84,7 +84,7 @@ heddle_h1_progress heddle_h1_begin_body(heddle_connection *connection, bool begu
         continues = send_continue(connection);
     h1->expects = false;
     if (!continues) {
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         return HEDDLE_H1_ENDED;
     }
     heddle_h1_enter(h1, HEDDLE_H1_BODY);
@@ -133,7 +133,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress move_to_file(heddle_connection *conn
     if (error)
         return reject_unwritten(connection, -error);
     if (!heddle_body_spool_put(exchange->spool, RSTRING_PTR(exchange->body), exchange->body_size)) {
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         return HEDDLE_H1_ENDED;
     }
     heddle_exchange_drop_body(exchange);
@@ -187,7 +187,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_length(heddle_connection *conne
         size_t space;
         char *room = heddle_h1_find_body_room(connection, &space);
         if (!room) {
-            heddle_h1_close(connection);
+            heddle_sockets_close_idle(connection);
             return HEDDLE_H1_ENDED;
         }
         if (*used > space)
@@ -232,7 +232,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress take_chunks(heddle_connection *conne
     size_t length;
     char *output = find_chunk_room(connection, bytes, &size);
     if (!output) {
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         return HEDDLE_H1_ENDED;
     }
     int64_t result = heddle_chunked_decode(&h1->chunked, bytes, size, output, &length, &engine->limits, &rejection);

@@ -28,7 +28,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *co
     heddle_exchange *exchange =
         heddle_exchange_new(engine, &heddle_h1_exchange_operations, connection, &engine->head, bytes);
     if (!exchange) {
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         return HEDDLE_H1_ENDED;
     }
     int64_t length = exchange->head.content_length;
@@ -71,7 +71,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *conn
     if (heddle_connection_buffered(connection) || heddle_bytes_add(&connection->input, bytes, size))
         heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
     return HEDDLE_H1_ENDED;
 }
 
@@ -191,7 +191,7 @@ static void wait_for_more(heddle_connection *connection)
         heddle_connection_set_time_limit(connection, engine->head_timeout);
     } else if (h1->stage == HEDDLE_H1_IDLE) {
         if (sockets->draining) {
-            heddle_h1_close(connection);
+            heddle_sockets_close_idle(connection);
             return;
         }
         heddle_connection_set_time_limit(connection, heddle_h1_idle_timeout(connection));
@@ -250,7 +250,7 @@ void heddle_h1_read_input(heddle_connection *connection)
         size_t size, used;
         char *room = make_room(connection, &into, &size);
         if (!room) {
-            heddle_h1_close(connection);
+            heddle_sockets_close_idle(connection);
             return;
         }
         ssize_t received = heddle_connection_receive(connection, room, size); /* bytes, or -errno */
@@ -262,7 +262,7 @@ void heddle_h1_read_input(heddle_connection *connection)
             if (received == 0)
                 handle_input_end(connection);
             else
-                heddle_h1_close(connection);
+                heddle_sockets_close_idle(connection);
             return;
         }
         heddle_h1_progress result;
@@ -276,7 +276,7 @@ void heddle_h1_read_input(heddle_connection *connection)
             result = parse_bytes(connection, room, (size_t)received, &used);
             if (result != HEDDLE_H1_ENDED &&
                 !heddle_bytes_add(&connection->input, room + used, (size_t)received - used)) {
-                heddle_h1_close(connection);
+                heddle_sockets_close_idle(connection);
                 return;
             }
         }

@@ -18,7 +18,7 @@ static void send_more(heddle_connection *connection)
     if (result == 0)
         heddle_h1_proceed(connection);
     else if (result != -EAGAIN)
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
     else if (connection->output.size < before)
         heddle_connection_set_time_limit(connection, heddle_engine_of_connection(connection)->write_timeout);
 }
@@ -92,7 +92,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
     bool queued = stage == HEDDLE_H1_READY && heddle_h1_of(connection)->exchange->work.list;
     if ((stage != HEDDLE_H1_READY && (ready & HEDDLE_BROKEN)) ||
         (queued && (ready & (HEDDLE_BROKEN | HEDDLE_HUNG_UP)))) {
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         return;
     }
     switch (stage) {
@@ -103,11 +103,11 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         if (flush_earlier_output(connection))
             heddle_h1_read_input(connection);
         else
-            heddle_h1_close(connection);
+            heddle_sockets_close_idle(connection);
         break;
     case HEDDLE_H1_SENDING:
         if (heddle_transport_has(&connection->transport, HEDDLE_HUNG_UP))
-            heddle_h1_close(connection);
+            heddle_sockets_close_idle(connection);
         else if (heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
             heddle_turns_take(connection, HEDDLE_TURN_SENDS);
         break;
@@ -116,7 +116,7 @@ static void handle_event(heddle_connection *connection, uint8_t ready)
         break;
     case HEDDLE_H1_SPOOLING: /* the socket is read again when the part of the body is written to its file */
         if (!flush_earlier_output(connection))
-            heddle_h1_close(connection);
+            heddle_sockets_close_idle(connection);
         break;
     case HEDDLE_H1_READY:
         continue_exchange(connection, ready);
@@ -153,7 +153,7 @@ static void handle_deadline(heddle_connection *connection)
         if (heddle_h1_has_begun(connection))
             reject_late_head(connection);
         else
-            heddle_h1_close(connection);
+            heddle_sockets_close_idle(connection);
         break;
     case HEDDLE_H1_BODY:
         /* a streamed body pauses, but is not too slow overall: calls the application, which may read it */
@@ -178,10 +178,10 @@ static void handle_deadline(heddle_connection *connection)
         }
         /* a reset also discards the part of the response that the kernel has not sent yet */
         heddle_transport_will_reset(&connection->transport);
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         break;
     default:
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
     }
 }
 
@@ -403,9 +403,10 @@ static void begin_session(heddle_connection *connection)
 static void begin_rejecting(heddle_connection *connection, int status, const char *reason)
 {
     heddle_rejection rejection;
-    connection->session = new_session(connection);
-    if (!connection->session)
+    heddle_h1 *h1 = new_session(connection);
+    if (!h1)
         return;
+    connection->session = h1;
     connection->protocol = &heddle_h1_protocol;
     heddle_reject(&rejection, status, "%s", reason);
     heddle_h1_reject(connection, &rejection, NULL);

@@ -1,14 +1,9 @@
 /*
  * The steps of an HTTP/1.1 session that reading.c, body.c and server.c share: they queue a request, send the rest of a
- * response, reject a request, linger and close.
+ * response, reject a request, and linger.
  */
 
 #include "http/h1/server/states.h"
-
-void heddle_h1_close(heddle_connection *connection)
-{
-    heddle_sockets_close_idle(connection);
-}
 
 /* -- queueing ----------------------------------------------------------------------------------------------------- */
 
@@ -56,7 +51,7 @@ void heddle_h1_linger(heddle_connection *connection)
 {
     heddle_engine *engine = heddle_engine_of_connection(connection);
     if (heddle_linger_read(connection, &heddle_h1_of(connection)->taken, engine->linger_limit, UINT_MAX) != -EAGAIN)
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
 }
 
 /* Ends the output, and discards input for a while, so that the client can receive the response: see net/linger.c. */
@@ -65,7 +60,7 @@ static void begin_linger(heddle_connection *connection)
     heddle_engine *engine = heddle_engine_of_connection(connection);
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->ended || !heddle_linger_begin(connection, engine->linger_timeout)) {
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         return;
     }
     heddle_h1_enter(h1, HEDDLE_H1_LINGER);
@@ -92,7 +87,7 @@ void heddle_h1_proceed(heddle_connection *connection)
         begin_linger(connection);
         break;
     case HEDDLE_H1_THEN_CLOSE:
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
         break;
     }
 }
@@ -108,7 +103,7 @@ void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next)
         heddle_h1_enter(h1, HEDDLE_H1_SENDING);
         heddle_connection_set_time_limit(connection, heddle_engine_of_connection(connection)->write_timeout);
     } else {
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
     }
 }
 
@@ -139,5 +134,5 @@ void heddle_h1_reject(heddle_connection *connection, const heddle_rejection *rej
     if (heddle_h1_add_rejection(connection, rejection, content, retry_after))
         heddle_h1_send_rest(connection, HEDDLE_H1_THEN_LINGER);
     else
-        heddle_h1_close(connection);
+        heddle_sockets_close_idle(connection);
 }

@@ -3,7 +3,7 @@
 /*
  * The transitions between a session's stages. Each file calls only the files above it in this list:
  *
- *   session.c   queues a request, sends the rest of a response, rejects, lingers, closes
+ *   session.c   queues a request, sends the rest of a response, rejects, lingers
  *   body.c      stores the body of a request
  *   reading.c   receives bytes and parses them until a request is complete
  *   server.c    handles events and time limits, ends exchanges
@@ -62,7 +62,6 @@ typedef enum {
  * the runner of the previous request serves it.
  */
 void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
-HEDDLE_LAST_USE void heddle_h1_close(heddle_connection *connection);
 /* Sends the rest of the output. As soon as all of it is sent, the session continues with `next`. */
 HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
 /* Called when all output has been sent: continues with h1->after_sending. */
