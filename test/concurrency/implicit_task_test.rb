@@ -28,6 +28,22 @@ class ImplicitTaskTest < Minitest::Test
     assert_equal [1, [1, 2], 3, :inline], log
   end
 
+  def test_cancelling_the_scope_of_the_loop_cancels_its_running_tasks
+    cancelled = states = nil
+    with_plain_scheduler do
+      in_fiber do
+        tasks = Array.new(2) { Heddle.async { forever } }
+        turns
+        cancelled = Array.new(2) { tasks.first.parent.cancel }
+        tasks << Heddle.async { :later }
+        states = tasks.each(&:wait).map(&:state)
+      end
+    end
+
+    assert_equal [true, false], cancelled
+    assert_equal %i[cancelled cancelled finished], states
+  end
+
   def test_async_without_a_scope_belongs_to_the_loop
     log = []
     with_plain_scheduler do

@@ -117,7 +117,7 @@ module Heddle
         each_fiber do |fiber, job,|
           @scheduler.interrupt(fiber, Cancelled.new("all other tasks have ended")) unless job.is_a?(TaskFrame)
         end
-        @detached_tasks&.children&.each(&:cancel)
+        @detached_tasks&.cancel
       end
 
       # The fiber's implicit task, if it has a scope open.

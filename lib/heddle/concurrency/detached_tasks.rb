@@ -21,6 +21,9 @@ module Heddle
 
       def grace = DEFAULT_GRACE
 
+      # Cancels the tasks that run now. Later ones are not affected.
+      def cancel = children.map(&:cancel).any?
+
       def child_ended(child)
         @children.delete(child)
         raise child.failure, cause: child.failure.cause if child.failed?
