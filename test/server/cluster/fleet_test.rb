@@ -60,6 +60,22 @@ class ClusterFleetTest < Minitest::Test
     assert_empty @fleet.workers
   end
 
+  def test_worker_with_the_process_id_of_an_orphan_that_ended_before_stays
+    @fleet.handle_exit(Process.pid, Process::Status.wait(spawn("true")))
+    with_starting_worker { |worker| @fleet.record_spawn(worker.slot, Process.pid) }
+
+    assert_equal 1, @fleet.workers.size
+  end
+
+  def test_worker_that_ends_before_its_mold_has_reported_it_is_removed
+    with_starting_worker do |worker|
+      @fleet.handle_exit(Process.pid, Process::Status.wait(spawn("true")))
+      @fleet.record_spawn(worker.slot, Process.pid)
+    end
+
+    assert_empty @fleet.workers
+  end
+
   def test_worker_that_its_ended_mold_has_forked_stays
     with_starting_worker do |worker|
       @fleet.record_spawn(worker.slot, 1)

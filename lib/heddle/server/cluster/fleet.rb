@@ -98,6 +98,7 @@ module Heddle
         def start(index, replaces: nil)
           return unless mold&.ready?
 
+          @unknown_exits.clear if @workers.all?(&:pid) # orphans, whose process ids new workers may get
           ours, theirs = MessageSocket.pair
           slot = @scoreboard.claim(mold.generation, index) or return ours.close
           rank = reserve_rank(index)
@@ -188,8 +189,7 @@ module Heddle
           return handle_worker_exit(worker, status) if worker
 
           # This is a worker that the mold has not reported yet, or an orphaned child of a worker.
-          @unknown_exits[pid] = status
-          @unknown_exits.shift if @unknown_exits.size > @workers.size + 100
+          @unknown_exits[pid] = status unless @workers.all?(&:pid)
         end
 
         # @return [Integer, nil] how many requests the worker had received but not answered; nil: none
