@@ -81,14 +81,12 @@ module Heddle
         return false unless @path
 
         # An abstract address begins with a zero byte. The variable has `@` in its place.
-        address = Socket.sockaddr_un(@path.sub(/\A@/, "\0"))
-        socket = Socket.new(:UNIX, :DGRAM)
-        socket.send("#{lines.join("\n")}\n", Socket::MSG_DONTWAIT | Socket::MSG_NOSIGNAL, address)
+        Addrinfo.unix(@path.sub(/\A@/, "\0"), :DGRAM).connect do |socket|
+          socket.send("#{lines.join("\n")}\n", Socket::MSG_DONTWAIT | Socket::MSG_NOSIGNAL)
+        end
         true
       rescue SystemCallError, ArgumentError
         false
-      ensure
-        socket&.close
       end
     end
   end

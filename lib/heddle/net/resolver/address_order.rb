@@ -56,14 +56,10 @@ module Heddle
 
         # Connecting a datagram socket makes the kernel look up a route and a source address, but sends nothing.
         def route?(address)
-          target = Addrinfo.getaddrinfo(address, PROBE_PORT, nil, :DGRAM, nil, Socket::AI_NUMERICHOST).first
-          socket = Socket.new(target.pfamily, :DGRAM)
-          socket.connect(target)
+          Addrinfo.udp(address, PROBE_PORT).connect(&:close)
           true
         rescue SystemCallError, SocketError
           false
-        ensure
-          socket&.close
         end
       end
     end
