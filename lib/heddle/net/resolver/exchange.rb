@@ -122,14 +122,10 @@ module Heddle
           connection&.close
         end
 
-        def open_socket
-          socket = Socket.new(@server.pfamily, :DGRAM)
-          socket.connect(@server)
-          yield socket
+        def open_socket(&)
+          @server.connect(&)
         rescue SystemCallError => e
           @errors << e.message
-        ensure
-          socket&.close
         end
 
         def unanswered = @queries.reject { |query| @replies.key?(query) }

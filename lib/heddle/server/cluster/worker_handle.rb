@@ -72,19 +72,17 @@ module Heddle
         # @param arguments [Object] a value that JSON can represent
         # @return [String, nil] the report; nil: the worker did not send it in time
         def report(what, timeout, arguments = nil)
-          reader, writer = IO.pipe(Encoding::UTF_8)
-          return unless channel.send_message("query", what:, arguments:, io: writer)
+          IO.pipe(Encoding::UTF_8) do |reader, writer|
+            next unless channel.send_message("query", what:, arguments:, io: writer)
 
-          writer.close
-          reader.timeout = timeout
-          # The reply ends with a zero byte. The end of the pipe can't mark its end, because a process that was forked
-          # meanwhile may keep the pipe open.
-          reader.gets("\0")&.chomp!("\0")
+            writer.close
+            reader.timeout = timeout
+            # The reply ends with a zero byte. The end of the pipe can't mark its end, because a process that was forked
+            # meanwhile may keep the pipe open.
+            reader.gets("\0")&.chomp!("\0")
+          end
         rescue SystemCallError, IOError
           nil
-        ensure
-          reader&.close
-          writer&.close
         end
 
         # @param name [String] a signal

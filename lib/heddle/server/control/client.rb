@@ -113,12 +113,10 @@ module Heddle
 
         # @return [Boolean] whether a server listens on the address
         def running?
-          socket = connect
+          connect.close
           true
         rescue NoServerError
           false
-        ensure
-          socket&.close
         end
 
         private
