@@ -63,15 +63,6 @@ class SequelPoolTest < Minitest::Test
     end
   end
 
-  # Its fiber was killed while it connected, and others had the pool's mutex.
-  def test_a_place_that_a_fiber_has_left_without_a_connection_is_free
-    database = frozen(1, pool_class: :threaded)
-    database.disconnect
-    database.pool.instance_variable_get(:@allocated)[Fiber.new { nil }.tap(&:resume)] = true
-
-    assert_equal :served, ask(database)
-  end
-
   def test_a_thread_without_a_loop_gets_another_connection_in_place_of_one_that_is_settled
     fit = [false, true]
     Heddle::Databases::Sequel.stub(:fit?, ->(_connection) { fit.shift }) do
@@ -129,21 +120,23 @@ class SequelPoolTest < Minitest::Test
   end
 
   # Its fiber would keep it, even when it is closed.
-  def test_a_connection_comes_back_when_its_task_is_cancelled_while_a_thread_has_the_pools_mutex
-    database = frozen(1)
-    Heddle.run do
-      released = false
-      task = Heddle.async do
-        database.synchronize do
-          hold_mutex(database.pool) { released }
-          Heddle.async { task.cancel }
-          released = true
+  KINDS.each do |kind, options|
+    define_method("test_connection_of_a_#{kind}_pool_comes_back_when_its_task_is_cancelled_at_the_mutex") do
+      database = frozen(1, pool_class: kind.to_sym, **options)
+      Heddle.run do
+        released = false
+        task = Heddle.async do
+          database.synchronize do
+            hold_mutex(database.pool) { released }
+            Heddle.async { task.cancel }
+            released = true
+          end
         end
-      end
-      task.wait
+        task.wait
 
-      assert_empty database.pool.instance_variable_get(:@allocated)
-      assert_equal :served, ask(database)
+        assert_empty database.pool.instance_variable_get(:@allocated).values.grep_v({})
+        assert_equal :served, ask(database)
+      end
     end
   end
 

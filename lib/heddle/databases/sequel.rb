@@ -123,7 +123,7 @@ module Heddle
           return if %i[single sharded_single].include?(pool.pool_type)
 
           pool.class.prepend(ConnectionPool)
-          pool.class.prepend(QueueMutex) if pool.respond_to?(:fill_queue, true)
+          pool.class.prepend(PoolMutex)
         end
 
         # Called when a statement was interrupted. After an interrupted PREPARE or DEALLOCATE it is unknown whether the

@@ -54,8 +54,13 @@ module Heddle
         # A pool of the type `timed_queue` calls this method to wait.
         def wait_until_available(queue = nil, server = nil) = heddle_wait(server) { super(*[queue, server].compact) }
 
-        # A pool of the type `threaded` calls this method to wait.
-        def acquire_available(owner, *server, timeout) = heddle_wait(server.first) { super }
+        # A pool of the type `threaded` calls this method to wait, with its mutex.
+        def acquire_available(owner, *server, timeout)
+          Thread.current[:heddle_waits] = true # local to the fiber
+          heddle_wait(server.first) { Heddle.without_preemption { super } }
+        ensure
+          Thread.current[:heddle_waits] = nil
+        end
 
         def heddle_wait(server, &wait)
           scheduler = Fiber.current_scheduler
@@ -107,11 +112,7 @@ module Heddle
           connection ? queue.push(connection) : fill_queue(*server, 1)
         end
 
-        # A pool of the type `threaded` stores `true` in place of a connection that is being opened. It remains there if
-        # Fiber#kill ends the fiber while another fiber has the pool's mutex.
         def disconnect_connection(connection)
-          return true if connection == true
-
           Checkouts.forget(connection)
           super
         end
@@ -128,13 +129,13 @@ module Heddle
         end
       end
 
-      # Prepended to the classes of pools that lock their mutex only for moments, and never during a wait.
-      module QueueMutex
-        # The fiber must not switch while it waits for the mutex, which a thread that fills the queue may have. If it
-        # were interrupted or killed there, it would keep an unused connection, and get it again at its next check-out,
-        # even if it is closed. The fiber must not be preempted while it has the mutex, either, because another fiber of
-        # the same thread could wait for it.
-        def sync = Fiber.blocking { super }
+      # Prepended to the classes of pools.
+      module PoolMutex
+        # The fiber must not switch while it waits for the mutex, which another thread may have. If it were interrupted
+        # or killed there, it would keep an unused connection, and get it again at its next check-out, even if it is
+        # closed. The fiber must not be preempted while it has the mutex, either, because another fiber of the same
+        # thread could wait for it. The exception is a fiber that waits for a connection: it has none.
+        def sync(&) = Thread.current[:heddle_waits] ? super : Fiber.blocking { super(&) }
       end
     end
   end
