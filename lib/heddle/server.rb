@@ -145,6 +145,22 @@ module Heddle
       Scheduler::Patches.reset
     end
 
+    # Serves as {#run} does, in a server with a single process: with signals, hooks and the option `solid_queue`.
+    # @yield (see #run)
+    # @return (see #run)
+    # @raise [BootError]
+    def run_alone(app)
+      @configuration.hooks.around_worker do
+        SolidQueue.beside(@configuration, @log) do |begin_jobs|
+          run(app, signals: true) do
+            begin_jobs.call
+            yield
+            @configuration.hooks.run_safely(:on_booted, @log)
+          end
+        end
+      end
+    end
+
     # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
     # @param now [Boolean] whether to cancel running requests at once
     # @param handoff_sender [BasicSocket, false, nil] the socket over which idle connections are handed off to other

@@ -86,23 +86,15 @@ module Heddle
         notify = Server::SystemdNotify.new
         Server::Control.beside(configuration, server, log) do
           application = Adaptations::NewRelic.during_load(configuration) { load_here }
-          around_serving(configuration, log) do |begin_jobs|
-            server.run(application, signals: true) do
-              begin_jobs.call
-              announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
-              configuration.hooks.run_safely(:on_booted, log)
-              notify.attend("serves #{app_name} on #{server.urls.join(", ")}") { server.stopping? }
-            end
+          server.run_alone(application) do
+            announce(configuration, log, server.urls, Server::Cluster.boot_details(server))
+            notify.attend("serves #{app_name} on #{server.urls.join(", ")}") { server.stopping? }
           end
         ensure
           notify.stopping
         end
       ensure
         server&.close
-      end
-
-      def around_serving(configuration, log, &)
-        configuration.hooks.around_worker { Server::SolidQueue.beside(configuration, log, &) }
       end
 
       # Reports an `exit` while the application is loaded as a failed start. Otherwise a service manager would take the

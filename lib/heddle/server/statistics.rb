@@ -34,8 +34,7 @@ module Heddle
 
       def self.combined(name, values)
         return values.compact.first if name == :limited_by
-        return values.max if name == :reserve && values.none?(nil) # :serving if any loop serves
-        return if name == :reserve
+        return (values.max unless values.include?(nil)) if name == :reserve # :serving if any loop serves
         # nil is no limit: if one loop has none, all together have none.
         return (values.sum unless values.include?(nil)) if name == :limit
 

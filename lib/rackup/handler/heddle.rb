@@ -36,15 +36,7 @@ module Rackup
           yield @server if block_given?
           warn_of_workers(configuration)
           ::Heddle::Server::Control.beside(configuration, @server, log) do
-            configuration.hooks.around_worker do
-              ::Heddle::Server::SolidQueue.beside(configuration, log) do |begin_jobs|
-                @server.run(app, signals: true) do
-                  begin_jobs.call
-                  announce(@server) unless options[:quiet]
-                  configuration.hooks.run_safely(:on_booted, log)
-                end
-              end
-            end
+            @server.run_alone(app) { announce(@server) unless options[:quiet] }
           end
         rescue ::Heddle::Server::ConfigurationError, ::Heddle::Server::BootError => e
           abort "heddle: #{e.message}"
