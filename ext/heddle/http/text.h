@@ -68,6 +68,29 @@ static inline uint64_t heddle_any_equal(uint64_t bytes, uint8_t byte)
     return heddle_any_less(bytes ^ heddle_repeat(byte), 1);
 }
 
+/* -- hashes ------------------------------------------------------------------------------------------------------- */
+
+static inline uint64_t heddle_mix_word(uint64_t hash, uint64_t word)
+{
+    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+    return hash ^ hash >> 32;
+}
+
+/* Hashes eight bytes at a time; the last eight may overlap the eight before them. For tables in this process. */
+static inline uint64_t heddle_hash_bytes(uint64_t hash, const char *text, size_t size)
+{
+    hash = heddle_mix_word(hash, size);
+    if (size < sizeof(uint64_t)) {
+        uint64_t word = 0;
+        for (size_t i = 0; i < size; i++)
+            word = word << 8 | (uint8_t)text[i];
+        return heddle_mix_word(hash, word);
+    }
+    for (size_t at = 0; at + sizeof(uint64_t) < size; at += sizeof(uint64_t))
+        hash = heddle_mix_word(hash, heddle_eight(text + at));
+    return heddle_mix_word(hash, heddle_eight(text + size - sizeof(uint64_t)));
+}
+
 /* -- scans -------------------------------------------------------------------------------------------------------- */
 
 /* Returns the first control character other than a tab, or `end`. */

@@ -1,6 +1,7 @@
 #include "rack/env_parts.h"
 
 #include "http/method.h"
+#include "http/text.h"
 
 #include <ruby/encoding.h>
 
@@ -86,26 +87,6 @@ static bool is_same(VALUE string, const char *bytes, size_t size)
     return (size_t)RSTRING_LEN(string) == size && memcmp(RSTRING_PTR(string), bytes, size) == 0;
 }
 
-static uint64_t mix_word(uint64_t hash, const char *bytes)
-{
-    uint64_t word;
-    memcpy(&word, bytes, sizeof(word));
-    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 32;
-}
-
-/* Hashes eight bytes at a time; the last eight may overlap the eight before them. */
-static uint32_t hash_of(const char *bytes, size_t size)
-{
-    char padded[sizeof(uint64_t)] = {0};
-    uint64_t hash = size;
-    if (size < sizeof(padded))
-        return (uint32_t)mix_word(hash, memcpy(padded, bytes, size));
-    for (size_t at = 0; at + sizeof(padded) < size; at += sizeof(padded))
-        hash = mix_word(hash, bytes + at);
-    return (uint32_t)mix_word(hash, bytes + size - sizeof(padded));
-}
-
 static VALUE template_for(VALUE template, const heddle_env_host *host)
 {
     template = rb_hash_dup(template);
@@ -124,7 +105,7 @@ heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE
     size_t size = head->authority.size;
     heddle_env_host *kept = NULL;
     if (size <= HEDDLE_ENV_LONGEST_KEPT) {
-        kept = &memory->hosts[hash_of(authority, size) & (HEDDLE_ENV_HOSTS - 1)];
+        kept = &memory->hosts[heddle_hash_bytes(0, authority, size) & (HEDDLE_ENV_HOSTS - 1)];
         if (kept->authority && is_same(kept->authority, authority, size))
             return *kept;
     }
@@ -159,7 +140,7 @@ static VALUE text_of(const heddle_address *address)
 
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address)
 {
-    uint32_t hash = hash_of((const char *)address->bytes, sizeof(address->bytes));
+    uint64_t hash = heddle_hash_bytes(0, (const char *)address->bytes, sizeof(address->bytes));
     heddle_env_client *kept = &memory->clients[hash & (HEDDLE_ENV_CLIENTS - 1)];
     if (kept->text && kept->address.family == address->family &&
         memcmp(kept->address.bytes, address->bytes, sizeof(address->bytes)) == 0)
@@ -243,14 +224,12 @@ static void each_slot(heddle_env_memory *memory, void (*visit)(VALUE *))
 
 static void mark_slot(VALUE *place)
 {
-    if (*place)
-        rb_gc_mark_movable(*place);
+    rb_gc_mark_movable(*place);
 }
 
 static void update_slot(VALUE *place)
 {
-    if (*place)
-        *place = rb_gc_location(*place);
+    *place = rb_gc_location(*place);
 }
 
 void heddle_env_memory_mark(const heddle_env_memory *memory)

@@ -85,27 +85,6 @@ static bool put_string(heddle_bytes *to, const char *text, size_t size)
 
 /* -- lookup -------------------------------------------------------------------------------------------------------- */
 
-static uint64_t mix_word(uint64_t hash, uint64_t word)
-{
-    hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
-    return hash ^ hash >> 32;
-}
-
-/* Hashes eight bytes at a time; the last eight may overlap the eight before them. */
-static uint64_t hash_bytes(uint64_t hash, const char *text, size_t size)
-{
-    hash = mix_word(hash, size);
-    if (size < sizeof(uint64_t)) {
-        uint64_t word = 0;
-        for (size_t i = 0; i < size; i++)
-            word = word << 8 | (uint8_t)text[i];
-        return mix_word(hash, word);
-    }
-    for (size_t at = 0; at + sizeof(uint64_t) < size; at += sizeof(uint64_t))
-        hash = mix_word(hash, heddle_eight(text + at));
-    return mix_word(hash, heddle_eight(text + size - sizeof(uint64_t)));
-}
-
 /* Returns the lowest index in the static table with this name, or 0. */
 static uint32_t find_static_name(const char *name, size_t size)
 {
@@ -211,7 +190,7 @@ bool heddle_hpack_encode(heddle_hpack_encoder *encoder, heddle_bytes *to, const 
     if (is_sensitive(name, name_size)) {
         first = NEVER_INDEXED;
     } else if (value_size <= LARGEST_INDEXED && encoder->table.limit > 0) {
-        hash = (uint32_t)hash_bytes(hash_bytes(0, name, name_size), value, value_size);
+        hash = (uint32_t)heddle_hash_bytes(heddle_hash_bytes(0, name, name_size), value, value_size);
         index = find_dynamic(&encoder->table, hash, name, name_size, value, value_size);
         if (index)
             return put_integer(to, INDEXED, 7, index);
