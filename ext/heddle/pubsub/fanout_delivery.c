@@ -117,8 +117,7 @@ static void prefetch_subscribers(const heddle_topic *topic, const heddle_link *n
 
 static VALUE make_string(VALUE size)
 {
-    VALUE string = rb_utf8_str_new(NULL, (long)size);
-    return string;
+    return rb_utf8_str_new(NULL, (long)size);
 }
 
 /*

@@ -5,6 +5,9 @@
 #include "selector/clock.h"
 
 #include <fcntl.h>
+#ifdef __APPLE__
+#include <sys/random.h> /* getentropy, which is in unistd.h on other systems */
+#endif
 #ifdef HAVE_SYS_EVENTFD_H
 #include <sys/eventfd.h>
 #endif
@@ -17,16 +20,6 @@ static size_t table_size(uint32_t sets)
 {
     const size_t page = HEDDLE_HISTORY_PAGE;
     return ((size_t)sets * sizeof(heddle_history_topic_set) + page - 1) / page * page;
-}
-
-static int fill_random(void *memory, size_t size)
-{
-    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    ssize_t bytes = read(fd, memory, size);
-    close(fd);
-    return bytes == (ssize_t)size ? 0 : -EIO;
 }
 
 static int make_mutex(pthread_mutex_t *mutex)
@@ -63,11 +56,9 @@ static int make_header(heddle_history *history, const heddle_history_limits *lim
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
     heddle_history_header *header = history->memory.start;
     unsigned char random[HEDDLE_EPOCH_SIZE];
-    int result = fill_random(header->key, sizeof(header->key));
-    if (result == 0)
-        result = fill_random(random, sizeof(random));
-    if (result == 0)
-        result = make_mutex(&header->mutex);
+    if (getentropy(header->key, sizeof(header->key)) != 0 || getentropy(random, sizeof(random)) != 0)
+        return -errno;
+    int result = make_mutex(&header->mutex);
     if (result < 0)
         return result;
     for (int i = 0; i < HEDDLE_EPOCH_SIZE; i++)
