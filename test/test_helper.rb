@@ -3,6 +3,8 @@
 # Loaded first by every test. One file runs by itself: `ruby -Ilib -Itest test/x_test.rb`.
 
 require_relative "../bin/support/gem_paths"
+# By name: otherwise RubyGems reads the specifications of all gems until it finds one with such a file.
+%w[minitest rack].each { |name| gem name }
 require "minitest/autorun"
 
 # What programs keep for their user, such as a certificate for development, is not the user's here.

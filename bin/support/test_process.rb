@@ -35,7 +35,7 @@ class TestProcess < TestCommand
   # Those of Ruby itself end at a blank.
   def ruby_options
     path = File.join(@root, "test/support/code_cache.rb")
-    "-r#{path}" if @cached && File.exist?(path) && !path.match?(/\s/)
+    "-I#{path.delete_suffix(".rb")} -r#{path}" if @cached && File.exist?(path) && !path.match?(/\s/)
   end
 
   def chosen = run.ruby.environment.merge("HEDDLE_SELECTOR" => run.selector, "HEDDLE_MODE" => run.mode)

@@ -3,6 +3,7 @@
 # test: each version
 
 require "test_helper"
+require "open3"
 require "tmpdir"
 require "heddle"
 require "support/code_cache"
@@ -53,5 +54,28 @@ class CodeCacheTest < Minitest::Test
 
   def test_file_that_a_fiber_of_a_loop_loads_is_left_to_ruby
     cached { assert_nil(Heddle.run { RubyVM::InstructionSequence.load_iseq(@path) }) }
+  end
+
+  CACHE = File.expand_path("../support/code_cache.rb", __dir__)
+
+  # What Ruby has loaded before a program's first line, and where it looks for more.
+  def loaded(options, *flags)
+    output, status = Open3.capture2e({ "RUBYOPT" => options }, RbConfig.ruby, *flags, "-e", "puts $LOADED_FEATURES, $:")
+
+    assert_predicate status, :success?, output
+    output.lines(chomp: true)
+  end
+
+  def test_ruby_starts_as_it_does_without_the_cache
+    [[], %w[--disable=did_you_mean]].each do |flags|
+      cached = loaded("-I#{CACHE.delete_suffix(".rb")} -r#{CACHE}", *flags)
+
+      assert_equal loaded(nil, *flags), cached - [CACHE, CACHE.sub(".rb", "/rubygems.rb")]
+      assert_operator cached.index(CACHE), :<, cached.index { |path| path.end_with?("rubygems/specification.rb") }
+    end
+  end
+
+  def test_ruby_that_is_to_load_no_gems_loads_none
+    assert_empty loaded("-I#{CACHE.delete_suffix(".rb")} -r#{CACHE}", "--disable=gems").grep(/rubygems/)
   end
 end

@@ -44,8 +44,10 @@ module CodeCache
   end
 end
 
-unless File.directory?(CodeCache::FOLDER)
-  require "fileutils"
-  FileUtils.mkdir_p(CodeCache::FOLDER)
+# Without FileUtils: RubyGems, which is not loaded yet, might have a newer one.
+[CodeCache::TEMPORARY, File.dirname(CodeCache::FOLDER), CodeCache::FOLDER].each do |folder|
+  Dir.mkdir(folder) unless File.directory?(folder)
+rescue Errno::EEXIST
+  nil # another process was first
 end
 RubyVM::InstructionSequence.singleton_class.prepend(CodeCache)
