@@ -220,38 +220,43 @@ static heddle_loop *current_loop(const char *what)
     return heddle_loop_get(scheduler);
 }
 
+static entry_list *list_of(const entry *one, bool takes)
+{
+    return takes ? &one->at->takers : &one->at->pushers;
+}
+
 /*
- * Adds the waiter to the lists of its channels with `enlist`, and waits. Returns 0, or the state of rb_protect if an
+ * Adds the waiter to the lists of its channels, waits, and removes it. Returns 0, or the state of rb_protect if an
  * exception was raised.
  */
-static int wait_in_list(channel_wait *waiter, heddle_loop *loop, void (*enlist)(channel_wait *))
+static int wait_in_list(channel_wait *waiter, heddle_loop *loop, bool takes)
 {
     int state = 0;
     heddle_park_enter(loop, &waiter->park);
     heddle_park_waits_for(&waiter->park, HEDDLE_SPENT_LOCK);
-    enlist(waiter);
     if (waiter->timeout == 0) {
         waiter->park.timed_out = true;
         heddle_park_wake(&waiter->park);
     } else if (waiter->timeout > 0) {
         heddle_park_set_deadline(&waiter->park, heddle_deadline_after(waiter->timeout));
     }
+    for (long i = 0; i < waiter->count; i++) {
+        entry *one = &waiter->entries[i];
+        one->wait = waiter;
+        one->at->loop = loop;
+        append_entry(list_of(one, takes), one);
+    }
     rb_protect(wait_until_served, (VALUE)waiter, &state);
-    for (long i = 0; !heddle_park_entered(&waiter->park) && i < waiter->count; i++)
-        waiter->entries[i].listed = false; /* the program has resumed a fiber that its channels have forgotten */
+    bool forgotten = !heddle_park_entered(&waiter->park); /* by the channels, too: the loop is closed or the parent's */
+    for (long i = 0; i < waiter->count; i++) {
+        waiter->entries[i].listed &= !forgotten;
+        remove_entry(list_of(&waiter->entries[i], takes), &waiter->entries[i]);
+    }
     heddle_park_leave(&waiter->park);
     return state;
 }
 
 /* -- pop --------------------------------------------------------------------------------------------------------- */
-
-static void enlist_taker(channel_wait *taker)
-{
-    for (long i = 0; i < taker->count; i++) {
-        taker->entries[i].at->loop = taker->park.loop;
-        append_entry(&taker->entries[i].at->takers, &taker->entries[i]);
-    }
-}
 
 /*
  * Waits until there is an item, until all channels are closed, or until the timeout has passed. Returns true if the
@@ -261,10 +266,7 @@ static bool wait_for_item(channel_wait *taker, const char *what)
 {
     taker->item = Qnil;
     taker->open = taker->count;
-    for (long i = 0; i < taker->count; i++)
-        taker->entries[i].wait = taker;
-    int state = wait_in_list(taker, current_loop(what), enlist_taker);
-    leave_taker_list(taker);
+    int state = wait_in_list(taker, current_loop(what), true);
     if (state) {
         if (taker->outcome == SERVED)
             restore_item(taker->by, taker->item);
@@ -326,20 +328,12 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
 
 /* -- push -------------------------------------------------------------------------------------------------------- */
 
-static void enlist_pusher(channel_wait *pusher)
-{
-    pusher->entries->at->loop = pusher->park.loop;
-    append_entry(&pusher->entries->at->pushers, pusher->entries);
-}
-
 /* Waits for room, and then pushes the item. Returns false if the timeout has passed. */
 static bool push_later(channel *self, VALUE item, int64_t timeout)
 {
     entry at = {.at = self};
     channel_wait pusher = {.entries = &at, .count = 1, .timeout = timeout, .item = item};
-    at.wait = &pusher;
-    int state = wait_in_list(&pusher, current_loop("Heddle::Channel#push"), enlist_pusher);
-    remove_entry(&self->pushers, &at);
+    int state = wait_in_list(&pusher, current_loop("Heddle::Channel#push"), false);
     if (state)
         rb_jump_tag(state);
     if (pusher.outcome == REFUSED)

@@ -153,11 +153,6 @@ static unsigned count_runnable(void)
     return queues.prompt.count + (others < room ? others : room);
 }
 
-static unsigned count_queued(void)
-{
-    return queues.waiting.count + queues.computing.count + queues.prompt.count;
-}
-
 /* Are there enough cores for the running jobs, for `more` other threads, and for the thread that would spin? */
 static bool may_spin(unsigned more)
 {
@@ -195,7 +190,7 @@ static bool must_wake_thread(void)
 static bool claim_thread(bool obey_soft_limit)
 {
     /* For the metrics: a job remains queued because the limit is reached. */
-    if (running_limited >= statistics.limit && count_queued() > queues.prompt.count)
+    if (running_limited >= statistics.limit && atomic_load(&queued_count) > queues.prompt.count)
         statistics.full++;
     if (count_runnable() <= statistics.idle + starting || statistics.threads + starting >= statistics.limit + RESERVED)
         return false;
@@ -213,7 +208,7 @@ bool heddle_threads_submit(heddle_job *job)
     pthread_mutex_lock(&heddle_threads_lock);
     append_job(job);
     /* if the loop spins, it needs a core in addition to those for the queued jobs */
-    job->worth_spinning = job->brief && may_spin(count_queued());
+    job->worth_spinning = job->brief && may_spin(atomic_load(&queued_count));
     bool wake = must_wake_thread(), needs_thread = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
@@ -505,7 +500,7 @@ heddle_threads_statistics heddle_threads_read_statistics(void)
 {
     pthread_mutex_lock(&heddle_threads_lock);
     heddle_threads_statistics now = statistics;
-    now.queued = count_queued();
+    now.queued = atomic_load(&queued_count);
     pthread_mutex_unlock(&heddle_threads_lock);
     return now;
 }

@@ -182,19 +182,14 @@ static int64_t check_for_closed_ios(heddle_loop *loop, int64_t now)
 
 static int64_t find_wait_time(heddle_loop *loop)
 {
-    int64_t deadline = heddle_timer_heap_next(&loop->timers), now = 0;
-    if (loop->io.unreported) {
-        now = heddle_clock_now();
-        int64_t next = check_for_closed_ios(loop, now);
-        if (next >= 0 && (deadline < 0 || deadline > next))
-            deadline = next;
-    }
+    int64_t now = heddle_clock_now(), deadline = heddle_timer_heap_next(&loop->timers);
+    int64_t next = loop->io.unreported ? check_for_closed_ios(loop, now) : -1;
+    if (next >= 0 && (deadline < 0 || deadline > next))
+        deadline = next;
     if (has_work(loop))
         return 0;
     if (deadline < 0)
         return -1;
-    if (!now)
-        now = heddle_clock_now();
     return deadline > now ? deadline - now : 0;
 }
 

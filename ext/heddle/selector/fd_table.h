@@ -4,6 +4,12 @@
 
 #include "selector.h"
 
+/*
+ * In ns. Some systems reject waits of more than 100,000,000 s. A longer wait ends after a year, because `wait` may
+ * return early.
+ */
+#define HEDDLE_LONGEST_WAIT (INT64_C(1000000000) * 86400 * 365)
+
 typedef struct {
     heddle_waiter *waiters;
     heddle_waiter *next_to_call; /* during delivery: the waiter to call next; when it is unlinked, its successor */

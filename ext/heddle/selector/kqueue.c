@@ -27,12 +27,6 @@ enum { EVENTS_A_WAIT = 256 };
  */
 enum { ONE_SHOT_LEFT = 1 };
 
-/*
- * Some systems reject waits of more than 100,000,000 s. A longer wait ends after a year, because `wait` may return
- * early.
- */
-static const int64_t LONGEST_WAIT = (int64_t)1000000000 * 86400 * 365;
-
 typedef struct {
     heddle_selector base;
     int fd;
@@ -232,8 +226,8 @@ static bool kqueue_has_events(heddle_selector *selector)
 static int kqueue_wait(heddle_selector *selector, int64_t timeout)
 {
     kqueue_selector *self = (kqueue_selector *)selector;
-    if (timeout > LONGEST_WAIT)
-        timeout = LONGEST_WAIT;
+    if (timeout > HEDDLE_LONGEST_WAIT)
+        timeout = HEDDLE_LONGEST_WAIT;
     struct timespec limit = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
     int count = kevent(self->fd, NULL, 0, self->events, EVENTS_A_WAIT, timeout < 0 ? NULL : &limit);
     self->harvested = count > 0 ? count : 0;

@@ -37,12 +37,6 @@ enum {
     SETS = 3, /* readable, writable, exceptional */
 };
 
-/*
- * Some systems reject waits of more than 100,000,000 s. A longer wait ends after a year, because `wait` may return
- * early.
- */
-static const int64_t LONGEST_WAIT = (int64_t)1000000000 * 86400 * 365;
-
 static const uint8_t SET_EVENTS[SETS] = {HEDDLE_READABLE, HEDDLE_WRITABLE, HEDDLE_PRIORITY};
 
 typedef struct {
@@ -195,8 +189,8 @@ static int select_wait(heddle_selector *selector, int64_t timeout)
         memcpy(self->ready[i], self->wanted[i], (size_t)self->used * sizeof(word));
     self->harvested = 0;
 
-    if (timeout > LONGEST_WAIT)
-        timeout = LONGEST_WAIT;
+    if (timeout > HEDDLE_LONGEST_WAIT)
+        timeout = HEDDLE_LONGEST_WAIT;
     struct timespec limit = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
     int count = pselect(self->used * WORD_BITS, (fd_set *)self->ready[0], (fd_set *)self->ready[1],
                         (fd_set *)self->ready[2], timeout < 0 ? NULL : &limit, NULL);

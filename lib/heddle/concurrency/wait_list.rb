@@ -29,9 +29,7 @@ module Heddle
         scheduler = enter
         fiber = Fiber.current
         @waiting[fiber] = true
-        if timeout then Concurrency.park_while(scheduler, timeout) { @waiting.key?(fiber) }
-        else scheduler.park while @waiting.key?(fiber)
-        end
+        Concurrency.park_while(scheduler, timeout) { @waiting.key?(fiber) }
         ended = true
         !@waiting.delete(fiber)
       ensure
