@@ -162,10 +162,11 @@ module Heddle
       # time to clean up. A killed thread has the status "aborting"; its block ends without an exception.
       def join
         cancel if Thread.current.status == "aborting"
+        @joiner = Fiber.current
         until @children.empty?
           cancel_children if @foreground.nil? || @foreground.zero?
           begin
-            Concurrency.unless_killed(method(:cancel)) { await_child }
+            Concurrency.unless_killed(method(:cancel)) { task.scheduler.park }
           rescue Exception => e
             absorb(e)
           end
@@ -177,16 +178,9 @@ module Heddle
       # Called if Fiber#kill ends the fiber. Then a wait does not return, but ensure clauses run and can wait again.
       def join_killed
         cancel
-        await_child
-      ensure
-        join_killed unless @children.empty?
-      end
-
-      def await_child
-        @joiner = Fiber.current
         task.scheduler.park
       ensure
-        @joiner = nil
+        join_killed unless @children.empty?
       end
 
       def raise_outcome
