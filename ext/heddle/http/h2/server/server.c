@@ -146,7 +146,10 @@ static void yield_room(heddle_connection *connection)
 {
     heddle_h2_server *server = heddle_h2_server_of(connection);
     if (!server->lingers) {
+        heddle_h2_enter_session(server);
         heddle_h2_abort(server->session, heddle_clock_coarse(), HEDDLE_H2_NO_ERROR);
+        if (!heddle_h2_leave_session(server))
+            return;
         heddle_h2_flush(server);
     }
     heddle_sockets_close_connection(connection);

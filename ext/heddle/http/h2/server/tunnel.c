@@ -91,15 +91,16 @@ static void detach_tunnel(heddle_h2_tunnel *tunnel)
 
 void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
 {
-    heddle_h2_session *session = tunnel->server->session;
-    session->now = heddle_clock_coarse();
+    heddle_h2_server *server = tunnel->server;
+    heddle_h2_enter_session(server);
     /* the reset may exceed the limit of resets: then all streams end, and this one must not be closed twice */
     tunnel->closing = true;
-    heddle_h2_end_tunnel(session, tunnel->stream, abrupt);
+    heddle_h2_end_tunnel(server->session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);
-    heddle_h2_release(session, tunnel->stream);
+    heddle_h2_release(server->session, tunnel->stream);
     schedule_output(tunnel);
     tunnel->operations->release(tunnel);
+    heddle_last_use(heddle_h2_leave_session(server));
 }
 
 void heddle_h2_tunnel_set_deadline(heddle_h2_tunnel *tunnel, int64_t at)
