@@ -26,7 +26,6 @@ module Heddle
         @inheritance = Server::Cluster::Inheritance.from_environment
         configuration = Server::Configuration.load(flags: @flags.values, defaults:, file: configuration_file)
         configuration.warnings.each { |text| warn "heddle: #{text}" }
-        configuration.export_environment
         serve(configuration)
       rescue Server::ConfigurationError, Server::BootError => e
         return FAILED if @inheritance.report_failure(e.message) # the old master logs it
@@ -80,6 +79,7 @@ module Heddle
           raise Server::BootError, "a restart can't change a server with several processes into a single process, as " \
                                    "the new configuration requires: stop the server, and start it again"
         end
+        configuration.export_environment # with workers, the mold does it: the master's variables are read again
         @server = server = Server.new(configuration, log:)
         server.open
         pidfile&.write

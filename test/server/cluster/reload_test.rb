@@ -198,6 +198,28 @@ class ClusterReloadTest < Minitest::Test
     assert_empty workers(3) & before
   end
 
+  def test_a_reload_and_a_restart_change_the_environment
+    write("config.ru", "run ->(_) { [200, {}, [ENV.values_at('RACK_ENV', 'RAILS_ENV').join(' ')]] }")
+    environments = %w[staging preview beta].map { |name| -> { write("config/heddle.rb", "environment \"#{name}\"\n") } }
+    environments[0].call
+    serve(environment: %w[RACK_ENV RAILS_ENV APP_ENV].to_h { |name| [name, nil] })
+
+    assert_equal "staging staging", served.get("/").body
+    environments[1].call
+    signal("HUP")
+    wait_for("reloaded: 2")
+
+    assert_equal "preview preview", served.get("/").body
+    environments[2].call
+    signal("USR2")
+    wait_for("serves; the old master ends")
+
+    wait_until { served.get("/").body == "beta beta" }
+  ensure
+    new_master = served&.output.to_s[/the new master \(pid (\d+)\)/, 1]
+    signal("TERM", new_master.to_i) if new_master
+  end
+
   def test_a_reload_changes_the_proxies_whose_headers_are_read
     write("config/heddle.rb", "trusted_proxies \"none\"\n")
     serve("-b", "unix:web.sock?proxy_protocol=on")
