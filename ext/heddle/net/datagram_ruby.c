@@ -117,11 +117,6 @@ static void datagram_mark(void *data)
     heddle_owned_socket_mark(&((datagram_object *)data)->owned);
 }
 
-static void datagram_compact(void *data)
-{
-    heddle_owned_socket_compact(&((datagram_object *)data)->owned);
-}
-
 static void release_resources(datagram_object *object)
 {
     heddle_owned_socket_release(&object->owned);
@@ -143,7 +138,7 @@ static size_t datagram_size(const void *data)
 
 static const rb_data_type_t datagram_type =
     HEDDLE_TYPE("Heddle::Net::DatagramSocket", 0, .dmark = datagram_mark, .dfree = datagram_free,
-                .dsize = datagram_size, .dcompact = datagram_compact);
+                .dsize = datagram_size);
 
 HEDDLE_RECORD_OF(datagram_data, datagram_object, datagram_type)
 

@@ -17,12 +17,6 @@ static void outbound_mark(void *data)
     heddle_tls_mark(connection->tls_list);
 }
 
-static void outbound_compact(void *data)
-{
-    heddle_outbound *connection = data;
-    heddle_owned_socket_compact(&connection->owned);
-}
-
 static void release_resources(heddle_outbound *connection)
 {
     heddle_owned_socket_release(&connection->owned);
@@ -40,8 +34,7 @@ static void outbound_free(void *data)
 }
 
 static const rb_data_type_t outbound_type =
-    HEDDLE_TYPE("Heddle::Net::OutboundConnection", 0, .dmark = outbound_mark, .dfree = outbound_free,
-                .dcompact = outbound_compact);
+    HEDDLE_TYPE("Heddle::Net::OutboundConnection", 0, .dmark = outbound_mark, .dfree = outbound_free);
 
 HEDDLE_RECORD_OF(outbound_data, heddle_outbound, outbound_type)
 

@@ -26,12 +26,7 @@ void heddle_owned_socket_release(heddle_owned_socket *socket)
 
 void heddle_owned_socket_mark(const heddle_owned_socket *socket)
 {
-    rb_gc_mark_movable(socket->io);
-}
-
-void heddle_owned_socket_compact(heddle_owned_socket *socket)
-{
-    socket->io = rb_gc_location(socket->io);
+    rb_gc_mark(socket->io);
 }
 
 void heddle_owned_socket_check(const heddle_owned_socket *socket, const char *what)

@@ -18,7 +18,6 @@ void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io);
 void heddle_owned_socket_release(heddle_owned_socket *socket);
 
 void heddle_owned_socket_mark(const heddle_owned_socket *socket);
-void heddle_owned_socket_compact(heddle_owned_socket *socket);
 
 static inline bool heddle_owned_socket_is_open(const heddle_owned_socket *socket)
 {

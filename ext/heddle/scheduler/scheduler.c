@@ -23,8 +23,7 @@ static void scheduler_free(void *data)
 }
 
 static const rb_data_type_t scheduler_type =
-    HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = heddle_loop_mark, .dfree = scheduler_free,
-                .dcompact = heddle_loop_compact);
+    HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = heddle_loop_mark, .dfree = scheduler_free);
 
 static VALUE scheduler_allocate(VALUE klass)
 {
