@@ -3,6 +3,7 @@
 require "test_helper"
 require "heddle"
 require "minitest/mock"
+require "monitor"
 
 # What Heddle adds to Active Record's adapters, with a stub of one.
 class ActiveRecordTest < Minitest::Test
@@ -28,5 +29,29 @@ class ActiveRecordTest < Minitest::Test
 
     assert adapter.disconnected
     assert_nil adapter.raw_connection
+  end
+
+  class Pool
+    include MonitorMixin
+    prepend Heddle::Databases::ActiveRecord::ConnectionPool
+  end
+
+  # Its connection would not come back, or its place for a connection.
+  def test_task_that_is_cancelled_at_the_pools_lock_continues_until_its_next_wait
+    require "heddle/concurrency/shield" # as `install` does
+    pool = Pool.new
+    locked, release = Array.new(2) { Thread::Queue.new }
+    Thread.new { pool.synchronize { locked.push(true) && release.pop } }
+    locked.pop
+    inside = false
+    Heddle.run do
+      task = Heddle.async do
+        Heddle.async { task.cancel && release.push(true) }
+        pool.synchronize { inside = true }
+        sleep
+      end
+    end
+
+    assert inside
   end
 end

@@ -142,6 +142,17 @@ module Heddle
           limit&.yields?(self, connection) ? limit.close(@available, connection) { super } : super
         end
 
+        # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise the pool
+        # would lose the connection, or the place for one.
+        def synchronize
+          Heddle.shield { mon_enter } unless mon_try_enter
+          begin
+            yield
+          ensure
+            mon_exit
+          end
+        end
+
         # @api private
         def heddle_size = @connections.to_a.size
 
@@ -194,6 +205,7 @@ module Heddle
       # @return [void]
       def self.install
         # Loaded now rather than by autoload, which would load files while the fiber has the lock of a pool.
+        require "heddle/concurrency/shield"
         require "heddle/databases/active_record/checkouts"
         require "heddle/databases/active_record/limit"
         require "heddle/databases/held_connections"
