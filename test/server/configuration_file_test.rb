@@ -92,6 +92,9 @@ class ConfigurationFileTest < Minitest::Test
     assert_equal [1, 60, 60], [{}, { "RAILS_ENV" => "production" }, { "RACK_ENV" => "production" }]
       .map { |environment| load({}, environment).stop_timeout }
     assert_equal 60, load({ environment: "production" }, { "RAILS_ENV" => "test" }).stop_timeout
+    write("environment 'production'\nstop_timeout environment == 'production' ? 60 : 1\n")
+
+    assert_equal [60, 1], [{}, { "RAILS_ENV" => "test" }].map { |environment| load({}, environment).stop_timeout }
   end
 
   def test_all_errors_are_reported_with_their_lines

@@ -33,7 +33,8 @@ module Heddle
 
         # @param path [String]
         # @param folder [String] the application's folder; messages show the path relative to it
-        # @param environment [String] what `environment` returns in the file
+        # @param environment [String, nil] what `environment` returns in the file; nil: what the file has set, or the
+        #   default
         def initialize(path, folder:, environment:)
           @path = ::File.expand_path(path, folder)
           @name = @path.delete_prefix("#{folder}/")
@@ -58,7 +59,9 @@ module Heddle
 
         # @api private
         def option(option, values, block)
-          return @environment if option.name == :environment && values.empty?
+          if option.name == :environment && values.empty?
+            return @environment || @settings[:environment]&.value || option.default
+          end
           return reject_late(option.name) if @read
 
           place = here

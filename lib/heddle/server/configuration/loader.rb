@@ -45,13 +45,12 @@ module Heddle
 
         def read_file
           path = path_of_file or return
-          known = @values.fetch(:environment) { default(Options::BY_NAME.fetch(:environment)) }
           unless ::File.file?(::File.expand_path(path, @folder))
             source = @sources[:config]
             @problems << "the configuration file #{path}#{" (#{source})" if source} does not exist"
             return
           end
-          file = File.new(path, folder: @folder, environment: known).read
+          file = File.new(path, folder: @folder, environment: @values[:environment]).read
           @problems.concat(file.problems)
           file
         end
