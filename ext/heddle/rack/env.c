@@ -14,7 +14,7 @@
 /* -- the builder ------------------------------------------------------------------------------------------------- */
 
 typedef struct {
-    VALUE template;
+    VALUE template; /* 0: not initialized */
     VALUE proxies; /* a Heddle::Net::Networks with the trusted proxies; Qnil: the fields of proxies are not examined */
     heddle_env_memory memory;
 } env_builder;
@@ -30,20 +30,14 @@ static void builder_mark(void *data)
 static const rb_data_type_t builder_type =
     HEDDLE_TYPE("Heddle::Rack::EnvBuilder", RUBY_TYPED_WB_PROTECTED, .dmark = builder_mark, .dfree = RUBY_DEFAULT_FREE);
 
-static VALUE builder_allocate(VALUE class)
-{
-    env_builder *builder;
-    VALUE self = TypedData_Make_Struct(class, env_builder, &builder_type, builder);
-    builder->template = builder->proxies = Qnil;
-    return self;
-}
+HEDDLE_ALLOCATE(builder_allocate, env_builder, builder_type)
 
 HEDDLE_RECORD_OF(any_builder_of, env_builder, builder_type)
 
 static env_builder *builder_of(VALUE self)
 {
     env_builder *builder = any_builder_of(self);
-    if (NIL_P(builder->template))
+    if (!builder->template)
         rb_raise(rb_eArgError, "this EnvBuilder was not initialized");
     return builder;
 }
@@ -74,7 +68,7 @@ static VALUE no_input(void)
  */
 static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
 {
-    if (!NIL_P(any_builder_of(self)->template))
+    if (any_builder_of(self)->template)
         rb_raise(rb_eArgError, "this EnvBuilder is already initialized");
     VALUE template = rb_hash_new_capa(USUAL_PAIRS);
     /* The template has the values of most requests; a request sets only the values that differ. */
@@ -91,10 +85,9 @@ static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
     add_pair(template, "rack.errors", errors);
     rb_hash_aset(template, heddle_env_key.can_hijack, Qtrue);
     add_pair(template, "rack.input", no_input());
-    if (!NIL_P(proxies)) {
+    if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
-        RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, proxies);
-    }
+    RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, proxies);
     RB_OBJ_WRITE(self, &any_builder_of(self)->template, rb_obj_freeze(template));
     return self;
 }

@@ -17,19 +17,14 @@ static const rb_data_type_t decoder_type =
 
 HEDDLE_RECORD_OF(decoder_of, decoder, decoder_type)
 
-static VALUE decoder_allocate(VALUE class)
-{
-    decoder *one;
-    VALUE self = TypedData_Make_Struct(class, decoder, &decoder_type, one);
-    one->rejection = Qnil;
-    return self;
-}
+HEDDLE_ALLOCATE(decoder_allocate, decoder, decoder_type)
 
 /* call-seq: new(configuration) */
 static VALUE decoder_initialize(VALUE self, VALUE configuration)
 {
     decoder *one = decoder_of(self);
     one->limits = heddle_http_limits_of(configuration);
+    one->rejection = Qnil;
     heddle_chunked_start(&one->chunked, 0, 0);
     return self;
 }

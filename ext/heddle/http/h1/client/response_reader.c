@@ -67,13 +67,7 @@ static const rb_data_type_t reader_type =
                 .dmark = HEDDLE_REFERENCES(offsetof(reader, connection)),
                 .dfree = reader_free);
 
-static VALUE reader_allocate(VALUE class)
-{
-    reader *self;
-    VALUE object = TypedData_Make_Struct(class, reader, &reader_type, self);
-    self->connection = Qnil;
-    return object;
-}
+HEDDLE_ALLOCATE(reader_allocate, reader, reader_type)
 
 static reader *reader_of(VALUE object)
 {

@@ -43,13 +43,7 @@ static const rb_data_type_t client_type =
                 .dmark = HEDDLE_REFERENCES(offsetof(client_object, connection)),
                 .dfree = client_free);
 
-static VALUE client_allocate(VALUE class)
-{
-    client_object *self;
-    VALUE object = TypedData_Make_Struct(class, client_object, &client_type, self);
-    self->connection = Qnil;
-    return object;
-}
+HEDDLE_ALLOCATE(client_allocate, client_object, client_type)
 
 static client_object *object_of(VALUE object)
 {
