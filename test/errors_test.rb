@@ -33,7 +33,7 @@ class ErrorsTest < Minitest::Test
   RUBY
 
   def test_every_exception_is_a_heddle_error_or_a_named_interruption
-    out, status = ruby(LOAD_ALL, LIB)
+    out, status = ruby(LOAD_ALL, LIB, flags: %w[--enable=gems])
 
     assert_predicate status, :success?, out
     left_out, rows = out.lines(chomp: true).sort.partition { |line| line.delete_prefix!("left out: ") }

@@ -241,7 +241,7 @@ module SendingTests
 
   ["GC.stress = true", "GC.auto_compact = true; GC.stress = true", "compact = true"].each_with_index do |how, number|
     define_method(:"test_strings_wait_unmoved_and_uncollected_#{number}") do
-      output, status = ruby(PROGRAM.sub("HOW", how), set.to_s, flags: %w[-W:no-experimental --disable=gems])
+      output, status = ruby(PROGRAM.sub("HOW", how), set.to_s, flags: %w[-W:no-experimental])
 
       assert_equal ["fine\n", true], [plain(output), status.success?]
     end

@@ -98,7 +98,7 @@ class SocketsCollectorTest < Minitest::Test
 
   # Without RubyGems there is a third of the objects to look at, each time.
   def check(how)
-    output, status = ruby(PROGRAM.sub("HOW", how), flags: %w[-W:no-experimental --disable=gems])
+    output, status = ruby(PROGRAM.sub("HOW", how), flags: %w[-W:no-experimental])
 
     assert_equal "fine\n", plain(output)
     assert_predicate status, :success?

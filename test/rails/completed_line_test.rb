@@ -20,7 +20,7 @@ class CompletedLineTest < Minitest::Test
   end
 
   def test_line_of_a_controller_has_the_message
-    out, status = ruby(<<~RUBY)
+    out, status = ruby(<<~RUBY, flags: %w[--enable=gems])
       require "logger"
       require "action_controller"
       require "heddle/rails"

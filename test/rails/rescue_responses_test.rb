@@ -23,7 +23,7 @@ class RescueResponsesTest < Minitest::Test
   private
 
   def responses(before)
-    out, status = ruby(<<~RUBY)
+    out, status = ruby(<<~RUBY, flags: %w[--enable=gems])
       require "logger"
       require "action_dispatch"
       require "heddle/rails"

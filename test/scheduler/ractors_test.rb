@@ -101,7 +101,7 @@ class RactorLoopsTest < Minitest::Test
 
   # The code that reports stalls runs in the main Ractor alone.
   def test_a_loop_of_another_ractor_takes_no_stall_from_the_loop_that_reports_it
-    out, status = ruby(<<~RUBY, flags: ["-W:no-experimental"])
+    out, status = ruby(<<~RUBY, flags: %w[-W:no-experimental --enable=gems])
       require "heddle"
       Heddle.eager_load
       Heddle.enable :stall_report, threshold: 0.04

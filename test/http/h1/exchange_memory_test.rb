@@ -156,7 +156,7 @@ class H1ExchangeMemoryTest < Minitest::Test
   private
 
   def check(how)
-    output, status = ruby(PROGRAM.sub("HOW", how), flags: %w[-W:no-experimental --disable=gems])
+    output, status = ruby(PROGRAM.sub("HOW", how), flags: %w[-W:no-experimental])
 
     assert_equal "fine\n", plain(output)
     assert_predicate status, :success?

@@ -43,7 +43,7 @@ module Offloaded
     options += ", allow: ['native_calls']" if allow
     head = "require 'heddle'; Heddle.enable(:offload#{options}); Heddle.enable :callback_report; " \
            "require #{NativeCallsLibrary.path.dump}; "
-    output, ended = ruby(head + program, *arguments, env: env)
+    output, ended = ruby(head + program, *arguments, env: env, flags: %w[--enable=gems])
 
     assert_equal [status], [ended.success?], output
     output
