@@ -68,7 +68,7 @@ const heddle_field *heddle_log_find_field(const heddle_exchange *exchange, heddl
 size_t heddle_log_field_size(const heddle_exchange *exchange, heddle_field_id id)
 {
     const heddle_field *field = heddle_log_find_field(exchange, id);
-    return field ? heddle_log_cut_size(field->value.size, HEDDLE_LOG_VALUE) : 0;
+    return field ? heddle_least(field->value.size, HEDDLE_LOG_VALUE) : 0;
 }
 
 const char *heddle_log_protocol(const heddle_exchange *exchange)
@@ -94,7 +94,7 @@ static VALUE make_formatted_line(int format, const heddle_log_entry *entry)
 
 static heddle_slice cut(heddle_slice slice, uint32_t most)
 {
-    return (heddle_slice){slice.start, heddle_log_cut_size(slice.size, most)};
+    return (heddle_slice){slice.start, (uint32_t)heddle_least(slice.size, most)};
 }
 
 static VALUE make_line(VALUE format, VALUE time, VALUE object, VALUE id, int status, uint64_t sent, VALUE remark)

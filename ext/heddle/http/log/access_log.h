@@ -4,6 +4,7 @@
 
 #include "http/exchange_ruby.h"
 #include "http/fields.h"
+#include "http/text.h"
 
 /* Sizes in bytes. The first four are limits: longer values are cut. */
 enum {
@@ -45,11 +46,6 @@ static inline void heddle_log_put_bytes(heddle_log_line *line, const char *bytes
     size = size < room ? size : room;
     memcpy(line->at, bytes, size);
     line->at += size;
-}
-
-static inline uint32_t heddle_log_cut_size(uint32_t size, uint32_t most)
-{
-    return size < most ? size : most;
 }
 
 /* Returns the size of the well-formed UTF-8 sequence at `at` (RFC 3629, 4), or 0 if there is none. */

@@ -26,7 +26,7 @@ static void put_clf_field(heddle_log_line *line, const heddle_exchange *exchange
     const heddle_field *field = heddle_log_find_field(exchange, id);
     heddle_log_put_text(line, " \"");
     if (field)
-        put_clf(line, exchange->bytes + field->value.start, heddle_log_cut_size(field->value.size, HEDDLE_LOG_VALUE));
+        put_clf(line, exchange->bytes + field->value.start, heddle_least(field->value.size, HEDDLE_LOG_VALUE));
     else
         heddle_log_put_text(line, "-");
     heddle_log_put_text(line, "\"");

@@ -42,7 +42,7 @@ static void put_json_field(heddle_log_line *line, const heddle_log_entry *entry,
         return;
     heddle_log_put_text(line, ",\"%s\":", name);
     put_json(line, entry->exchange->bytes + field->value.start,
-             heddle_log_cut_size(field->value.size, HEDDLE_LOG_VALUE));
+             heddle_least(field->value.size, HEDDLE_LOG_VALUE));
 }
 
 /* Writes the current time as in RFC 3339, with milliseconds, in UTC. */
@@ -142,11 +142,11 @@ VALUE heddle_log_make_json(const heddle_log_entry *entry)
     if (!NIL_P(entry->id)) {
         heddle_log_put_text(&line, ",\"request_id\":");
         put_json(&line, RSTRING_PTR(entry->id),
-                 heddle_log_cut_size((uint32_t)RSTRING_LEN(entry->id), HEDDLE_LOG_REQUEST_ID));
+                 heddle_least((size_t)RSTRING_LEN(entry->id), HEDDLE_LOG_REQUEST_ID));
     }
     if (!NIL_P(entry->remark)) {
         heddle_log_put_text(&line, ",\"remark\":");
-        put_json(&line, RSTRING_PTR(entry->remark), heddle_log_cut_size((uint32_t)RSTRING_LEN(entry->remark), 64));
+        put_json(&line, RSTRING_PTR(entry->remark), heddle_least((size_t)RSTRING_LEN(entry->remark), 64));
     }
     if (exchange->account)
         put_account(&line, entry);

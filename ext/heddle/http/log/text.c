@@ -63,7 +63,7 @@ VALUE heddle_log_make_text(const heddle_log_entry *entry)
     const heddle_exchange *exchange = entry->exchange;
     heddle_slice method = entry->method, target = entry->target;
     const char *shown = exchange->bytes + target.start;
-    uint32_t shown_size = heddle_log_cut_size(target.size, TEXT_TARGET);
+    uint32_t shown_size = (uint32_t)heddle_least(target.size, TEXT_TARGET);
     bool plain = is_ascii(shown, shown_size);
     heddle_log_line line = heddle_log_start_line((plain ? TEXT_TARGET : TEXT_TARGET * TEXT_GROWTH) +
                                                  HEDDLE_LOG_METHOD + HEDDLE_LOG_REQUEST_ID + HEDDLE_LOG_FIXED);
@@ -88,7 +88,7 @@ VALUE heddle_log_make_text(const heddle_log_entry *entry)
     if (!NIL_P(entry->id)) {
         heddle_log_put_text(&line, " [");
         heddle_log_put_bytes(&line, RSTRING_PTR(entry->id),
-                             heddle_log_cut_size((uint32_t)RSTRING_LEN(entry->id), HEDDLE_LOG_REQUEST_ID));
+                             heddle_least((size_t)RSTRING_LEN(entry->id), HEDDLE_LOG_REQUEST_ID));
         heddle_log_put_text(&line, "]");
     }
     heddle_log_put_text(&line, "\n");
