@@ -15,13 +15,11 @@ static VALUE peer_class;
 
 /* -- Heddle::Net::DatagramSocket::Peer ----------------------------------------------------------------------------- */
 
-static const rb_data_type_t peer_type = {
-    .wrap_struct_name = "Heddle::Net::DatagramSocket::Peer",
-    .function = {.dfree = RUBY_DEFAULT_FREE},
-    /* embedded in the Ruby object, to save an allocation for each datagram */
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE |
-             RUBY_TYPED_EMBEDDABLE,
-};
+/* embedded in the Ruby object, to save an allocation for each datagram */
+static const rb_data_type_t peer_type =
+    HEDDLE_TYPE("Heddle::Net::DatagramSocket::Peer",
+                RUBY_TYPED_WB_PROTECTED | RUBY_TYPED_FROZEN_SHAREABLE | RUBY_TYPED_EMBEDDABLE,
+                .dfree = RUBY_DEFAULT_FREE);
 
 static VALUE make_peer(const heddle_datagram_peer *value)
 {
@@ -112,11 +110,6 @@ typedef struct {
     heddle_address local;
 } datagram_object;
 
-static void datagram_mark(void *data)
-{
-    heddle_owned_socket_mark(&((datagram_object *)data)->owned);
-}
-
 static void release_resources(datagram_object *object)
 {
     heddle_owned_socket_release(&object->owned);
@@ -137,7 +130,8 @@ static size_t datagram_size(const void *data)
 }
 
 static const rb_data_type_t datagram_type =
-    HEDDLE_TYPE("Heddle::Net::DatagramSocket", 0, .dmark = datagram_mark, .dfree = datagram_free,
+    HEDDLE_TYPE("Heddle::Net::DatagramSocket", RUBY_TYPED_DECL_MARKING,
+                .dmark = HEDDLE_REFERENCES(offsetof(datagram_object, owned.io)), .dfree = datagram_free,
                 .dsize = datagram_size);
 
 HEDDLE_RECORD_OF(datagram_data, datagram_object, datagram_type)

@@ -37,8 +37,7 @@ static void complete_handshake(heddle_connection *connection)
 static void reject_handshake(heddle_connection *connection, heddle_handshake_error error)
 {
     heddle_transport *transport = &connection->transport;
-    if (transport->tls)
-        heddle_tls_free(transport->tls);
+    heddle_tls_free(transport->tls);
     transport->tls = NULL;
     enter_stage(connection, HEDDLE_STAGE_COMPLETE);
     heddle_bytes_reset(&connection->input, 0);

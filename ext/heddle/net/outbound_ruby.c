@@ -13,15 +13,14 @@
 static void outbound_mark(void *data)
 {
     heddle_outbound *connection = data;
-    heddle_owned_socket_mark(&connection->owned);
+    rb_gc_mark(connection->owned.io);
     heddle_tls_mark(connection->tls_list);
 }
 
 static void release_resources(heddle_outbound *connection)
 {
     heddle_owned_socket_release(&connection->owned);
-    if (connection->transport.tls)
-        heddle_tls_free(connection->transport.tls);
+    heddle_tls_free(connection->transport.tls);
     connection->transport.tls = NULL;
     connection->transport.fd = -1;
     heddle_bytes_reset(&connection->input, 0);

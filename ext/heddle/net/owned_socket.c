@@ -24,11 +24,6 @@ void heddle_owned_socket_release(heddle_owned_socket *socket)
     socket->io = Qnil;
 }
 
-void heddle_owned_socket_mark(const heddle_owned_socket *socket)
-{
-    rb_gc_mark(socket->io);
-}
-
 void heddle_owned_socket_check(const heddle_owned_socket *socket, const char *what)
 {
     if (socket->abandoned)

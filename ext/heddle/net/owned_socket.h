@@ -17,7 +17,6 @@ void heddle_owned_socket_adopt(heddle_owned_socket *socket, VALUE io);
 /* Marks the object as closed. The caller closes the IO or returns it. May be called repeatedly. */
 void heddle_owned_socket_release(heddle_owned_socket *socket);
 
-void heddle_owned_socket_mark(const heddle_owned_socket *socket);
 
 static inline bool heddle_owned_socket_is_open(const heddle_owned_socket *socket)
 {

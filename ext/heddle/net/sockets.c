@@ -170,8 +170,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
     heddle_connection_drop_output(connection);
     leave_slot(sockets, connection);
     int fd = connection->transport.fd;
-    if (connection->transport.tls)
-        heddle_tls_free(connection->transport.tls);
+    heddle_tls_free(connection->transport.tls);
     sockets->connections--;
     heddle_address_uncount(connection);
     if (sockets->balance.slot)
@@ -405,8 +404,7 @@ void heddle_sockets_free(heddle_sockets *sockets)
         release_session(connection);
         heddle_bytes_reset(&connection->input, 0);
         heddle_output_clear(&connection->output);
-        if (connection->transport.tls)
-            heddle_tls_free(connection->transport.tls);
+        heddle_tls_free(connection->transport.tls);
         free(connection);
     }
     heddle_service_release(sockets->service);

@@ -100,6 +100,8 @@ enum {
 
 void heddle_tls_free(heddle_tls *tls)
 {
+    if (!tls)
+        return;
     if (tls->socket)
         rb_gc_adjust_memory_usage(LEFT_TO_GC);
     if (counting == tls)

@@ -64,7 +64,7 @@ const char *heddle_tls_find_functions(const heddle_tls_entry *entries, size_t co
 
 /* Makes a record for a handshake that has not begun, and adds it to the list. Returns NULL if memory is exhausted. */
 heddle_tls *heddle_tls_new(heddle_tls **list, VALUE acceptor);
-/* Removes the record from its list and frees it. */
+/* Removes the record from its list and frees it; does nothing with NULL. */
 void heddle_tls_free(heddle_tls *tls);
 void heddle_tls_mark(const heddle_tls *list);
 

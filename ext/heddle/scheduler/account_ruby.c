@@ -6,6 +6,7 @@
 #include "scheduler/account_ruby.h"
 #include "scheduler/account.h"
 
+#include "binding.h"
 #include "scheduler/loop.h"
 #include "scheduler/recorder.h"
 
@@ -121,11 +122,8 @@ static void share_mark(void *data)
     rb_gc_mark(((share *)data)->request);
 }
 
-static const rb_data_type_t share_type = {
-    .wrap_struct_name = "Heddle::Account share",
-    .function = {.dmark = share_mark, .dfree = RUBY_DEFAULT_FREE},
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
-};
+static const rb_data_type_t share_type =
+    HEDDLE_TYPE("Heddle::Account share", 0, .dmark = share_mark, .dfree = RUBY_DEFAULT_FREE);
 
 /*
  * call-seq: Heddle::Account.share -> Object or nil. Returns the account of the calling fiber's request, as an argument
