@@ -56,11 +56,8 @@ module Heddle
           @alarms = alarms
           @time = time
           @block = block
-          @alarm = alarms.add([seconds, 0].max, self, :expire)
+          @alarm = alarms.add([seconds, 0].max, block, :call)
         end
-
-        # Called by Concurrency::Alarms.
-        def expire = @block&.call
 
         def cancel!
           @block = nil

@@ -46,6 +46,7 @@ module Heddle
         @receiver = @block = nil
         @timers.forget(self)
       end
+      alias shutdown stop # Action Cable calls it
     end
   end
 end

@@ -13,11 +13,6 @@ module Heddle
     #
     # A subclass for each library defines `name`, `pairs`, `holds?`, `quiet?`, `checked_out` and `transaction?`.
     class Checkouts
-      # Checks at an interval whether a task of one loop can never get a connection.
-      Check = Struct.new(:checkouts, :context) do
-        # Called by Concurrency::Alarms.
-        def run = checkouts.check_waiting(context)
-      end
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
       # Heddle's record of a pool. Connections refer to their pool, so the record must not refer to either.
@@ -37,7 +32,7 @@ module Heddle
       end
       STATES = SideTable.new(:heddle_checkouts)
       SLOTS = SideTable.new(:heddle_slots)
-      private_constant :Check, :POLL_INTERVAL, :State, :Slot, :STATES, :SLOTS
+      private_constant :POLL_INTERVAL, :State, :Slot, :STATES, :SLOTS
 
       class << self
         # @param connection [Object] a connection that was returned to its pool, or closed
@@ -114,19 +109,6 @@ module Heddle
       # @return [String] what to do, for the report
       def advice(_slot) = Pool::HeldWhileWaiting::ADVICE
 
-      # @api private
-      def check_waiting(context)
-        @state.check_alarms.delete(context)
-        nested = @state.waiters.select { |waiter,| waiter.context.equal?(context) && waiter.nested? }
-        nested.each do |waiter, server|
-          error = nesting_error(waiter, server) or next
-
-          @state.waiters.delete(waiter)
-          waiter.interrupt(error)
-        end
-        schedule_check(context) unless nested.empty?
-      end
-
       # @param server [Symbol, nil] the shard, if the pool has several
       # @return [Array<Fiber>, nil] the fibers that have a connection; nil: the pool can open another connection
       def holders(server) = pairs(server)&.map(&:first)
@@ -147,7 +129,20 @@ module Heddle
       end
 
       def schedule_check(context)
-        @state.check_alarms[context] ||= context.alarms.add(POLL_INTERVAL, Check.new(self, context), :run)
+        @state.check_alarms[context] ||= context.alarms.add(POLL_INTERVAL, -> { check_waiting(context) }, :call)
+      end
+
+      # Checks whether a waiting task of this loop can never get a connection. Concurrency::Alarms calls it.
+      def check_waiting(context)
+        @state.check_alarms.delete(context)
+        nested = @state.waiters.select { |waiter,| waiter.context.equal?(context) && waiter.nested? }
+        nested.each do |waiter, server|
+          error = nesting_error(waiter, server) or next
+
+          @state.waiters.delete(waiter)
+          waiter.interrupt(error)
+        end
+        schedule_check(context) unless nested.empty?
       end
 
       # @return [Exception, nil] the library's error for a missing connection; nil: a connection may be returned
