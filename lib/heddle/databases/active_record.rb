@@ -145,12 +145,10 @@ module Heddle
         # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise the pool
         # would lose the connection, or the place for one.
         def synchronize
-          Heddle.shield { mon_enter } unless mon_try_enter
-          begin
-            yield
-          ensure
-            mon_exit
-          end
+          mon_try_enter || Heddle.shield { mon_enter }
+          yield
+        ensure
+          mon_exit if mon_owned?
         end
 
         # @api private

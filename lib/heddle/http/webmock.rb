@@ -87,12 +87,8 @@ module Heddle
           raise Client::ConnectTimeoutError, "WebMock: the request times out" if response.should_timeout
 
           response.raise_error_if_any
-          fields = (response.headers || {}).flat_map do |name, value|
-            Array(value).flat_map do |one|
-              [name.downcase, one]
-            end
-          end
-          StubbedHead.new(response.status.first.to_i, response.status.last, fields)
+          pairs = (response.headers || {}).flat_map { |name, value| [name.downcase].product(Array(value)) }
+          StubbedHead.new(response.status.first.to_i, response.status.last, pairs.flatten)
         end
       end
 
