@@ -62,11 +62,6 @@ struct heddle_connection {
 /* Returns the address to which the client has connected. */
 const heddle_address *heddle_connection_local(heddle_connection *connection);
 
-static inline size_t heddle_connection_buffered(const heddle_connection *connection)
-{
-    return heddle_bytes_left(&connection->input);
-}
-
 /* Prefetches the members that sending reads. */
 static inline void heddle_connection_prefetch(const heddle_connection *connection)
 {
@@ -76,7 +71,7 @@ static inline void heddle_connection_prefetch(const heddle_connection *connectio
 /* Sets `piece` to the unused input. Returns the number of pieces, 0 or 1. */
 static inline int heddle_connection_input_piece(const heddle_connection *connection, struct iovec *piece)
 {
-    size_t size = heddle_connection_buffered(connection);
+    size_t size = heddle_bytes_left(&connection->input);
     if (!size)
         return 0;
     *piece = (struct iovec){.iov_base = heddle_bytes_first(&connection->input), .iov_len = size};

@@ -291,7 +291,7 @@ void heddle_handshake_handle_event(heddle_connection *connection)
 bool heddle_handshake_is_idle(const heddle_connection *connection)
 {
     const heddle_tls *tls = connection->transport.tls;
-    return !heddle_connection_buffered(connection) && !(tls && tls->socket);
+    return !heddle_bytes_left(&connection->input) && !(tls && tls->socket);
 }
 
 /*

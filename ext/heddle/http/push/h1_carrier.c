@@ -28,7 +28,7 @@ static void feed_buffered(heddle_push_session *session)
 {
     heddle_connection *connection = session->work.connection;
     size_t used = session->framing->feed(session, heddle_bytes_first(&connection->input),
-                                        heddle_connection_buffered(connection));
+                                        heddle_bytes_left(&connection->input));
     if (session->state <= HEDDLE_PUSH_CLOSING)
         heddle_bytes_use(&connection->input, used);
 }
@@ -41,7 +41,7 @@ static void read_input(heddle_push_session *session)
             session->paused = true;
             return;
         }
-        if (heddle_connection_buffered(connection)) {
+        if (heddle_bytes_left(&connection->input)) {
             feed_buffered(session);
             continue;
         }
@@ -170,7 +170,7 @@ static void set_deadline(heddle_push_session *session, int64_t at)
 static bool is_free(const heddle_exchange_handle *exchange)
 {
     const heddle_connection *connection = exchange->exchange->work.connection;
-    return heddle_h1_of(connection)->received && !heddle_connection_buffered(connection) &&
+    return heddle_h1_of(connection)->received && !heddle_bytes_left(&connection->input) &&
            !connection->waits[HEDDLE_WRITING];
 }
 

@@ -29,7 +29,7 @@ static bool is_at_rest(const heddle_push_session *session)
            !session->wait && !session->paused && !session->retires && !session->overflowed &&
            !session->overrun &&
            !connection->error && !reader->in_message && !reader->message && !reader->head_size && !reader->left &&
-           !heddle_connection_buffered(connection) && !connection->output.size && !connection->running;
+           !heddle_bytes_left(&connection->input) && !connection->output.size && !connection->running;
 }
 
 /*

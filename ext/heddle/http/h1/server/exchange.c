@@ -28,12 +28,12 @@ static bool *expectation(heddle_exchange_handle *handle)
 
 static bool is_buffered(heddle_exchange_handle *handle)
 {
-    return heddle_connection_buffered(heddle_exchange_open_connection(handle)) > 0;
+    return heddle_bytes_left(&heddle_exchange_open_connection(handle)->input) > 0;
 }
 
 static VALUE take_sized(heddle_connection *connection, heddle_h1 *h1)
 {
-    size_t size = heddle_connection_buffered(connection);
+    size_t size = heddle_bytes_left(&connection->input);
     if ((int64_t)size > h1->left)
         size = (size_t)h1->left;
     if (size == 0)
@@ -48,7 +48,7 @@ static VALUE take_sized(heddle_connection *connection, heddle_h1 *h1)
 static VALUE take_chunks(heddle_exchange_handle *handle, heddle_connection *connection, heddle_h1 *h1)
 {
     heddle_rejection rejection;
-    size_t size = heddle_connection_buffered(connection), length;
+    size_t size = heddle_bytes_left(&connection->input), length;
     if (size == 0)
         return Qnil;
     VALUE bytes = rb_str_buf_new((long)size);
@@ -112,7 +112,7 @@ static void finish_response(heddle_exchange_handle *handle, bool reusable, int s
      * Sends the output now, so that a failure is raised in the caller. If further pipelined requests are buffered, the
      * responses are sent together later instead.
      */
-    if (!heddle_connection_buffered(connection))
+    if (!heddle_bytes_left(&connection->input))
         heddle_h1_flush(connection);
     heddle_h1_complete_response(connection, reusable, status);
 }
@@ -138,7 +138,7 @@ static VALUE exchange_persistent_p(VALUE self)
 
 static VALUE take_input(heddle_connection *connection, size_t size)
 {
-    size_t buffered = heddle_connection_buffered(connection);
+    size_t buffered = heddle_bytes_left(&connection->input);
     VALUE result = rb_str_new(heddle_bytes_first(&connection->input), (long)(size < buffered ? size : buffered));
     heddle_bytes_use(&connection->input, (size_t)RSTRING_LEN(result));
     return result;
@@ -158,7 +158,7 @@ static VALUE exchange_readpartial(VALUE self, VALUE max)
         rb_raise(rb_eIOError, "another fiber is reading this connection already");
     for (;;) {
         heddle_connection *connection = heddle_exchange_open_connection(handle);
-        if (heddle_connection_buffered(connection))
+        if (heddle_bytes_left(&connection->input))
             return take_input(connection, size);
         char *scratch = connection->sockets->scratch;
         ssize_t bytes = heddle_connection_receive(connection, scratch, size);
@@ -177,7 +177,7 @@ static VALUE detach_connection(heddle_connection *connection)
                        : family == AF_INET || family == AF_INET6 ? "TCPSocket"
                                                                  : "Socket";
     rb_require("socket");
-    VALUE unread = heddle_connection_buffered(connection) ? take_input(connection, SIZE_MAX) : Qnil;
+    VALUE unread = heddle_bytes_left(&connection->input) ? take_input(connection, SIZE_MAX) : Qnil;
     if (connection->transport.tls) {
         VALUE arguments[] = {connection->transport.tls->socket, unread};
         heddle_sockets_detach(connection);

@@ -68,7 +68,7 @@ static bool begins_h2(const heddle_connection *connection, const char *bytes, si
 static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *connection, const char *bytes, size_t size)
 {
     /* bytes that are already in the connection's input buffer stay there; others are copied into it */
-    if (heddle_connection_buffered(connection) || heddle_bytes_add(&connection->input, bytes, size))
+    if (heddle_bytes_left(&connection->input) || heddle_bytes_add(&connection->input, bytes, size))
         heddle_http_protocol_of(HEDDLE_HTTP_2)->begin(connection);
     else
         heddle_sockets_close_idle(connection);
@@ -185,7 +185,7 @@ static void wait_for_more(heddle_connection *connection)
     heddle_h1 *h1 = heddle_h1_of(connection);
     if (h1->stage == HEDDLE_H1_BODY || h1->stage == HEDDLE_H1_DISCARD) {
         heddle_h1_await_body(connection);
-    } else if (h1->stage == HEDDLE_H1_IDLE && heddle_connection_buffered(connection)) {
+    } else if (h1->stage == HEDDLE_H1_IDLE && heddle_bytes_left(&connection->input)) {
         heddle_h1_enter(h1, HEDDLE_H1_HEAD);
         h1->head_began = heddle_clock_now();
         heddle_connection_set_time_limit(connection, engine->head_timeout);
@@ -269,7 +269,7 @@ void heddle_h1_read_input(heddle_connection *connection)
         if (into == INTO_INPUT) {
             connection->input.size += (size_t)received;
             result = parse_bytes(connection, heddle_bytes_first(&connection->input),
-                                 heddle_connection_buffered(connection), &used);
+                                 heddle_bytes_left(&connection->input), &used);
             if (result != HEDDLE_H1_ENDED)
                 heddle_bytes_use(&connection->input, used);
         } else {
@@ -294,7 +294,7 @@ void heddle_h1_read_input(heddle_connection *connection)
 
 void heddle_h1_parse_buffered(heddle_connection *connection)
 {
-    size_t buffered = heddle_connection_buffered(connection), used;
+    size_t buffered = heddle_bytes_left(&connection->input), used;
     if (buffered) {
         heddle_h1_progress result = parse_bytes(connection, heddle_bytes_first(&connection->input), buffered,
                                                 &used);
@@ -313,7 +313,7 @@ void heddle_h1_parse_buffered(heddle_connection *connection)
 bool heddle_h1_queue_pipelined(heddle_connection *connection)
 {
     heddle_h1 *h1 = heddle_h1_of(connection);
-    size_t buffered = heddle_connection_buffered(connection), used;
+    size_t buffered = heddle_bytes_left(&connection->input), used;
     if (!buffered)
         h1->pipelined = 0;
     else if (h1->pipelined < HEDDLE_LONGEST_TURN)

@@ -206,7 +206,7 @@ static void begin_next_request(heddle_connection *connection)
  */
 static bool discard_unread_input(heddle_connection *connection)
 {
-    if (!heddle_h1_of(connection)->received || heddle_connection_buffered(connection))
+    if (!heddle_h1_of(connection)->received || heddle_bytes_left(&connection->input))
         return true;
     heddle_transport_note(&connection->transport, HEDDLE_HAS_INPUT);
     return heddle_connection_receive(connection, connection->sockets->scratch, HEDDLE_SCRATCH) > 0;
@@ -236,7 +236,7 @@ static void finish_exchange(heddle_connection *connection, bool reusable)
 static bool is_idle(const heddle_connection *connection)
 {
     return heddle_h1_of(connection)->stage == HEDDLE_H1_IDLE && !connection->output.size &&
-           !heddle_connection_buffered(connection);
+           !heddle_bytes_left(&connection->input);
 }
 
 static int64_t idle_since(const heddle_connection *connection)
@@ -295,7 +295,7 @@ static uint32_t label_of(const heddle_connection *connection)
     if (h1->stage != HEDDLE_H1_IDLE && h1->stage != HEDDLE_H1_HEAD)
         return 0;
     char line[LINE];
-    size_t buffered = heddle_connection_buffered(connection), size = buffered < LINE ? buffered : LINE;
+    size_t buffered = heddle_bytes_left(&connection->input), size = buffered < LINE ? buffered : LINE;
     if (size)
         memcpy(line, heddle_bytes_first(&connection->input), size);
     ssize_t more = size < LINE ? recv(connection->transport.fd, line + size, LINE - size, MSG_PEEK | MSG_DONTWAIT) : 0;

@@ -12,7 +12,7 @@ static uint32_t estimate_buffered_requests(const heddle_connection *connection)
 {
     const heddle_h1 *h1 = heddle_h1_of(connection);
     const heddle_request_head *head = &h1->exchange->head;
-    size_t buffered = heddle_connection_buffered(connection);
+    size_t buffered = heddle_bytes_left(&connection->input);
     if (!buffered || !h1->received)
         return 0;
     size_t followers = buffered / (head->size + (head->content_length > 0 ? (size_t)head->content_length : 0));

@@ -25,7 +25,7 @@ static HEDDLE_FATE feed_session(heddle_h2_server *server, const char *bytes, siz
     size_t used = heddle_h2_feed(server->session, heddle_clock_coarse(), bytes, size);
     if (!heddle_h2_leave_session(server))
         return HEDDLE_GONE;
-    if (heddle_connection_buffered(connection)) {
+    if (heddle_bytes_left(&connection->input)) {
         heddle_bytes_use(&connection->input, used);
     } else if (!heddle_bytes_add(&connection->input, bytes + used, size - used)) {
         heddle_sockets_close_connection(connection);
@@ -64,13 +64,13 @@ void heddle_h2_read_and_send(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
     for (unsigned reads = 0;;) {
-        size_t buffered = heddle_connection_buffered(connection);
+        size_t buffered = heddle_bytes_left(&connection->input);
         if (buffered) {
             if (!feed_session(server, heddle_bytes_first(&connection->input), buffered) || !heddle_h2_send(server))
                 return;
-            if (heddle_connection_buffered(connection) == buffered && heddle_h2_has_output(server->session))
+            if (heddle_bytes_left(&connection->input) == buffered && heddle_h2_has_output(server->session))
                 return; /* reading continues when output was sent */
-            if (heddle_connection_buffered(connection) && heddle_h2_fed_enough(server->session)) {
+            if (heddle_bytes_left(&connection->input) && heddle_h2_fed_enough(server->session)) {
                 heddle_turns_wait(connection, HEDDLE_TURN_READS);
                 return;
             }

@@ -128,7 +128,7 @@ static bool is_idle(const heddle_connection *connection)
     if (heddle_engine_of_connection(connection)->draining && heddle_h2_tunnels_have_to_retire(server))
         return true;
     return server->session->stream_count == 0 && !connection->output.size &&
-           !heddle_connection_buffered(connection);
+           !heddle_bytes_left(&connection->input);
 }
 
 static size_t count_waiting(const heddle_connection *connection)
