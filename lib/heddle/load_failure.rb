@@ -48,7 +48,7 @@ module Heddle
       name = file[GEM, :name]
       unless name
         return "This extension does not work with Ruby #{RUBY_VERSION}, or a library that it needs is missing. " \
-               "Reinstall Ruby or the gem that contains it"
+               "Reinstall Ruby, or the gem that contains this extension"
       end
 
       "The extension of the gem #{name} does not work with Ruby #{RUBY_VERSION}, or a library that it needs is " \

@@ -234,7 +234,7 @@ static VALUE duration_key(const heddle_duration_series *series)
  * call-seq: durations -> Hash
  *
  * The durations of complete responses. A key is [method, scheme, version of HTTP times 10, status]. A value is an
- * Array: the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in
+ * flat Array: the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in
  * nanoseconds. Keys after the first 128 are counted together, under the status 0.
  */
 static VALUE engine_durations(VALUE self)
@@ -261,8 +261,8 @@ static const char *part_name(int part)
 /*
  * call-seq: spent -> Hash{Symbol => Array}
  *
- * The time accounts: on what requests have spent their time. A key is a part of the time, such as :query. A value is an
- * Array: the counts in the buckets of LATENCY_BOUNDS, and the sum in seconds.
+ * The time accounts: on what requests have spent their time. A key is a part of the time, such as :query. A value is
+ * [an Array of the counts in the buckets of LATENCY_BOUNDS, the sum in seconds].
  */
 static VALUE engine_spent(VALUE self)
 {
@@ -281,7 +281,8 @@ static VALUE engine_spent(VALUE self)
  * call-seq: endpoints -> Hash{String => Hash{Symbol => Float}}
  *
  * The time accounts by endpoint ("GET /users/:id"): the seconds that requests have spent on each part. Requests that
- * took less than a millisecond are not counted.
+ * took less than a millisecond, not counting the time in the queue, are omitted. When the list is full, its last entry
+ * "other" counts all further endpoints.
  */
 static VALUE engine_endpoints(VALUE self)
 {
@@ -370,10 +371,10 @@ static void add_closes(VALUE result, const heddle_websockets *sockets)
 /*
  * call-seq: websockets -> Hash
  *
- * Statistics of WebSockets: how many are +open+ now, and how many were +opened+ since the engine was created. Messages
- * that were +received+ and +sent+, and their bytes. WebSockets that have ended because the client violated the protocol
- * or a limit (+failures+), read too slowly (+too_slow+) or did not answer a ping (+vanished+). WebSockets that have
- * ended by their close code: +closed_1000+ and so on, if there are any.
+ * Statistics of WebSockets and event streams: how many are +open+ now, and how many were +opened+ since the engine was
+ * created. Messages that were +received+ and +sent+, and their bytes. Sockets that have ended because the client
+ * violated the protocol or a limit (+failures+), read too slowly (+too_slow+) or did not answer a ping (+vanished+).
+ * Ended sockets by close code: +closed_1000+ and so on, if there are any.
  */
 static VALUE engine_websockets(VALUE self)
 {

@@ -5,7 +5,7 @@ static const char ID[] = ":id";
 enum {
     LONG = 15,     /* bytes; a longer segment that has digits, or is not a word, may be a token */
     WORD = 20,     /* letters of the longest word in one case */
-    METHOD = 16,   /* bytes of the longest registered method */
+    METHOD = 17,   /* bytes of the longest registered method */
     EXTENSION = 6, /* the most letters and digits of a format such as `.json` */
 };
 
@@ -25,8 +25,8 @@ static bool is_upper(char character)
 }
 
 /*
- * Do the letters look like words? These are in one case, or in camelCase with at least two small letters after each
- * capital. Random letters hardly ever look like this.
+ * Do the letters look like words? Words are in one case (at most WORD letters), or in camelCase with at least two small
+ * letters after each capital. Random letters hardly ever look like this.
  */
 static bool is_word(const char *letters, size_t size)
 {
@@ -62,7 +62,8 @@ static bool is_words(const char *segment, size_t size)
 }
 
 /*
- * May the segment be an identifier, such as a number, a person's name or a secret? Then it must not appear in a label.
+ * May the segment be an identifier, such as a number, an e-mail address or a secret? Then it must not appear in a
+ * label. A short word is not recognized as an identifier, even if it is a person's name.
  */
 static bool is_id(const char *segment, size_t size)
 {

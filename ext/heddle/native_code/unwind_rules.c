@@ -205,7 +205,7 @@ static void skip_expression(heddle_unwind_reader *from)
         from->at += size;
 }
 
-/* Runs one call frame instruction (DWARF 5, section 6.4.2). Returns false for an unknown instruction. */
+/* Runs one call frame instruction (DWARF 5, section 6.4.2). Returns false for an unknown or invalid instruction. */
 static bool run_instruction(rule_machine *self, heddle_unwind_reader *from, const heddle_function_entry *entry)
 {
     uint8_t code = (uint8_t)heddle_unwind_bytes(from, 1);
@@ -284,6 +284,7 @@ bool heddle_unwind_find_rules(const heddle_function_entry *entry, uintptr_t pc, 
 {
     rule_machine self;
     memset(&self.now, 0, sizeof(self.now));
+    self.initial = self.now;
     self.location = entry->start;
     self.depth = 0;
     heddle_unwind_reader initial = {.at = entry->initial, .end = entry->initial_end};

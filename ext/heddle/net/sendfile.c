@@ -60,7 +60,7 @@ typedef struct {
     size_t left;
 } file_output;
 
-/* Sends a piece of the file by reading and sending it. Used if the system or the transport has no sendfile. */
+/* Reads a piece of the file and sends it. Used if the system, the transport or the file does not support sendfile. */
 static ssize_t copy_piece(heddle_connection *connection, file_output *output)
 {
     char *scratch = connection->sockets->scratch;

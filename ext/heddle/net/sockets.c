@@ -162,7 +162,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
         heddle_tls_send_close_notify(&connection->transport);
     heddle_link_remove(&connection->turn_link);
     heddle_due_remove(sockets, &connection->due);
-    if (!sockets->abandoned && connection->transport.fd >= 0) /* otherwise the connection was handed off */
+    if (!sockets->abandoned && connection->transport.fd >= 0) /* fd is -1 if the connection was handed off */
         sockets->set.operations->remove(&sockets->set, connection, closing && !connection->shared);
     heddle_connection_drop_waits(connection);
     release_session(connection);
@@ -180,7 +180,10 @@ static int forget_connection(heddle_connection *connection, bool closing)
     return fd;
 }
 
-/* Resumes accepting if it was paused. Called when a connection has ended. */
+/*
+ * Called when a connection has ended. Resumes accepting if it was paused, and wakes the fiber that waits for the end of
+ * all connections if this was the last one.
+ */
 static void resume_accepting(heddle_sockets *sockets)
 {
     heddle_runners_wake_if_done(sockets);

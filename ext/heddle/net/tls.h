@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * The transport over TLS. Ruby's openssl sets up the contexts and performs the handshakes. After a handshake C code
- * reads and writes through its SSL object. It calls the functions of the TLS library with which openssl.so is linked.
+ * The transport over TLS. Ruby's openssl sets up the contexts and performs the handshakes. After a handshake, C code
+ * reads and writes through the SSL object of Ruby's socket. This C code calls the functions of the TLS library with
+ * which openssl.so is linked.
  */
 
 #include "net/transport.h"
@@ -17,7 +18,7 @@ struct heddle_tls {
     const char *version; /* such as "TLSv1.3"; a constant in the library's memory */
     bool asks;      /* this side requests a certificate from the peer */
     bool chose_h2;  /* ALPN (RFC 7301) has chosen HTTP/2 */
-    bool broken;    /* the library must no longer be called */
+    bool broken;    /* the library must no longer be called for this connection */
     /* the last recv has stopped early, so that other connections get their turn; records are left to read */
     bool paused;
     bool serves;    /* this side is the server */
@@ -28,7 +29,7 @@ struct heddle_tls {
     bool read_wants_room, write_wants_input;
     char *unsent;    /* the bytes of a record that is partly sent; SSL_write must get them again */
     int unsent_size;
-    /* how many bytes of the application complete records have, even if a later part of the same send failed */
+    /* the number of the application's bytes in records that were written completely, even by a send that then failed */
     uint64_t written;
     heddle_tls *next, *previous; /* in a list of records whose Ruby objects are marked */
     heddle_tls **first; /* the list */

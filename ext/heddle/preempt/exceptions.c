@@ -64,7 +64,7 @@ static VALUE raise_delivered(VALUE fiber)
 
 /*
  * Removes the fiber's delivered exception from the pending interrupts of the thread, which all fibers share, and
- * returns it. Returns Qundef if the thread has raised it already.
+ * returns it. Returns Qundef if the thread has raised it already, or if too little stack is left to remove it.
  */
 static VALUE pop_error(heddle_fiber *fiber)
 {

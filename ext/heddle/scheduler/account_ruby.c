@@ -127,7 +127,7 @@ static const rb_data_type_t share_type =
 
 /*
  * call-seq: Heddle::Account.share -> Object or nil. Returns the account of the calling fiber's request, as an argument
- * for #use.
+ * for #use; nil if there is none.
  */
 static VALUE account_share(VALUE self)
 {
@@ -224,7 +224,8 @@ static VALUE wait_in_thread(share *one, heddle_spent part)
 }
 
 /*
- * call-seq: Heddle::Account.current -> Hash or nil. Returns the account of the request that the calling fiber serves.
+ * call-seq: Heddle::Account.current -> Hash or nil. Returns the account of the request that the calling fiber, or in
+ * mode thread the calling thread, serves. Returns nil if there is none.
  */
 static VALUE account_current(VALUE self)
 {
@@ -240,8 +241,8 @@ static VALUE account_current(VALUE self)
 /*
  * call-seq: Heddle::Account.number -> Integer or nil
  *
- * Returns the number of the calling fiber's request in the result of #recorded. First records the fiber's time until
- * now.
+ * Returns the number of the calling fiber's request in the result of #recorded; nil if the fiber has no account. First
+ * records the fiber's time until now.
  */
 static VALUE account_number(VALUE self)
 {
@@ -275,8 +276,8 @@ static VALUE end_reason(VALUE data)
 /*
  * call-seq: Heddle::Account.wait_for(part) { ... } -> the block's value
  *
- * Makes the calling fiber's waits in the block count as +part+, a constant of Heddle::Account. In nested blocks, the
- * part of the innermost block applies.
+ * Makes the waits in the block count as +part+, a constant of Heddle::Account: those of the calling fiber, or in mode
+ * thread those of the calling thread. In nested blocks, the part of the innermost block applies.
  */
 static VALUE account_wait_for(VALUE self, VALUE part)
 {

@@ -51,8 +51,8 @@ static VALUE call_proxy(VALUE pair)
 }
 
 /*
- * A FiberError means that the fiber has resumed another fiber, which has not returned. Ruby itself then raises the
- * exception when the fiber's call ends.
+ * Above all a FiberError: the fiber has resumed another fiber, which has not returned. Then Ruby itself raises the
+ * exception when the fiber's call ends. No error may end the loop.
  */
 static VALUE ignore_error(VALUE data, VALUE error)
 {
@@ -109,8 +109,8 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 
 /*
  * Called on another thread than the fiber's. Does Thread#raise reach this fiber, because its thread runs it now? Yes
- * for a blocking fiber, which never switches. Yes for the loop's current fiber if Ruby's IO#close interrupts it,
- * because it is in a system call.
+ * for a blocking fiber, which never switches. Yes for the loop's current fiber if Ruby's IO#close interrupts it (only
+ * IO#close passes a frozen exception), because the fiber is in a system call.
  */
 static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE exception)
 {
@@ -168,8 +168,9 @@ static bool interrupt_fiber(heddle_loop *loop, VALUE fiber, VALUE exception)
  * call-seq: fiber_interrupt(fiber, exception) -> true or false
  *
  * Raises +exception+ in +fiber+, at its current wait, or else at its next wait. May be called on any thread, and never
- * switches fibers. Returns false if the fiber has ended. IO#close calls it for the fibers that wait for the IO. Ruby >=
- * 4.1 passes a proxy with the methods +alive?+ and +raise+ instead of the fiber.
+ * switches fibers. Returns false if nothing is raised, because the fiber has ended, or the loop is closed or belongs to
+ * the parent process. IO#close calls this hook for the fibers that wait for the IO. Ruby 4.1 and later pass a proxy
+ * with the methods +alive?+ and +raise+ instead of the fiber.
  */
 static VALUE scheduler_fiber_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {

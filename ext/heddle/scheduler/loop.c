@@ -86,9 +86,9 @@ static void empty_slots(heddle_loop *loop)
 }
 
 /*
- * In a forked child the parent's fibers are copies that never run again. This function discards all of them except the
- * fiber that called fork, and all waits, timers and descriptors. It frees the fibers' records. It also separates from
- * them the timers, time limits and interrupt masks that lie on the fibers' stacks.
+ * In a forked child the parent's fibers are copies that never run again, except the fiber that called fork. This
+ * function discards all waits, timers and descriptors, and frees the records of the other fibers. If the loop's own
+ * thread has forked, it also detaches the time limits and interrupt masks on the stacks of these fibers.
  */
 static void forget_parent(heddle_loop *loop)
 {
@@ -316,7 +316,7 @@ void heddle_loop_mark(void *data)
     if (loop->starter) {
         rb_gc_mark(loop->starter);
         rb_gc_mark(loop->start_error);
-        rb_gc_mark(loop->start_home); /* it may be the target of that switch, too */
+        rb_gc_mark(loop->start_home); /* it may also be the target of the starter's last switch */
     }
     rb_gc_mark(loop->implicit.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {

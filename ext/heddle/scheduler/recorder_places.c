@@ -126,7 +126,7 @@ unsigned heddle_places_read_stack(heddle_places *self, uint16_t *numbers, unsign
     VALUE frames[DEPTH];
     int lines[DEPTH], i = 0;
     stack to = {.numbers = numbers, .most = most};
-    /* the last frame outside of the application; it is added if the application has called it */
+    /* the frame of a gem or of C that was read last; it is added if the application has called it */
     place_frame inner = {0};
     bool innermost = true, found = false;
     uint16_t of_gem = 0;

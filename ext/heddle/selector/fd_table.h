@@ -36,9 +36,9 @@ void heddle_fd_entry_unlink(heddle_fd_entry *entry, heddle_waiter *waiter);
 /* Returns a mask of all events that the entry's waiters wait for. */
 uint8_t heddle_fd_entry_events(const heddle_fd_entry *entry);
 /*
- * Calls each waiter that waits for one of the events `ready`, or all waiters if `ready` is -errno. Unlinks each
- * one-shot waiter before it calls the waiter; after an error it unlinks all of them. A callback may link and unlink any
- * waiter. A waiter that a callback links is not called.
+ * Calls each waiter that waits for one of the events `ready`, or all waiters if `ready` is -errno. Unlinks a one-shot
+ * waiter before it calls the waiter; if `ready` is -errno, unlinks persistent waiters, too. A callback may link and
+ * unlink any waiter. A waiter that a callback links is not called.
  */
 void heddle_fd_entry_deliver(heddle_fd_entry *entry, int ready);
 

@@ -30,14 +30,16 @@ module Heddle
       end
       private_constant :Live, :Sharing
 
-      # Does nothing if Rails isolates state by thread.
+      # Makes Rails get the fiber to which its state belongs from {RequestFiber}. Does nothing if Rails isolates state
+      # by thread.
       # @return [void]
       def self.install
         state = ::ActiveSupport::IsolatedExecutionState
         state.instance_variable_set(:@scope, RequestFiber) if state.scope.equal?(Fiber)
       end
 
-      # The same for actions of ActionController::Live, also in thread mode. Idempotent.
+      # Makes actions of ActionController::Live, which run in their own thread, share the state of the request's fiber,
+      # also in mode thread. Does nothing if Rails isolates state by thread. Idempotent.
       # @return [void]
       def self.share_with_live
         state = ::ActiveSupport::IsolatedExecutionState

@@ -39,7 +39,8 @@ module Heddle
 
       def stop(...) = cancel(...)
 
-      # @return [Float] the share of the last second in which the loop did not sleep: 0.0 to 1.0
+      # @return [Float] the share of the last second, or of the time since the last call if that is longer, in which the
+      #   loop did not sleep: 0.0 to 1.0; 0.0 at the first call
       def load = @load.value
 
       def closed? = @scheduler.closed?

@@ -3,8 +3,8 @@
 require "heddle/concurrency/timeout_error"
 
 module Heddle
-  # A value that will be available later. Any thread may settle the promise once. Any number of tasks and threads may
-  # wait for it, with or without a loop.
+  # A value that will be available later. A promise is settled only once, by any thread. Any number of tasks and threads
+  # may wait for it, with or without a loop.
   #
   #     answer = Heddle::Promise.new
   #     Thread.new { answer.resolve(compute) }
@@ -43,6 +43,7 @@ module Heddle
     # Settles the promise with the block's result, or with the StandardError that the block raises.
     #
     # @return [self]
+    # @raise [AlreadySettledError]
     def fulfil
       value = yield
     rescue StandardError => e

@@ -38,7 +38,7 @@ module Heddle
 
       # Wakes the fiber that has waited longest.
       #
-      # @return [Boolean] false: no fiber waits
+      # @return [Boolean] false: no fiber waits, or the loop of the fibers is closed
       def wake
         fiber, = @waiting.shift
         return false if fiber.nil? || @scheduler.closed?

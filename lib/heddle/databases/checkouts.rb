@@ -85,7 +85,7 @@ module Heddle
       end
 
       # Runs the block, in which the calling fiber waits for a connection. The wait is recorded only if the fiber, or a
-      # task that waits for it, has a connection. Otherwise the wait can't delay the return of a connection.
+      # task that waits for it, may have a connection. Otherwise the wait can't delay the return of a connection.
       #
       # @param scheduler [Scheduler]
       # @param server [Symbol, nil] the shard, if the pool has several

@@ -36,7 +36,7 @@ module Heddle
 
       def socket_callbacks(log) = ThreadSocketCallbacks.new(log, @context, @runners)
 
-      # Serves the request, in the thread. At the end, the loop gets a block with what remains to be done.
+      # Serves the request, in the thread. At the end, passes a block to the loop if something remains to be done there.
       def serve(proxy, env)
         input = env["rack.input"]
         finished = env["rack.response_finished"]

@@ -16,8 +16,9 @@ module Heddle
       HANDOFF_INTERVAL = 0.02
       # Seconds that a busy WebSocket has to become idle, so that it can be handed off to another worker.
       IDLE_WAIT = 1.0
-      # The share of stop_timeout for handing off WebSockets. It takes time because the application is asked for the
-      # state of each one. The remaining time is for WebSockets that are closed.
+      # The share of stop_timeout for handing off WebSockets, if that is longer than IDLE_WAIT. The handoff takes time
+      # because the application is asked for the state of each one. The remaining time is for WebSockets that are
+      # closed.
       STATE_SHARE = 0.2
       # Seconds that clients of Action Cable have to close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
@@ -62,8 +63,9 @@ module Heddle
 
       private
 
-      # When no other worker keeps serving, only this one can serve the connections in the kernel's queue. A client that
-      # has just connected, or is sending a request, gets a response that announces the end of the connection.
+      # Used when no other worker keeps serving, or the other workers can't receive connections. Serves the connections
+      # in the kernel's queue, because perhaps only this worker can. A client that has just connected, or is sending a
+      # request, gets a response that announces the end of the connection.
       def drain_queue
         @sockets.accept_rest
         accept_own_handoffs if @handoff_receiver
@@ -73,8 +75,8 @@ module Heddle
         @sockets.shutdown_idle
       end
 
-      # The other workers stop as well, and may no longer receive connections. So this worker stops handing off, and
-      # takes back the connections that no other worker has received.
+      # The other workers stop as well, or can't receive connections. So this worker stops handing off, and takes back
+      # the connections that no other worker has received.
       def accept_own_handoffs
         nil while @sockets.accept_handoff(@handoff_receiver)
       end

@@ -30,8 +30,9 @@ module Heddle
       # @param as [Symbol] :text (a message that is not UTF-8 is sent as binary), :binary, or :json: an object with
       #   `topic`, `position` and `data`, or with `reset: true` if messages are lost. With :text and :binary,
       #   `on_reset(client, topic)` is called if messages are lost.
-      # @param slow [Symbol] what to do when more than 1 MiB waits for the client: :close (with code 1008), :coalesce
-      #   (send the newest message when the client has caught up), or :drop (omit messages)
+      # @param slow [Symbol] what to do when more bytes wait for the client than the option websocket_output_limit
+      #   allows (by default 1 MiB): :close (with code 1008), :coalesce (send the newest message when the client has
+      #   caught up), or :drop (omit messages)
       # @param match [nil] not supported, because topics have no patterns; Iodine before 0.8 had it
       # @return [String, nil] the position after which the subscription begins; nil: the socket is closed
       # @raise [ArgumentError]

@@ -73,7 +73,7 @@ HEDDLE_DEFINE_METHOD(body_bytesize, "bytesize", ULL2NUM(spool_of(self)->size))
 /*
  * call-seq: byteslice(offset, length) -> String
  *
- * Like String#byteslice: up to +length+ bytes of the body from +offset+ on.
+ * Returns up to +length+ bytes of the body from +offset+ on; an empty String at and after the end of the body.
  */
 static VALUE body_byteslice(VALUE self, VALUE offset, VALUE length)
 {

@@ -19,7 +19,7 @@ extern const heddle_hpack_static_entry heddle_hpack_static_table[HEDDLE_HPACK_ST
 
 /*
  * heddle_hpack_static_names has the first index of each name, ordered by the size of the name. For each size,
- * heddle_hpack_static_name_starts has the position in it at which the names of that size start.
+ * heddle_hpack_static_name_starts has the position in heddle_hpack_static_names at which the names of that size start.
  */
 extern const uint8_t heddle_hpack_static_names[];
 extern const uint8_t heddle_hpack_static_name_starts[HEDDLE_HPACK_LONGEST_STATIC_NAME + 2];

@@ -36,7 +36,8 @@ typedef enum {
     HEDDLE_WEBSOCKET_HAS_PONG,   /* like a ping */
     /* `code` is set. If `control_size` exceeds 2, `control` has the reason after 2 bytes. The caller reads no more. */
     HEDDLE_WEBSOCKET_HAS_CLOSE,
-    HEDDLE_WEBSOCKET_FAILED,     /* the peer has violated the protocol: see `code` and `failure`. Reads no more */
+    /* The peer has violated the protocol: see `code` and `failure`. The reader reads no more. */
+    HEDDLE_WEBSOCKET_FAILED,
     HEDDLE_WEBSOCKET_NO_MEMORY,  /* the caller must end the reader */
 } heddle_websocket_event;
 

@@ -8,7 +8,8 @@ module Heddle
       # Translates a line that starts an application's server, such as `CMD ["./bin/rails", "server"]` or `web: bundle
       # exec puma`, to a line that starts Heddle.
       module StartCommand
-        # Raised if an argument of the command has no equivalent, or a flag has no value.
+        # Raised if an argument of the command has no equivalent, a flag has no value, or the command names a
+        # configuration file that must be translated first.
         class UnknownWordError < OwnError; end
 
         # Flags of Puma, rackup and `rails server` that have a value, and the corresponding flags of Heddle. nil: the

@@ -3,8 +3,8 @@
 module Heddle
   module CLI
     class StatusText
-      # The lists of the status: running requests, pools, the slowest responses, stalls, and endpoints with the longest
-      # stalls.
+      # The lists of the status: running requests, pools, the slowest responses, stalls, and endpoints with the most
+      # stall time.
       class Requests
         # A heading, and the lines below it.
         List = Data.define(:heading, :lines)
@@ -70,7 +70,7 @@ module Heddle
           end
           largest = merged.max_by(ENDPOINTS) { |_, (_, seconds)| seconds }
           lines = largest.map { |endpoint, (count, seconds)| row(count, seconds, PrintableText.line(endpoint)) }
-          List.new("endpoints with the longest stalls since the workers started: stalls, total time", lines)
+          List.new("endpoints with the most stall time since the workers started: stalls, total time", lines)
         end
 
         def each(key) = @workers.flat_map { |one| (one[key] || []).map { |found| [one[:index], found] } }

@@ -33,8 +33,8 @@ module Heddle
           end
         end
 
-        # Decrements the pool's number of connections if this one could not be made. Sequel does it only after an
-        # exception, but Fiber#kill runs no `rescue`.
+        # Decrements the pool's number of connections if Fiber#kill ends the fiber while it makes a connection. Sequel
+        # does so only in a `rescue`, which Fiber#kill does not run.
         def preallocated_make_new(*server)
           ended = false
           connection = super

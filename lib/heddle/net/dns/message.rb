@@ -126,9 +126,9 @@ module Heddle
           read_records(reader, counts[3], @additionals, opt: true)
         end
 
-        # @param limit [Integer] maximum number of bytes. If only additional records don't fit, they are omitted. If
-        #   answers or authorities don't fit, all records are omitted, and the TC flag is set (RFC 2181, section 9). The
-        #   question and OPT are always written.
+        # @param limit [Integer] maximum number of bytes. If an additional record does not fit, it and the additional
+        #   records after it are omitted. If answers or authorities don't fit, all records are omitted, and the TC flag
+        #   is set (RFC 2181, section 9). The question and OPT are always written.
         # @return [String] the binary form
         def encode(limit = MAX_SIZE)
           counts = [@questions.size, @answers.size, @authorities.size, @additionals.size + (@edns ? 1 : 0)]
@@ -194,7 +194,7 @@ module Heddle
           @additionals.size
         end
 
-        # Corrects the counts in the header for the omitted records, and sets TC if answers were omitted.
+        # Corrects the counts in the header for the omitted records, and sets TC if answers or authorities did not fit.
         def correct_header(bytes, fits, further)
           flags = fits ? @flags : @flags | FLAGS[:truncated]
           counts = fits ? [@answers.size, @authorities.size] : [0, 0]

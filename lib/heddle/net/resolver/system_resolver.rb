@@ -22,7 +22,7 @@ module Heddle
         end
 
         # @param name [String]
-        # @return [Array<String>] empty if the name does not exist
+        # @return [Array<String>] empty if the name does not exist, or has no address
         # @raise [SocketError] for any other failure, with libc's message
         def addresses(name)
           found = ask(name)

@@ -102,8 +102,8 @@ module Heddle
           mark_ready if @offset >= @goal
         end
 
-        # Called when a read has returned nothing. If the backend had already counted messages after the last one, they
-        # are lost.
+        # Called when a read has returned nothing. If the backend had already counted messages after the last one that
+        # was read, these messages are lost.
         def compare(state)
           if state.epoch != @epoch || state.oldest - 1 > @offset || state.count < @offset
             begin_at(state)

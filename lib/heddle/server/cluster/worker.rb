@@ -76,7 +76,7 @@ module Heddle
         end
 
         # Forks the new mold, whose caches are filled because this process has served requests. Called when this process
-        # has no loop, no connections and no other threads any more.
+        # no longer has a loop or connections. The mold gets only the main thread.
         def fork_mold(app)
           fork do
             @channel.close
@@ -142,7 +142,7 @@ module Heddle
           end
         end
 
-        # The worker becomes a mold only when the master sends "leave". Until then it keeps serving.
+        # The worker forks the new mold only when it has stopped serving, after the master's message "leave".
         def prepare_mold(io)
           @listeners.keep_open
           @mold_channel = MessageSocket.new(io)

@@ -13,7 +13,7 @@
 
 enum {
     FILL = 16384,        /* bytes to request in one read into the connection's buffer */
-    STRING_STEP = 65536, /* bytes by which a String grows, because a Content-Length may be wrong */
+    STRING_STEP = 65536, /* bytes of room that a String gets at first: little, because a Content-Length may be wrong */
 };
 
 typedef enum {
@@ -292,7 +292,10 @@ static ssize_t read_chunked(reader *self, heddle_outbound *connection, VALUE bod
     return length ? 1 : self->chunked.done ? 0 : -EAGAIN;
 }
 
-/* Waits for the next bytes of a body of any kind, and adds them to `body`. Returns 1, 0 at its end, or -EPROTO. */
+/*
+ * Waits for the next bytes of a body of any kind, and adds them to `body`. Returns 1; 0 if the body has ended; or
+ * -EPROTO if the body is malformed.
+ */
 static ssize_t read_some(VALUE object, reader *self, VALUE body, size_t most, int64_t timeout, VALUE *rejected)
 {
     for (;;) {
@@ -385,7 +388,7 @@ HEDDLE_DEFINE_METHOD(reader_complete_p, "complete?", reader_of(self)->state == C
  * call-seq: reusable? -> true or false
  *
  * May the connection be used for another request? Returns false if the response is not complete, if the server does not
- * keep the connection open, or if bytes follow the response.
+ * keep the connection open, if bytes follow the response, or after an upgrade.
  */
 static VALUE reader_reusable_p(VALUE object)
 {

@@ -185,8 +185,8 @@ void heddle_h2_note_taken(heddle_exchange *exchange)
 }
 
 /*
- * Is the application called as soon as the head is complete? A short body is received completely first, unless the
- * client waits for 100 Continue.
+ * Is the application called as soon as the head is complete? Only if the body is streamed to it. Even then a short body
+ * is received completely first, unless the client waits for 100 Continue.
  */
 static bool begins_at_head(const heddle_h2_carrier *carrier)
 {
