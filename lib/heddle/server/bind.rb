@@ -18,22 +18,15 @@ module Heddle
       # Maximum number of connections that the kernel queues until the server accepts them. Linux limits it to
       # net.core.somaxconn.
       BACKLOG = 65_535
-      # Settings that apply to each address unless its own parameters replace them.
-      #
-      # @!attribute port [Integer] the port of addresses without one
-      # @!attribute tls [TLSSettings, nil] nil: only addresses with a certificate of their own can use TLS
-      Defaults = Data.define(:port, :tls) do
-        def initialize(port:, tls: nil) = super
-      end
       private_constant :SCHEME, :ALIASES, :HOST_AND_PORT, :PARAMETERS
 
       class << self
         # @param address [String]
-        # @param defaults [Defaults, Integer] the defaults, or only the default port
+        # @param port [Integer] of an address without one
+        # @param defaults [TLSSettings] which the address's own parameters replace
         # @return [TCPBind, UnixBind, SystemdBind]
         # @raise [ConfigurationError]
-        def parse(address, defaults)
-          defaults = Defaults.new(port: defaults) if defaults.is_a?(Integer)
+        def parse(address, port, defaults = TLSSettings.new)
           scheme, rest, parameters = split(address)
           shared = { proxied: switch(address, parameters, "proxy_protocol") }
           case scheme
@@ -44,7 +37,7 @@ module Heddle
             SystemdBind.new(rest.empty? ? nil : rest, tls:, **shared)
           else
             tls = tls(address, parameters, defaults) if scheme == "tls"
-            tcp(address, rest, parameters, defaults, tls:, **shared)
+            tcp(address, rest, parameters, port, tls:, **shared)
           end
         end
 
@@ -81,10 +74,9 @@ module Heddle
                                     "tls://host:port, unix:path or systemd, but is #{address.inspect}"
         end
 
-        def tcp(address, rest, parameters, defaults, **shared)
-          match = HOST_AND_PORT.match(rest)
-          port = match && (match[2] ? match[2].to_i : defaults.port)
-          reject(address) unless port
+        def tcp(address, rest, parameters, port, **shared)
+          match = HOST_AND_PORT.match(rest) or reject(address)
+          port = match[2].to_i if match[2]
           raise ConfigurationError, "--bind #{address}: the port must be at most 65535" if port > 65_535
 
           host = match[1].empty? ? "0.0.0.0" : match[1].delete("[]")
@@ -111,7 +103,7 @@ module Heddle
         end
 
         def tls(address, parameters, defaults)
-          settings = (defaults.tls || TLSSettings.new).with(**tls_settings(parameters)).check_verification
+          settings = defaults.with(**tls_settings(parameters)).check_verification
           if parameters.key?("ca") && settings.verify == :none
             raise ConfigurationError, "ca needs verify=optional or verify=required, but verify is none"
           end

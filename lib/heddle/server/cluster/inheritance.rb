@@ -19,9 +19,6 @@ module Heddle
         # @return [Array<String>] the command line of this process, with which a new master is started
         attr_reader :command
 
-        # @return [Inheritance] an empty inheritance, for a master that replaces no other one
-        def self.none = new({}, [])
-
         # Reads the inheritance. Removes the variable from the environment, so that the application and its child
         # processes don't see it.
         # @param environment [Hash{String => String}]

@@ -7,7 +7,7 @@ module Heddle
       # mold does, and workers are forked from the mold. The master has no event loop, so that it can fork at any
       # moment.
       #
-      #     Master.new(configuration, log:, load: -> { application }) { |urls, details| puts "ready" }.run
+      #     Master.new(configuration, log:, load: -> { application }, inheritance:) { |urls, details| puts "ready" }.run
       class Master
         include MonotonicClock
 
@@ -39,7 +39,7 @@ module Heddle
         # @yield once, when all workers serve
         # @yieldparam urls [Array<String>] the server's URLs
         # @yieldparam details [Hash{Symbol => String}] {Cluster.boot_details} of a worker
-        def initialize(configuration, log:, load:, inheritance: Inheritance.none, &announce)
+        def initialize(configuration, log:, load:, inheritance:, &announce)
           @log = log
           @inheritance = inheritance
           @announce = announce

@@ -13,7 +13,7 @@ module Heddle
         # @raise [ConfigurationError]
         def binds
           trusted_networks # raises if one is wrong
-          defaults = bind_defaults
+          defaults = tls_defaults
           found = addresses.each_with_index.map { |address, index| parse_bind(address, index, defaults) }
           refuse_tls(found.index(&:tls)) if Modes.fetch(mode).rejects.key?(:tls) && found.any?(&:tls)
           found
@@ -51,7 +51,7 @@ module Heddle
         end
 
         def parse_bind(address, index, defaults)
-          Bind.parse(address, defaults)
+          Bind.parse(address, port, defaults)
         rescue ConfigurationError => e
           raise ConfigurationError, e.message.sub(/\A--bind/, bind_place(index))
         end
@@ -62,10 +62,9 @@ module Heddle
           written.kind == :file ? "#{written.place_of(index)}: bind" : written.to_s
         end
 
-        def bind_defaults
-          tls = TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key),
-                                development: environment == "development", http2: http2 != :off)
-          Bind::Defaults.new(port:, tls:)
+        def tls_defaults
+          TLSSettings.new(files: TLSSettings.pairs(tls_cert, tls_key),
+                          development: environment == "development", http2: http2 != :off)
         end
 
         def refuse_tls(index)
