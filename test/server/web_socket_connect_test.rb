@@ -155,6 +155,13 @@ class WebSocketConnectTest < Minitest::Test
     listener.close
   end
 
+  def test_socket_is_closed_when_its_close_is_interrupted
+    socket = answering(UPGRADE) { sleep }
+    Heddle.run { assert_raises(Heddle::TimeoutError) { Heddle.timeout(0.05) { socket.close } } }
+
+    assert_equal 1006, socket.close_code
+  end
+
   def test_nothing_follows_a_part_of_a_frame
     interruptions = { IO::TimeoutError => ->(&write) { write.call },
                       Heddle::TimeoutError => ->(&write) { Heddle.run { Heddle.timeout(0.05, &write) } } }

@@ -107,7 +107,9 @@ module Heddle
         deadline = now + timeout
         receive(deadline) until @close_code
       rescue IO::TimeoutError
-        finish(1006)
+        nil
+      ensure
+        finish(1006) if deadline
       end
 
       # @return [Boolean]
