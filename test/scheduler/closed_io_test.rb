@@ -102,6 +102,29 @@ class ClosedIOTest < Minitest::Test
     out.each_line { |line| assert_match(/\Astream closed (?:while a fiber waited for it|in another thread)$/, line) }
   end
 
+  # In a process of its own, because every thread that runs wakes the loop.
+  def test_loop_sleeps_on_while_the_thread_that_could_close_an_io_sleeps
+    out, = ruby(<<~RUBY)
+      require "heddle/scheduler"
+      Heddle::Selector.available.each do |selector|
+        reader, writer = IO.pipe
+        scheduler = Heddle::Scheduler.new(selector:)
+        Fiber.set_scheduler(scheduler)
+        Thread.new { sleep }
+        Fiber.schedule { reader.wait_readable }
+        Fiber.schedule do
+          before = scheduler.statistics[:waits]
+          sleep 1
+          puts scheduler.statistics[:waits] - before < 10
+          writer.close
+        end
+        Fiber.set_scheduler(nil)
+      end
+    RUBY
+
+    assert_equal "true\n" * Heddle::Selector.available.size, out
+  end
+
   # Ruby >= 4.0 closes the IO when all of them have left their calls.
   def test_a_close_raises_in_fibers_of_two_loops_and_in_a_thread
     [UNIXSocket.pair, IO.pipe].each do |reader, writer|

@@ -93,6 +93,16 @@ typedef struct {
 } heddle_loop_runs;
 
 /*
+ * A sleep of a loop that has just looked for closed IOs, and need not look again before another thread has run. Listed
+ * in io_rest.c.
+ */
+typedef struct heddle_io_rest heddle_io_rest;
+struct heddle_io_rest {
+    heddle_loop *loop;
+    heddle_io_rest *next, *previous;
+};
+
+/*
  * Waits for IO objects that Heddle has not created, and notes about their last transfers (scheduler/io_wait.h). Both
  * arrays are indexed by descriptor.
  */
@@ -105,6 +115,7 @@ typedef struct {
     bool reopened_posted;
     int64_t swept; /* when the waits were last checked for closed IOs, and in which tick */
     uint64_t swept_tick;
+    heddle_io_rest rest;
 } heddle_loop_io;
 
 /* See fiber_interrupt.h. */

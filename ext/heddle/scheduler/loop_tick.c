@@ -3,6 +3,7 @@
  * tick.
  */
 
+#include "scheduler/io_rest.h"
 #include "scheduler/io_wait.h"
 #include "scheduler/run_queue.h"
 
@@ -101,6 +102,12 @@ static void poll_selector(heddle_loop *loop)
         loop->polled = heddle_clock_now();
 }
 
+/* Has this tick looked for closed IOs? */
+static bool is_swept(const heddle_loop *loop)
+{
+    return loop->io.unreported && loop->io.swept_tick == loop->statistics.ticks;
+}
+
 static void wait_in_selector(heddle_loop *loop, int64_t timeout)
 {
     publish_tick(loop, false);
@@ -113,7 +120,10 @@ static void wait_in_selector(heddle_loop *loop, int64_t timeout)
         begin_sleep(loop);
         int64_t began = heddle_clock_now();
         /* INTR_FAIL: no interrupt may be raised before the loop's state is consistent again. */
+        if (is_swept(loop))
+            heddle_io_begin_rest(loop);
         rb_nogvl(wait_without_gvl, &wait, interrupt_wait, loop, RB_NOGVL_INTR_FAIL);
+        heddle_io_end_rest(loop);
         loop->statistics.asleep += (uint64_t)(heddle_clock_now() - began);
         end_sleep(loop);
         atomic_store(&loop->sleeping, 0);
@@ -153,21 +163,9 @@ static bool spin_for_message(heddle_loop *loop)
     return true;
 }
 
-/* Can no other thread wake a fiber of this loop? Idle offload threads are not counted. */
-static bool is_alone(void)
-{
-    if (rb_thread_alone())
-        return true;
-    long idle = heddle_hooks.count_idle_threads();
-    if (idle <= 0)
-        return false;
-    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
-    return RARRAY_LEN(list) == 1 + idle;
-}
-
 /*
- * Looks for closed IOs, at most once in each SWEEP_INTERVAL. Returns when the next check is due, or -1 if nothing can
- * close an IO before the next tick: this tick has made a check after its fibers ran, and no other thread runs.
+ * Looks for closed IOs, at most once in each SWEEP_INTERVAL. Returns when the next check is due, or -1 if this tick has
+ * made a check after its fibers ran: then only another thread can close an IO before the next tick (io_rest.h).
  */
 static int64_t check_for_closed_ios(heddle_loop *loop, int64_t now)
 {
@@ -176,8 +174,7 @@ static int64_t check_for_closed_ios(heddle_loop *loop, int64_t now)
         loop->io.swept = now;
         loop->io.swept_tick = loop->statistics.ticks;
     }
-    bool checked = loop->io.swept_tick == loop->statistics.ticks;
-    return checked && is_alone() ? -1 : loop->io.swept + SWEEP_INTERVAL;
+    return is_swept(loop) ? -1 : loop->io.swept + SWEEP_INTERVAL;
 }
 
 static int64_t find_wait_time(heddle_loop *loop)
@@ -196,6 +193,18 @@ static int64_t find_wait_time(heddle_loop *loop)
 bool heddle_loop_has_live_fiber(const heddle_loop *loop)
 {
     return loop->fiber_count > loop->idle + loop->run.runs_in_fiber || loop->park_count > loop->idle;
+}
+
+/* Can no other thread wake a fiber of this loop? Idle offload threads are not counted. */
+static bool is_alone(void)
+{
+    if (rb_thread_alone())
+        return true;
+    long idle = heddle_hooks.count_idle_threads();
+    if (idle <= 0)
+        return false;
+    VALUE list = rb_funcall(rb_cThread, rb_intern("list"), 0);
+    return RARRAY_LEN(list) == 1 + idle;
 }
 
 static bool is_timer_due(heddle_loop *loop)

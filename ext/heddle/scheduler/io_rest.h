@@ -1,0 +1,12 @@
+#pragma once
+
+/*
+ * Lets a loop sleep without a deadline although fibers wait for IOs that another thread may close: Ruby < 4.0 has no
+ * hook for that. When another thread gets the GVL, the loop is woken, and looks for closed IOs.
+ */
+
+#include "scheduler/loop.h"
+
+/* Called with the GVL, before the loop sleeps and after it has slept. */
+void heddle_io_begin_rest(heddle_loop *loop);
+void heddle_io_end_rest(heddle_loop *loop);
