@@ -73,7 +73,7 @@ module Heddle
       end
 
       def check_application(configuration)
-        loader = Server::AppLoader.new(@flags.rest.first || "config.ru")
+        loader = Server::AppLoader.new(@flags.rest.first || CONFIG)
         @application = loader.path
         loader.check
         return unless @load

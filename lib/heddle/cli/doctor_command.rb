@@ -7,8 +7,6 @@ module Heddle
     # `heddle doctor [config.ru]`: checks an application and this machine for problems under Heddle.
     class DoctorCommand < Command
       NAME = "doctor"
-      DEFAULT = "config.ru"
-      private_constant :DEFAULT
 
       private
 
@@ -43,14 +41,14 @@ module Heddle
       # Loads the application in the same environment as the server would. Without an application, only the machine is
       # checked.
       def load(path)
-        if path.nil? && !File.exist?(DEFAULT)
-          return Doctor::Finding.new(level: :note, subject: "application", text: "this folder has no #{DEFAULT}",
+        if path.nil? && !File.exist?(CONFIG)
+          return Doctor::Finding.new(level: :note, subject: "application", text: "this folder has no #{CONFIG}",
                                      advice: "to check an application, run heddle doctor in its folder, or pass its " \
                                              "file: heddle doctor path/to/config.ru")
         end
 
         @configuration.export_environment
-        Server::AppLoader.new(path || DEFAULT).load
+        Server::AppLoader.new(path || CONFIG).load
         Rails.start(fibers: @configuration.mode == :fiber) if defined?(::ActiveSupport)
         Databases.start(fibers: @configuration.mode == :fiber)
         @loaded = true

@@ -4,9 +4,6 @@ module Heddle
   module CLI
     # `heddle serve [config.ru]`: serves an application.
     class ServeCommand < ServingCommand
-      DEFAULT = "config.ru"
-      private_constant :DEFAULT
-
       private
 
       def command = "serve"
@@ -23,7 +20,7 @@ module Heddle
         Server::DevelopmentChecks.around(app)
       end
 
-      def loader = @loader ||= Server::AppLoader.new(@flags.rest.first || DEFAULT)
+      def loader = @loader ||= Server::AppLoader.new(@flags.rest.first || CONFIG)
     end
   end
 end
