@@ -234,7 +234,7 @@ static void failed_wait_loses_no_event(void)
         TURN_UNTIL(reader.calls && writer.calls);
         CHECK(reader.result == HEDDLE_READABLE || reader.result == -failed_with);
         CHECK_EQUAL(HEDDLE_WRITABLE, writer.result);
-        operations->wake(selector);
+        heddle_selector_wake(selector);
         turn(-1);
         close_both(fds);
         close_selector();

@@ -14,7 +14,7 @@ static void use_a_selector_in_the_child(void)
     arm(&waiter);
     put_byte(fds[1]);
     TURN_UNTIL(waiter.calls);
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     turn(-1);
     close_both(fds);
     close_selector();
@@ -32,7 +32,7 @@ static void check_that_the_parent_works(noting_waiter *one_shot, noting_waiter *
     CHECK_EQUAL(HEDDLE_READABLE, one_shot->result);
     CHECK_EQUAL(HEDDLE_READABLE, persistent->result);
     CHECK(persistent->base.armed);
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     turn(-1);
     drain(pair[0]);
 }
@@ -60,7 +60,7 @@ static void parent_continues_after_a_child_has_abandoned_the_selector(void)
 static void pending_wake_up_stays_with_the_parent(void)
 {
     open_selector();
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     run_in_a_child(use_a_selector_in_the_child);
     turn(-1);
     close_selector();
@@ -77,7 +77,7 @@ static void abandon_closes_the_descriptors_of_the_child(void)
 {
     open_selector();
     run_in_a_child(abandon_only);
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     turn(-1);
     close_selector();
 }

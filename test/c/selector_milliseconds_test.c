@@ -35,7 +35,7 @@ static void longest_time_limits_expire(void)
                               INT_MAX * 1ll * MILLISECOND};
     open_selector();
     for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-        operations->wake(selector);
+        heddle_selector_wake(selector);
         turn(limits[i]);
     }
     close_selector();

@@ -12,7 +12,7 @@ static void check_that_it_works(void)
     arm(&waiter);
     put_byte(fds[1]);
     TURN_UNTIL(waiter.calls);
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     turn(-1);
     close_both(fds);
 }
@@ -29,7 +29,7 @@ static void later_selector_works_like_the_first_one(void)
 static void wake_up_of_the_last_loop_does_not_reach_the_next_one(void)
 {
     open_selector();
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     close_selector();
     open_selector();
     check_that_it_works();

@@ -51,9 +51,9 @@ static void short_time_limits_expire_soon(void)
 static void longest_time_limit_is_accepted(void)
 {
     open_selector();
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     turn(INT64_MAX);
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     turn(-1);
     close_selector();
 }
@@ -61,7 +61,7 @@ static void longest_time_limit_is_accepted(void)
 static void wake_up_before_a_wait_ends_it_at_once(void)
 {
     open_selector();
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     turn(-1);
     CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND); /* one wake-up, one return */
     close_selector();
@@ -72,7 +72,7 @@ static void many_wake_ups_before_a_wait_count_as_one(void)
     open_selector();
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 1000; i++)
-            operations->wake(selector);
+            heddle_selector_wake(selector);
         turn(-1);
         CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND);
     }
@@ -84,7 +84,7 @@ static void wake_up_never_blocks(void)
 {
     open_selector();
     for (int i = 0; i < 70000; i++)
-        operations->wake(selector);
+        heddle_selector_wake(selector);
     turn(-1);
     CHECK(waited(30 * MILLISECOND) >= 30 * MILLISECOND);
     close_selector();
@@ -99,7 +99,7 @@ static void wake_up_after_a_wait_ends_the_next_wait(void)
     arm(&waiter);
     put_byte(fds[1]);
     CHECK_EQUAL(0, operations->wait(selector, -1));
-    operations->wake(selector);
+    heddle_selector_wake(selector);
     operations->harvest(selector);
     CHECK_EQUAL(1, waiter.calls);
     turn(-1);
@@ -139,7 +139,7 @@ static void *wake_when_asked(void *rounds)
 {
     for (int i = 0; i < *(int *)rounds; i++) {
         gate_pass(&asked);
-        operations->wake(selector);
+        heddle_selector_wake(selector);
         gate_open(&answered);
     }
     return NULL;

@@ -56,7 +56,7 @@ static void *wait_without_gvl(void *data)
 static void interrupt_wait(void *data)
 {
     heddle_loop *loop = data;
-    loop->operations->wake(loop->selector);
+    heddle_selector_wake(loop->selector);
 }
 
 /* Publishes for other processes when the tick began, or that the loop sleeps. */
@@ -325,5 +325,5 @@ void heddle_loop_wake(heddle_loop *loop)
 {
     /* At most one write for each tick: only the first thread that sees the loop asleep writes. */
     if (atomic_load(&loop->sleeping) && atomic_exchange(&loop->sleeping, 0))
-        loop->operations->wake(loop->selector);
+        heddle_selector_wake(loop->selector);
 }

@@ -3,7 +3,6 @@
 #ifdef __linux__
 
 #include "fd_table.h"
-#include "wakeup.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -24,7 +23,6 @@ typedef struct {
     heddle_selector base;
     int fd;
     bool no_epoll_pwait2; /* epoll_pwait2 is missing (Linux < 5.11) or forbidden: timeouts are whole milliseconds */
-    heddle_wakeup wakeup;
     heddle_fd_table table;
     int harvested;  /* the number of events that `wait` has found and `harvest` has not delivered yet */
     struct epoll_event events[EVENTS_A_WAIT];
@@ -67,7 +65,7 @@ static int epoll_open(heddle_selector **selector)
         return -ENOMEM;
     self->base.operations = &heddle_epoll_operations;
 
-    int result = heddle_wakeup_open(&self->wakeup);
+    int result = heddle_wakeup_open(&self->base.wakeup);
     if (result < 0) {
         free(self);
         return result;
@@ -75,11 +73,11 @@ static int epoll_open(heddle_selector **selector)
     self->fd = epoll_create1(EPOLL_CLOEXEC);
     /* With EPOLLET each write to the eventfd triggers one event, so the eventfd never has to be read. */
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKEUP};
-    if (self->fd < 0 || epoll_ctl(self->fd, EPOLL_CTL_ADD, self->wakeup.read_fd, &event) != 0) {
+    if (self->fd < 0 || epoll_ctl(self->fd, EPOLL_CTL_ADD, self->base.wakeup.read_fd, &event) != 0) {
         result = -errno;
         if (self->fd >= 0)
             close(self->fd);
-        heddle_wakeup_close(&self->wakeup);
+        heddle_wakeup_close(&self->base.wakeup);
         free(self);
         return result;
     }
@@ -91,7 +89,7 @@ static void epoll_close(heddle_selector *selector)
 {
     epoll_selector *self = (epoll_selector *)selector;
     close(self->fd);
-    heddle_wakeup_close(&self->wakeup);
+    heddle_wakeup_close(&self->base.wakeup);
     heddle_fd_table_free(&self->table);
     free(self);
 }
@@ -239,11 +237,6 @@ static int epoll_poll(heddle_selector *selector)
     return result;
 }
 
-static void epoll_wake(heddle_selector *selector)
-{
-    heddle_wakeup_signal(&((epoll_selector *)selector)->wakeup);
-}
-
 const heddle_selector_operations heddle_epoll_operations = {
     .name = "epoll",
     .probe = heddle_selector_works,
@@ -257,7 +250,6 @@ const heddle_selector_operations heddle_epoll_operations = {
     .poll = epoll_poll,
     .wait = epoll_selector_wait,
     .harvest = epoll_harvest,
-    .wake = epoll_wake,
 };
 
 #endif

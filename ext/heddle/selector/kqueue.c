@@ -3,7 +3,6 @@
 #ifdef HEDDLE_KQUEUE
 
 #include "fd_table.h"
-#include "wakeup.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -30,9 +29,6 @@ enum { ONE_SHOT_LEFT = 1 };
 typedef struct {
     heddle_selector base;
     int fd;
-#ifndef EVFILT_USER
-    heddle_wakeup wakeup; /* only OpenBSD before 7.8 and NetBSD before 10 lack EVFILT_USER */
-#endif
     heddle_fd_table table;
     int harvested; /* the number of events that `wait` has found and `harvest` has not delivered yet */
     struct kevent events[EVENTS_A_WAIT];
@@ -76,20 +72,14 @@ static int kqueue_probe(char *reason, size_t size)
 
 static int open_wakeup(kqueue_selector *self)
 {
-#ifdef EVFILT_USER
-    return change_filter(self, 0, EVFILT_USER, EV_ADD | EV_CLEAR, 0);
-#else
-    int result = heddle_wakeup_open(&self->wakeup);
-    return result < 0 ? result
-                      : change_filter(self, (uintptr_t)self->wakeup.read_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0);
-#endif
+    heddle_wakeup *wakeup = &self->base.wakeup;
+    int result = heddle_wakeup_open(wakeup);
+    return result < 0 ? result : change_filter(self, (uintptr_t)wakeup->read_fd, EVFILT_READ, EV_ADD | EV_CLEAR, 0);
 }
 
 static void release_memory(kqueue_selector *self)
 {
-#ifndef EVFILT_USER
-    heddle_wakeup_close(&self->wakeup);
-#endif
+    heddle_wakeup_close(&self->base.wakeup);
     heddle_fd_table_free(&self->table);
     free(self);
 }
@@ -118,9 +108,7 @@ static int kqueue_open(heddle_selector **selector)
     if (!self)
         return -ENOMEM;
     self->base.operations = &heddle_kqueue_operations;
-#ifndef EVFILT_USER
-    self->wakeup = (heddle_wakeup){-1, -1};
-#endif
+    self->base.wakeup = (heddle_wakeup){-1, -1};
     self->fd = kqueue();
     if (self->fd < 0) {
         int error = errno;
@@ -231,7 +219,17 @@ static int kqueue_wait(heddle_selector *selector, int64_t timeout)
     struct timespec limit = {.tv_sec = timeout / 1000000000, .tv_nsec = timeout % 1000000000};
     int count = kevent(self->fd, NULL, 0, self->events, EVENTS_A_WAIT, timeout < 0 ? NULL : &limit);
     self->harvested = count > 0 ? count : 0;
-    return count < 0 && errno != EINTR ? -errno : 0;
+    if (count < 0)
+        return errno == EINTR ? 0 : -errno;
+    /*
+     * The descriptor is emptied, although the filter is edge-triggered: a full pipe would reject the next wake-up. It is
+     * emptied here and not in `harvest`: a wake-up between the two must end the next wait.
+     */
+    for (int i = 0; i < count; i++) {
+        if ((int)self->events[i].ident == self->base.wakeup.read_fd)
+            heddle_wakeup_drain(&self->base.wakeup);
+    }
+    return 0;
 }
 
 static void deliver_event(kqueue_selector *self, const struct kevent *event)
@@ -255,19 +253,8 @@ static void kqueue_harvest(heddle_selector *selector)
     int count = self->harvested;
 
     self->harvested = 0;
-    for (int i = 0; i < count; i++) {
-#ifdef EVFILT_USER
-        if (self->events[i].filter == EVFILT_USER)
-            continue;
-#else
-        /* The pipe is emptied, although the filter is edge-triggered: a full pipe would reject the next wake-up. */
-        if ((int)self->events[i].ident == self->wakeup.read_fd) {
-            heddle_wakeup_drain(&self->wakeup);
-            continue;
-        }
-#endif
+    for (int i = 0; i < count; i++)
         deliver_event(self, &self->events[i]);
-    }
 }
 
 static int kqueue_poll(heddle_selector *selector)
@@ -282,18 +269,6 @@ static int kqueue_poll(heddle_selector *selector)
     return result;
 }
 
-static void kqueue_wake(heddle_selector *selector)
-{
-    kqueue_selector *self = (kqueue_selector *)selector;
-#ifdef EVFILT_USER
-    int saved = errno;
-    change_filter(self, 0, EVFILT_USER, 0, NOTE_TRIGGER);
-    errno = saved;
-#else
-    heddle_wakeup_signal(&self->wakeup);
-#endif
-}
-
 const heddle_selector_operations heddle_kqueue_operations = {
     .name = "kqueue",
     .probe = kqueue_probe,
@@ -306,7 +281,6 @@ const heddle_selector_operations heddle_kqueue_operations = {
     .poll = kqueue_poll,
     .wait = kqueue_wait,
     .harvest = kqueue_harvest,
-    .wake = kqueue_wake,
 };
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "fd_table.h"
 #include "selector.h"
-#include "wakeup.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -41,7 +40,6 @@ static const uint8_t SET_EVENTS[SETS] = {HEDDLE_READABLE, HEDDLE_WRITABLE, HEDDL
 
 typedef struct {
     heddle_selector base;
-    heddle_wakeup wakeup;
     heddle_fd_table table;
     word *wanted[SETS];
     word *ready[SETS]; /* copies of `wanted`, which select(2) changes and `harvest` delivers */
@@ -100,7 +98,7 @@ static word union_of(word *const sets[SETS], int at)
 static void select_close(heddle_selector *selector)
 {
     select_selector *self = (select_selector *)selector;
-    heddle_wakeup_close(&self->wakeup);
+    heddle_wakeup_close(&self->base.wakeup);
     heddle_fd_table_free(&self->table);
     for (int i = 0; i < SETS; i++) {
         free(self->wanted[i]);
@@ -115,16 +113,16 @@ static int select_open(heddle_selector **selector)
     if (!self)
         return -ENOMEM;
     self->base.operations = &heddle_select_operations;
-    self->wakeup = (heddle_wakeup){-1, -1};
+    self->base.wakeup = (heddle_wakeup){-1, -1};
 
-    int result = heddle_wakeup_open(&self->wakeup);
+    int result = heddle_wakeup_open(&self->base.wakeup);
     if (result == 0)
-        result = grow_sets(self, self->wakeup.read_fd);
+        result = grow_sets(self, self->base.wakeup.read_fd);
     if (result < 0) {
         select_close(&self->base);
         return result;
     }
-    set_events(self, self->wakeup.read_fd, HEDDLE_READABLE);
+    set_events(self, self->base.wakeup.read_fd, HEDDLE_READABLE);
     *selector = &self->base;
     return 0;
 }
@@ -202,10 +200,10 @@ static int select_wait(heddle_selector *selector, int64_t timeout)
         return 0;
     self->harvested = self->used;
     /* Reads the wake-up descriptor here and not in `harvest`: a wake-up between the two must end the next wait. */
-    int fd = self->wakeup.read_fd;
+    int fd = self->base.wakeup.read_fd;
     if (self->ready[0][fd / WORD_BITS] & bit_of(fd)) {
         self->ready[0][fd / WORD_BITS] &= ~bit_of(fd);
-        heddle_wakeup_drain(&self->wakeup);
+        heddle_wakeup_drain(&self->base.wakeup);
     }
     return 0;
 }
@@ -267,11 +265,6 @@ static int select_poll(heddle_selector *selector)
     return result;
 }
 
-static void select_wake(heddle_selector *selector)
-{
-    heddle_wakeup_signal(&((select_selector *)selector)->wakeup);
-}
-
 const heddle_selector_operations heddle_select_operations = {
     .name = "select",
     .probe = heddle_selector_works,
@@ -284,5 +277,4 @@ const heddle_selector_operations heddle_select_operations = {
     .poll = select_poll,
     .wait = select_wait,
     .harvest = select_harvest,
-    .wake = select_wake,
 };

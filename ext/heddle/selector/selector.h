@@ -5,11 +5,12 @@
  * with a callback and belong to the waiting code. A selector uses neither fibers nor Ruby's headers, so it can be
  * tested and fuzzed alone.
  *
- * Only the thread that owns the selector may call its functions, except for `wake`. `wait` is the only function that
- * blocks and the only one that runs without Ruby's global lock (GVL). So `wait` never calls a callback.
+ * Only the thread that owns the selector may call its functions, except for heddle_selector_wake. `wait` is the only
+ * function that blocks and the only one that runs without Ruby's global lock (GVL). So `wait` never calls a callback.
  */
 
 #include "system.h"
+#include "wakeup.h"
 
 /* On Linux only the C tests use kqueue, through libkqueue. There the presence of <sys/event.h> must not enable it. */
 #if defined(HEDDLE_LIBKQUEUE) || (defined(HAVE_SYS_EVENT_H) && !defined(__linux__))
@@ -106,14 +107,19 @@ typedef struct {
     int (*wait)(heddle_selector *selector, int64_t timeout);
     /* Calls the callbacks of the events that `wait` has found. */
     void (*harvest)(heddle_selector *selector);
-    /* Makes the current wait, or else the next one, return at once. May be called on any thread. */
-    void (*wake)(heddle_selector *selector);
 } heddle_selector_operations;
 
 /* The first member of each selector's own record. */
 struct heddle_selector {
     const heddle_selector_operations *operations;
+    heddle_wakeup wakeup;
 };
+
+/* Makes the current wait, or else the next one, return at once. May be called on any thread. */
+static inline void heddle_selector_wake(heddle_selector *selector)
+{
+    heddle_wakeup_signal(&selector->wakeup);
+}
 
 extern const heddle_selector_operations heddle_io_uring_operations;
 extern const heddle_selector_operations heddle_epoll_operations;

@@ -3,7 +3,6 @@
 #ifdef __linux__
 
 #include "uring_ring.h"
-#include "wakeup.h"
 #include "selector/assert.h"
 
 #include <poll.h>
@@ -38,7 +37,6 @@ typedef struct {
     operation_slot *slots;
     uint32_t slot_count, free_slot;
 
-    heddle_wakeup wakeup;
     heddle_waiter wakeup_waiter;
 } uring_selector;
 
@@ -331,11 +329,6 @@ static int uring_wait(heddle_selector *selector, int64_t timeout)
     return tolerate_busy(heddle_ring_enter(&self->ring, heddle_ring_has_completions(&self->ring) ? 0 : 1, timeout));
 }
 
-static void uring_wake(heddle_selector *selector)
-{
-    heddle_wakeup_signal(&((uring_selector *)selector)->wakeup);
-}
-
 /* -- opening and closing ----------------------------------------------------------------------------------------- */
 
 /*
@@ -346,14 +339,14 @@ static void note_wakeup(heddle_waiter *waiter, int result, uint32_t flags)
 {
     uring_selector *self = (uring_selector *)((char *)waiter - offsetof(uring_selector, wakeup_waiter));
     if (!(flags & HEDDLE_MORE)) {
-        heddle_wakeup_drain(&self->wakeup);
+        heddle_wakeup_drain(&self->base.wakeup);
         uring_arm(&self->base, waiter);
     }
 }
 
 static void release_memory(uring_selector *self)
 {
-    heddle_wakeup_close(&self->wakeup);
+    heddle_wakeup_close(&self->base.wakeup);
     free(self->slots);
     free(self);
 }
@@ -420,11 +413,11 @@ static int uring_open(heddle_selector **selector)
         free(self);
         return result;
     }
-    self->wakeup = (heddle_wakeup){-1, -1};
-    result = heddle_wakeup_open(&self->wakeup);
+    self->base.wakeup = (heddle_wakeup){-1, -1};
+    result = heddle_wakeup_open(&self->base.wakeup);
     if (result == 0) {
         self->wakeup_waiter = (heddle_waiter){
-            .fn = note_wakeup, .fd = self->wakeup.read_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
+            .fn = note_wakeup, .fd = self->base.wakeup.read_fd, .events = HEDDLE_READABLE, .mode = HEDDLE_PERSISTENT};
         result = uring_arm(&self->base, &self->wakeup_waiter);
     }
     if (result < 0) {
@@ -450,7 +443,6 @@ const heddle_selector_operations heddle_io_uring_operations = {
     .poll = uring_poll,
     .wait = uring_wait,
     .harvest = uring_harvest,
-    .wake = uring_wake,
 };
 
 #endif

@@ -6,13 +6,14 @@
 
 #include <fcntl.h>
 
-#ifdef __linux__
+#if defined(__linux__) && !defined(HEDDLE_LIBKQUEUE) /* libkqueue has no filter for an eventfd */
+#define HEDDLE_EVENTFD 1
 #include <sys/eventfd.h>
 #endif
 
 int heddle_wakeup_open(heddle_wakeup *wakeup)
 {
-#ifdef __linux__
+#ifdef HEDDLE_EVENTFD
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)
         return -errno;
