@@ -58,7 +58,7 @@ class CodeCacheTest < Minitest::Test
 
   CACHE = File.expand_path("../support/code_cache.rb", __dir__)
 
-  # What Ruby has loaded before a program's first line, and where it looks for more.
+  # What Ruby has loaded, and where it looks for more.
   def loaded(options, *flags)
     output, status = Open3.capture2e({ "RUBYOPT" => options }, RbConfig.ruby, *flags, "-e", "puts $LOADED_FEATURES, $:")
 
@@ -67,7 +67,7 @@ class CodeCacheTest < Minitest::Test
   end
 
   def test_ruby_starts_as_it_does_without_the_cache
-    [[], %w[--disable=did_you_mean]].each do |flags|
+    [[], %w[--disable=did_you_mean], %w[-rrack]].each do |flags|
       cached = loaded("-I#{CACHE.delete_suffix(".rb")} -r#{CACHE}", *flags)
 
       assert_equal loaded(nil, *flags), cached - [CACHE, CACHE.sub(".rb", "/rubygems.rb")]
