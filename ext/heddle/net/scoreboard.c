@@ -123,23 +123,21 @@ void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t number)
     atomic_store(&slot->generation, 0);
 }
 
-void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
+static void add_one(int eventfd)
 {
     uint64_t one = 1;
-    if (scoreboard->notify_fd >= 0 && write(scoreboard->notify_fd, &one, sizeof(one)) < 0 && errno == EAGAIN) {
-        /* The counter of the eventfd is full. The read resets it, and the second write notifies the workers. */
-        uint64_t count;
-        if (read(scoreboard->notify_fd, &count, sizeof(count)) > 0 &&
-            write(scoreboard->notify_fd, &one, sizeof(one)) < 0)
-            return; /* without a notification the workers check a little later */
-    }
+    if (eventfd >= 0 && write(eventfd, &one, sizeof(one)) < 0)
+        return; /* can't happen: the counter is full only after 2^64 writes */
+}
+
+void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard)
+{
+    add_one(scoreboard->notify_fd);
 }
 
 void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard)
 {
-    uint64_t one = 1;
-    if (scoreboard->alarm_fd >= 0 && write(scoreboard->alarm_fd, &one, sizeof(one)) < 0)
-        return; /* the counter is full, so the master is being notified already */
+    add_one(scoreboard->alarm_fd);
 }
 
 static bool can_accept(const heddle_scoreboard_slot *slot, int64_t now)

@@ -222,8 +222,8 @@ static int kqueue_wait(heddle_selector *selector, int64_t timeout)
     if (count < 0)
         return errno == EINTR ? 0 : -errno;
     /*
-     * The descriptor is emptied, although the filter is edge-triggered: a full pipe would reject the next wake-up. It is
-     * emptied here and not in `harvest`: a wake-up between the two must end the next wait.
+     * The descriptor is emptied, although the filter is edge-triggered: a full pipe would reject the next wake-up. This
+     * happens here and not in `harvest`: a wake-up between the two must end the next wait.
      */
     for (int i = 0; i < count; i++) {
         if ((int)self->events[i].ident == self->base.wakeup.read_fd)
