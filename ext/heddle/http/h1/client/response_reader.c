@@ -7,6 +7,7 @@
 #include "http/http.h"
 #include "http/head_ruby.h"
 #include "http/method.h"
+#include "http/text.h"
 #include "net/outbound.h"
 #include "scheduler/loop.h"
 #include "selector/assert.h"
@@ -206,12 +207,6 @@ NORETURN(static void cut_short(reader *self))
     rb_raise(rb_eEOFError, "the connection ended before the end of the body");
 }
 
-static void append_buffered(VALUE body, heddle_outbound *connection, size_t size)
-{
-    rb_str_cat(body, heddle_bytes_first(&connection->input), (long)size);
-    heddle_bytes_use(&connection->input, size);
-}
-
 /* Receives bytes of the body directly into the String, without the connection's buffer. */
 static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size)
 {
@@ -224,6 +219,17 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
     return result;
 }
 
+/* Adds at most `most` bytes that were received before, or else receives some. */
+static ssize_t take_bytes(VALUE body, heddle_outbound *connection, size_t most)
+{
+    size_t size = heddle_least(heddle_bytes_left(&connection->input), most);
+    if (size == 0)
+        return receive_into(body, connection, heddle_least(most, STRING_STEP));
+    rb_str_cat(body, heddle_bytes_first(&connection->input), (long)size);
+    heddle_bytes_use(&connection->input, size);
+    return (ssize_t)size;
+}
+
 /*
  * read_sized, read_until_close and read_chunked add received bytes to `body`. They return 1 if bytes were added, 0 if
  * the body has ended, -EAGAIN if no bytes are available, or another -errno. They raise EOFError if the connection has
@@ -231,13 +237,7 @@ static ssize_t receive_into(VALUE body, heddle_outbound *connection, size_t size
  */
 static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
-    size_t size = self->remaining < most ? (size_t)self->remaining : most;
-    size_t buffered = heddle_bytes_left(&connection->input);
-    ssize_t result = (ssize_t)(buffered < size ? buffered : size);
-    if (buffered)
-        append_buffered(body, connection, (size_t)result);
-    else
-        result = receive_into(body, connection, size < STRING_STEP ? size : STRING_STEP);
+    ssize_t result = take_bytes(body, connection, self->remaining < most ? (size_t)self->remaining : most);
     if (result == 0)
         cut_short(self);
     if (result < 0)
@@ -250,12 +250,7 @@ static ssize_t read_sized(reader *self, heddle_outbound *connection, VALUE body,
 
 static ssize_t read_until_close(reader *self, heddle_outbound *connection, VALUE body, size_t most)
 {
-    size_t buffered = heddle_bytes_left(&connection->input);
-    if (buffered) {
-        append_buffered(body, connection, buffered < most ? buffered : most);
-        return 1;
-    }
-    ssize_t result = receive_into(body, connection, most < STRING_STEP ? most : STRING_STEP);
+    ssize_t result = take_bytes(body, connection, most);
     if (result != 0)
         return result < 0 ? result : 1;
     if (!heddle_outbound_ended_properly(connection))
