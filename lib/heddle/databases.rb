@@ -45,8 +45,8 @@ module Heddle
         Sequel.isolate if fibers && defined?(::Sequel::Database)
       end
 
-      # @return [Boolean, nil] whether a fiber may still hold a permanent lease of an Active Record connection when its
-      #   work has ended. In a Rails application this is false, because Rails ends the leases.
+      # @return [true, nil] true: a fiber may still hold a permanent lease of an Active Record connection when its work
+      #   has ended. nil: Active Record is not loaded, or this is a Rails application, in which Rails ends the leases
       attr_reader :leases
 
       # Ends the permanent leases of the calling fiber, whose request or callback has ended. Otherwise a pooled fiber
@@ -75,7 +75,7 @@ module Heddle
         !driver.nil? && driver.open?(connection) && driver.quiet?(connection)
       end
 
-      # @return [Boolean] whether the application's environment is development
+      # @return [Boolean] whether the application's environment is development, as it is without RAILS_ENV and RACK_ENV
       def development? = [nil, "development"].include?(ENV["RAILS_ENV"] || ENV.fetch("RACK_ENV", nil))
 
       # Runs the block with a time limit, in an event loop or in a thread without one.

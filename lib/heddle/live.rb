@@ -14,8 +14,8 @@ module Heddle
   #
   #     run Heddle::Live.new(Board)
   #
-  # Below the path where it is mounted, it serves the page, its script, and its WebSocket or the WebSocket's fallback
-  # (an event stream and POST requests).
+  # At and below the path where it is mounted, this application serves the page, its script, and its WebSocket or the
+  # WebSocket's fallback (an event stream and POST requests).
   #
   # @api private except what sig/ declares
   class Live
@@ -31,7 +31,7 @@ module Heddle
     RECONNECT_TIMEOUT = 30
     # Maximum number of pages that are kept for disconnected clients.
     MAX_KEPT = 1_000
-    # Header fields of the page. They forbid that other sites show it in a frame, and inline scripts.
+    # Header fields of the page. They forbid inline scripts, and forbid other sites to show the page in a frame.
     FIELDS = {
       "content-type" => "text/html; charset=utf-8", "cache-control" => "no-store",
       "x-content-type-options" => "nosniff",

@@ -119,8 +119,8 @@ module Heddle
     # answered.
     #
     # @param app [#call] a Rack 3 application
-    # @param signals [Boolean] whether INT and TERM stop the server: the first signal stops it gracefully, a second INT
-    #   at once
+    # @param signals [Boolean] whether INT, TERM, QUIT and HUP stop the server: the first signal stops it gracefully, a
+    #   second INT at once
     # @yield once, when the server accepts requests; the block runs inside an event loop
     # @return [Boolean] whether every request was answered
     # @raise [BootError]
@@ -161,7 +161,8 @@ module Heddle
       end
     end
 
-    # Stops accepting, closes idle connections and lets running requests finish. May be called from any thread.
+    # Stops accepting, closes or hands off idle connections, and lets running requests finish. May be called from any
+    # thread.
     # @param now [Boolean] whether to cancel running requests at once
     # @param handoff_sender [BasicSocket, false, nil] the socket over which idle connections are handed off to other
     #   workers; false: the other workers can't receive any; nil: there are no other workers. With false or nil, the
@@ -174,7 +175,7 @@ module Heddle
       mode.stop(now:)
     end
 
-    # Accepts an idle connection that another worker has handed off. Called in the first loop.
+    # Accepts a connection that another worker has handed off. Called in the first loop.
     # @param socket [BasicSocket]
     # @return [Boolean, nil] see {Net::Sockets#accept_handoff}
     def accept_handoff(socket) = @mode.servings.first.accept_handoff(socket)

@@ -30,7 +30,8 @@ static void note_expectation(heddle_control_fields *controls, const char *at, co
 }
 
 /*
- * Records only the first violation, a second Host or another Content-Length: it determines the error that is reported.
+ * A head may have two violations: a second Host, and a Content-Length that differs from an earlier one. Only the first
+ * of them is recorded, because it determines the error that is reported.
  */
 static void note_host(heddle_control_fields *controls, const heddle_field *field)
 {

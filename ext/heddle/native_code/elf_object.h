@@ -74,8 +74,8 @@ struct heddle_object {
 bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);
 
 /*
- * How many objects were loaded and unloaded so far. The numbers detect changes; a new object may have the addresses of
- * an unloaded one.
+ * How many objects were loaded and unloaded so far. The numbers detect changes that addresses don't show: a new object
+ * may have the addresses of an unloaded one.
  */
 typedef struct {
     uint64_t loaded, unloaded;

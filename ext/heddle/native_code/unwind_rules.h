@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Looks up an address in the unwind table of a library (.eh_frame): finds its function, and where that function has
- * saved the caller's registers. Works on Linux on x86-64 and ARM64.
+ * Looks up a code address in the unwind table of a library (.eh_frame): finds the function at this address, and where
+ * that function has saved the caller's registers. Works on Linux on x86-64 and ARM64.
  */
 
 #include "native_code/code_map.h"
@@ -29,7 +29,7 @@ typedef enum {
 
 typedef struct {
     int64_t cfa_offset;
-    const uint8_t *cfa_expression; /* used instead of `cfa_register` and `cfa_offset` */
+    const uint8_t *cfa_expression; /* used instead of `cfa_register` and `cfa_offset`, unless it is NULL */
     size_t cfa_expression_size;
     uint32_t cfa_register;
     struct {
@@ -51,8 +51,8 @@ typedef struct {
 /* Finds the entry of the function at address `pc`. Returns false if the library's table has none. */
 bool heddle_unwind_find_entry(const heddle_library *library, uintptr_t pc, heddle_function_entry *to);
 /*
- * Computes the rules at address `pc` of this function. Returns false if the entry has an instruction that this reader
- * does not support.
+ * Computes the rules at address `pc` of this function. Returns false if the entry has an instruction that is invalid,
+ * or that this reader does not support.
  */
 bool heddle_unwind_find_rules(const heddle_function_entry *entry, uintptr_t pc, heddle_frame_rules *rules);
 

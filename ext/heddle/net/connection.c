@@ -21,7 +21,7 @@ const heddle_address *heddle_connection_local(heddle_connection *connection)
 {
     /*
      * A listener may be bound to an unspecified address (0.0.0.0 or ::). Then only the kernel knows the connection's
-     * address.
+     * local address.
      */
     heddle_address *local = &connection->local;
     if ((local->family == AF_INET || local->family == AF_INET6) && is_any(local)) {
@@ -90,7 +90,7 @@ heddle_wait_result heddle_connection_wait_for(heddle_connection *connection, hed
         if (result != HEDDLE_WAIT_TIMED_OUT || direction != HEDDLE_WRITING ||
             !heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
             return result;
-        wait.deadline = -1; /* it waits for the connection's turn, not for the client, so no time limit applies */
+        wait.deadline = -1; /* the fiber waits for the connection's turn, not for the client: no time limit applies */
     }
 }
 

@@ -23,13 +23,13 @@ typedef struct {
     int (*open)(heddle_event_set *set); /* 0 or -errno */
     /* Closes the set. Its connections and listeners were removed before, or belong to a parent process. */
     void (*close)(heddle_event_set *set);
-    /* Called in a forked child, where mutexes may be locked. Only closes descriptors. */
+    /* Called in a forked child, where mutexes may be locked. So it only closes descriptors. */
     void (*abandon)(heddle_event_set *set);
 
     int (*add)(heddle_event_set *set, heddle_connection *connection);
     /* `closing` says that the descriptor is about to be closed. Otherwise it remains open for another user. */
     void (*remove)(heddle_event_set *set, heddle_connection *connection, bool closing);
-    /* Called before a fiber waits for input or for room for output. */
+    /* Called before a fiber or a session waits for input or for room for output. */
     void (*want)(heddle_event_set *set, heddle_connection *connection, heddle_direction direction);
 
     int (*listen)(heddle_event_set *set, heddle_listener *listener);

@@ -1,7 +1,7 @@
 /*
  * The messages that hand off connections to another process: from a worker that ends or is blocked, or that shares its
- * work. A message contains the descriptor, the client's addresses and the unused input. Input that arrives later is
- * still in the kernel. No client sees its connection closed.
+ * work. A message contains the descriptor, the addresses of both ends, and the unused input or a description of the
+ * session. Input that arrives later is still in the kernel. No client sees its connection closed.
  */
 
 #include "net/sockets.h"
@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * Sent over a pair of SOCK_SEQPACKET sockets. Any process that reads may receive it, even one that runs a newer version
- * of Heddle. The unused input follows this record.
+ * Sent over a pair of SOCK_SEQPACKET sockets. Any process that reads from the other end may receive it, even one that
+ * runs a newer version of Heddle. The unused input, or the session's description, follows this record.
  */
 typedef struct {
     uint32_t version, size;
@@ -37,8 +37,8 @@ typedef union {
 } attached_descriptor;
 
 /*
- * Sends the message and `count` pieces of input. The pieces begin at pieces[1]; this function uses pieces[0] for the
- * message.
+ * Sends the message and `count` pieces of input, or of the description. The pieces begin at pieces[1]; this function
+ * uses pieces[0] for the record. Returns 0, -EOPNOTSUPP if the connection can't be handed off, or another -errno.
  */
 static int send_message(heddle_connection *connection, struct iovec *pieces, int count, int socket, uint32_t flags,
                         int64_t shared_at)
@@ -195,8 +195,8 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /*
- * Returns whether this worker has just shared the next connection itself. Returns false while the worker drains: it
- * must receive such connections again.
+ * Returns whether this worker has just shared the next connection itself. Returns false if this worker can't share
+ * connections now, for example while it drains: then it must receive its own ones again.
  */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {

@@ -65,7 +65,7 @@ struct heddle_sockets {
     heddle_admission admission;
     heddle_gate gate;
     int64_t tick_began; /* when the runner began to serve the current item: ns, coarse clock */
-    /* the list whose first item the runner serves next, because it has just put it there; NULL: none */
+    /* the list whose first item is served next, because it was queued with `at_front`; NULL: none */
     heddle_ready_list *urgent;
     /*
      * connections with output that the kernel has not accepted, or that the client's HTTP/2 window does not allow yet

@@ -49,7 +49,7 @@ static VALUE offload_operation_p(VALUE self, VALUE object)
 
 /*
  * Runs the operation on an offload thread, and returns true. Returns false if it could not be begun, so that the caller
- * must run it in place. Returns nil if the calling fiber can't use the offload threads.
+ * must run it in place. Returns nil if the calling fiber can't use the offload threads, or if `object` is not one.
  */
 static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
 {

@@ -2,9 +2,10 @@
 
 /*
  * Recognizes the calls by which Ruby itself opens files and folders. Opening a regular file needs no offload thread,
- * because it can't wait for another program or fiber. But Ruby opens a FIFO, which waits for its other end, by the same
- * function. So the path decides. Ruby passes the path in a record that no header declares. So trial calls of IO.sysopen
- * and Dir.new first show which functions Ruby uses, and that their arguments are as expected.
+ * because it can't wait for another program or fiber. But Ruby opens a FIFO by the same function, and that call waits
+ * until another program opens the other end. So the path decides. Ruby passes the path in a record that no header
+ * declares. Therefore trial calls of IO.sysopen and Dir.new first show which functions Ruby uses, and that their
+ * arguments are as expected.
  */
 
 #include <ruby.h>

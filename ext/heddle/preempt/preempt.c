@@ -270,7 +270,7 @@ static int consider_preempting(heddle_loop *loop)
     if (!heddle_exception_would_be_raised(loop, &kept))
         return HEDDLE_SAMPLE_SOON;
     charge_slice(loop);
-    /* Repeated if the thread was killed meanwhile: the fiber waits until the loop has raised the exception for that. */
+    /* Repeated if the thread was killed meanwhile: the fiber waits until the loop has raised Cancelled for the kill. */
     while (preempt_fiber(loop, kept) && loop->preempt.killed)
         kept = Qundef;
     return HEDDLE_SAMPLE_LATER;
@@ -288,8 +288,8 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
 }
 
 /*
- * Records the stack of this thread if its own loop is busy, or if other loops wait for the GVL, which this thread
- * holds.
+ * Records the stack of this thread: for its own loop, if a fiber of the loop runs. If the thread has no loop, for each
+ * loop that waits for the GVL, which this thread holds.
  */
 static void record_stacks(heddle_heartbeat *own)
 {

@@ -86,7 +86,8 @@ static int guarding_mprotect(void *address, size_t length, int protection)
 /*
  * Ruby calls madvise(MADV_FREE) for each stack that becomes vacant. That call is a third of the cost of a short-lived
  * fiber: the kernel walks the stack's pages, and interrupts every other core that the process runs on. A process that
- * never had many stacks reuses them all the time. So the call is skipped there, and the stacks keep their memory.
+ * never had many stacks reuses them all the time. In such a process the call is skipped, and the stacks keep their
+ * memory.
  */
 enum { STACKS_TO_KEEP = 256 };
 

@@ -64,7 +64,10 @@ static VALUE scheduler_io_close(VALUE self, VALUE descriptor)
 }
 #endif
 
-/* Called after IO#reopen, on any thread. Waits for this descriptor then raise IOError, as waits of threads do. */
+/*
+ * Called after IO#reopen, on any thread. Makes the fibers that wait for this descriptor raise IOError, as Ruby does
+ * with threads.
+ */
 static VALUE scheduler_s_reopened(VALUE scheduler_class, VALUE descriptor)
 {
     heddle_io_fail_reopened_waits(NUM2INT(descriptor));

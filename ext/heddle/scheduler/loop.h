@@ -78,7 +78,7 @@ typedef struct {
     heddle_park *until;
     /*
      * 1 while a scheduled fiber runs the loop on its own stack, else 0. In a forked child, the fiber that called fork
-     * runs the loop whenever it waits (see `forked_by`). Meanwhile it does not count as a live fiber.
+     * runs the loop whenever it waits (see `forked_by`). While it runs the loop, it does not count as a live fiber.
      */
     size_t runs_in_fiber;
     /*
@@ -273,7 +273,7 @@ void heddle_loop_release(heddle_loop *loop);
  * collection has stopped all Ractors. Read only with the main Ractor's GVL.
  */
 extern heddle_loop *heddle_loops_in_main_ractor;
-/* Functions for the garbage collector, which passes the loop as void *. */
+/* Called by the garbage collector, which passes the loop as void *. */
 void heddle_loop_mark(void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
@@ -305,8 +305,8 @@ static inline heddle_park *heddle_loop_find_park(const heddle_loop *loop, uint64
 bool heddle_loop_has_ready(const heddle_loop *loop, bool (*test)(const heddle_park *park));
 
 /*
- * Runs ticks until no fiber is left. An exception raised in the loop's fiber ends the run and is raised in the caller.
- * The loop can run again afterwards.
+ * Runs ticks until there is no live fiber (heddle_loop_has_live_fiber). An exception raised in the loop's fiber ends
+ * the run and is raised in the caller. The loop can run again afterwards.
  */
 void heddle_loop_run(heddle_loop *loop);
 /* Called when a fiber waits while the loop does not run: runs the loop in that fiber until the park is woken. */

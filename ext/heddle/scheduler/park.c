@@ -84,8 +84,9 @@ static const int64_t LONG_RUN = 1000 * 1000;
 
 /*
  * Records when the awaited event occurred, for the time account. The loop notices an event only after the fibers that
- * are ready have run. If they ran for long, the time of the event is estimated: the wait is assumed to have lasted as
- * long after they began to run as before, but at most until half of their run was over.
+ * are ready have run. If they ran for longer than LONG_RUN, the time of the event is estimated. The wait is assumed to
+ * have continued during their run for as long as it had lasted before, but for at least LONG_RUN and at most half of
+ * the run.
  */
 static void note_ready(heddle_park *park)
 {
@@ -152,8 +153,8 @@ void heddle_fiber_reserve_queue_park(heddle_fiber *fiber)
 }
 
 /*
- * If another fiber, and not the loop, has switched to this fiber by Fiber#raise or #transfer, that other fiber is
- * queued, so that it continues.
+ * Called after a switch back to the park's fiber: sets the loop's `current`. If another fiber, and not the loop, has
+ * switched to this fiber by Fiber#raise or #transfer, queues that other fiber, so that it continues.
  */
 void heddle_park_finish_switch(heddle_park *park)
 {
@@ -378,7 +379,10 @@ int heddle_park_wait_until_woken_and_leave(heddle_park *park)
 {
     int state = 0;
     rb_protect(wait_uninterruptibly, (VALUE)park, &state);
-    /* if the fiber has not switched away, the loop itself has raised an exception in it, and would raise it again */
+    /*
+     * The wait is not repeated if the fiber has not switched away: then switch_away itself has raised the exception,
+     * and would raise it again.
+     */
     while (!park->woken && park->switched_away && heddle_park_entered(park)) {
         int later = 0;
         heddle_park_finish_switch(park);

@@ -27,8 +27,8 @@ typedef struct {
 void heddle_places_set_prefixes(VALUE prefixes);
 
 /*
- * Returns the innermost line of the application on the calling thread's stack. If there is none, returns the innermost
- * line of a gem. Allocates no object.
+ * Returns the index of the innermost line of the application on the calling thread's stack. If there is none, returns
+ * the index of the innermost line of a gem, or else 0. Allocates no object.
  */
 uint16_t heddle_places_find(heddle_places *self);
 

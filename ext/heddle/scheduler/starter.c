@@ -13,7 +13,7 @@ static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
     heddle_loop *loop = (heddle_loop *)(data & ~(VALUE)1);
     for (;;) {
         int state = 0;
-        /* Ruby may raise an exception that another thread has raised in this one at each switch back to the starter. */
+        /* At each switch back to the starter, Ruby may raise an exception from another thread (Thread#raise). */
         rb_protect(heddle_fiber_transfer, NIL_P(loop->starting) ? loop->start_home : loop->starting, &state);
         if (state) {
             loop->start_error = heddle_take_errinfo();

@@ -58,8 +58,8 @@ static void *poll_without_gvl(void *data)
 }
 
 /*
- * Returns the time until the next check. It is not later than a time limit of this fiber, because the loop does not run
- * timers meanwhile.
+ * Returns the time until the next check, in ns. The check is not later than the fiber's next time limit, because the
+ * loop does not run timers meanwhile.
  */
 static int64_t find_poll_time(heddle_loop *loop, int64_t now, int64_t deadline)
 {

@@ -129,7 +129,7 @@ static int kqueue_open(heddle_selector **selector)
 
 /*
  * If the descriptor never blocks, returns those of the waiter's events that are ready. Returns 0 if the descriptor may
- * block, or -errno. `error` is the error with which the kernel rejected the filter, or 0 before that.
+ * block, or -errno. `error` is the error with which the kernel has rejected a filter; 0: no filter was added yet.
  */
 static int ready_at_once(const heddle_waiter *waiter, int error)
 {

@@ -275,7 +275,8 @@ static VALUE native_take_callbacks(VALUE self)
 /*
  * call-seq: Heddle::Native.callback_waits -> Hash
  *
- * Returns the number of waits in callbacks for each path of a library, as counted while the report was enabled.
+ * Returns the number of waits in callbacks by the path of the library, as counted while the report was enabled. The key
+ * "others" stands for the libraries after the first 63.
  */
 static VALUE native_callback_waits(VALUE self)
 {

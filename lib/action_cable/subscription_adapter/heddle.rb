@@ -8,8 +8,8 @@ require "action_cable/subscription_adapter/subscriber_map"
 module ActionCable
   module SubscriptionAdapter
     # Action Cable's broadcasts over Heddle::PubSub, for `adapter: heddle` in config/cable.yml. Under Heddle they reach
-    # the clients of all workers without another service, and with `pubsub` in config/heddle.rb those of all machines.
-    # Under another server, `url` names the Redis or PostgreSQL server.
+    # the clients of all workers without another service. With a URL as `pubsub` in config/heddle.rb, they reach the
+    # clients of all machines. Under another server, `url` in config/cable.yml names the Redis or PostgreSQL server.
     class Heddle < Base
       autoload :Listener, "action_cable/subscription_adapter/heddle/listener"
 
@@ -20,7 +20,7 @@ module ActionCable
       prepend ChannelPrefix
 
       # @param server [ActionCable::Server::Base]
-      # @raise [ArgumentError] when the url does not name a backend, or a Heddle server uses another one
+      # @raise [ArgumentError] when the url does not name a backend, or this Heddle server does not use that backend
       def initialize(server)
         super
         @lock = Thread::Mutex.new

@@ -52,7 +52,7 @@ module Heddle
       def scheduler_job = Fiber.scheduler.current
     end
 
-    # Overrides `Async::Task.current`. If async has not started the calling fiber, it gets an implicit task.
+    # Overrides `Async::Task.current`. A fiber of Heddle's loop that async has not started gets an implicit task.
     module CurrentTask
       def current
         task = Fiber.current.async_task

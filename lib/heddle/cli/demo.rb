@@ -27,7 +27,7 @@ module Heddle
       HELLO = "hello\n"
       # The server's current numbers that the page shows, and their labels.
       VALUES = { "connections" => "Connections", "idle" => "of them idle", "running" => "Requests under way",
-                 "limit" => "Limit on them", "waiting" => "Requests queued", "answers" => "Responses seen here" }.freeze
+                 "limit" => "Request limit", "waiting" => "Requests queued", "answers" => "Responses seen here" }.freeze
       NDJSON = "application/x-ndjson"
       private_constant :NDJSON
 
@@ -127,8 +127,8 @@ module Heddle
         end
       end
 
-      # Streams the body that the block returns, which keeps this server busy. Only the demo's own page gets one, and
-      # only one runs at a time.
+      # Streams the body that the block returns, which keeps this server busy. Pages of other sites can't request such a
+      # stream, and only one runs at a time.
       def stream_exclusively(env)
         return Answer.text(403, "Only this page may send this request.\n") if env["HTTP_SEC_FETCH_SITE"] == "cross-site"
         return Answer.text(503, "Another visitor is running this test. Try again in a moment.\n") if @busy
@@ -142,8 +142,8 @@ module Heddle
         end)
       end
 
-      # The server's first TCP address, to which the demo sends its own requests. It does not use the Host header,
-      # because a client could make the demo send requests to any port of this machine.
+      # The server's first TCP address, to which the demo sends its own requests. The Host header is not used: a client
+      # could set it to make the demo send requests to any port of this machine.
       def own_address
         url = (@server&.urls || @urls.call).find { |one| one.start_with?("http://", "https://") } or
           raise BadParameterError, "This panel works only if `heddle demo` listens on a TCP address."

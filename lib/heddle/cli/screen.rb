@@ -11,7 +11,8 @@ module Heddle
 
       # @param output [IO]
       # @param environment [Hash{String => String}]
-      # @return [Boolean] whether to use colours: the output is a terminal, and NO_COLOR is not set
+      # @return [Boolean] whether to use colours: the output is a terminal, TERM is not "dumb", and NO_COLOR is empty or
+      #   not set
       def self.coloured?(output, environment = ENV)
         output.respond_to?(:tty?) && output.tty? && environment.fetch("NO_COLOR", "").empty? &&
           environment["TERM"] != "dumb"

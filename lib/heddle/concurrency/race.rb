@@ -23,7 +23,7 @@ module Heddle
         end
       end
 
-      # @return what the winner's block returned
+      # @return what the block, or the winner's own `call`, returned for the winner
       attr_reader :winner
 
       private

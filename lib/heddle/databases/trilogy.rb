@@ -92,6 +92,8 @@ module Heddle
           false
         end
 
+        # Rolls back an open transaction.
+        #
         # @param connection [::Trilogy]
         # @return [Boolean] whether another fiber can use the connection
         def clean(connection)

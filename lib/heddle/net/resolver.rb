@@ -73,7 +73,8 @@ module Heddle
       #
       # @param host [String] a name or a numeric address; with a trailing dot, the search list is not used
       # @return [Array<String>] numeric addresses (frozen); empty if the name does not exist or has no address
-      # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server has answered
+      # @raise [ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no name server has responded, or all
+      #   have failed
       def addresses(host)
         host = host.to_str
         literal = Literal.parse(host)

@@ -31,7 +31,7 @@ module Heddle
       end
       private_constant :Handler
 
-      # Prepended to the methods that set handlers (Signal.trap).
+      # Prepended to the singleton classes of Signal and Kernel.
       module Setting
         def trap(*arguments, &block)
           arguments << block if arguments.size == 1 && block
@@ -41,14 +41,14 @@ module Heddle
       end
       private_constant :Setting
 
-      # The same for Kernel, where the method is private. A named module, because it appears in the ancestors of every
-      # object.
+      # Prepended to Kernel itself, where the method is private. This module has a name, because it appears in the
+      # ancestors of every object.
       PrivateSetting = Setting.clone
       PrivateSetting.send(:private, :trap)
       private_constant :PrivateSetting
 
       class << self
-        # Installs the module, once for each process. It is never removed: while preemption is off, a {Handler} only
+        # Installs the modules, once for each process. They are never removed: while preemption is off, a {Handler} only
         # calls the original handler.
         # @return [void]
         def install

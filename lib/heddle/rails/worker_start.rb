@@ -3,7 +3,8 @@
 module Heddle
   module Rails
     # Makes `rails server` start workers if they are configured. Before the application is loaded, this process becomes
-    # `heddle serve`. Its master never loads the application, so that it can reload it. Prepended to Rails::Server.
+    # the master of `heddle serve`. A master never loads the application itself, so that a reload can replace the
+    # application. Prepended to Rails::Server.
     module WorkerStart
       COMMAND = File.expand_path("../../../exe/heddle", __dir__)
       private_constant :COMMAND

@@ -30,7 +30,8 @@ module Heddle
 
       private
 
-      # Leaves out a master's family without samples. All others have their HELP and TYPE lines even then.
+      # Leaves out a family of the master if it has no samples. Other families have their HELP and TYPE lines even
+      # without samples.
       def write(scope, name, help, source)
         samples = records(scope).flat_map do |record, labels|
           values(source, record).map { |value, own, suffix| sample("#{name}#{suffix}", value, **labels, **own.to_h) }

@@ -274,7 +274,7 @@ typedef enum {
 /* For each known type of frame: where it is allowed, and the smallest and largest size of its payload. */
 static const struct {
     uint8_t place;
-    bool stream_error; /* a wrong size is a stream error (RFC 9113, 6.3) */
+    bool stream_error; /* a wrong size is a stream error (RFC 9113, 6.3), unless the stream is idle */
     uint32_t least, most;
 } frame_rules[] = {
     [HEDDLE_H2_DATA] = {ON_STREAM, false, 0, HEDDLE_H2_FRAME_SIZE},

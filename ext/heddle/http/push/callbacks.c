@@ -13,7 +13,7 @@ enum {
 
 void heddle_push_queue_callback(heddle_push_session *session, uint8_t callback)
 {
-    /* on_close is queued even if the handler does not define it: its runner ends the socket. */
+    /* on_close is queued even if the handler does not define it, because the runner that serves it ends the socket. */
     if (session->wanted & callback || (callback == HEDDLE_PUSH_ON_CLOSE && heddle_push_has_client(session)))
         session->due_callbacks |= callback;
 }

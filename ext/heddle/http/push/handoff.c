@@ -18,7 +18,7 @@ enum {
     VERSION = 1,
 };
 
-/* Can the socket be handed off now? */
+/* Is this an open WebSocket over HTTP/1.1, with nothing under way? Does not examine whether it uses TLS. */
 static bool is_at_rest(const heddle_push_session *session)
 {
     const heddle_connection *connection = session->work.connection;
@@ -50,7 +50,8 @@ static VALUE client_movable_p(VALUE self)
 /*
  * call-seq: received -> Integer or nil
  *
- * The number of received messages, or nil if the socket can't be handed off now.
+ * The number of received messages. Returns nil if the socket can't be handed off now: it is in use, closed, or not a
+ * WebSocket over HTTP/1.1.
  */
 static VALUE client_received(VALUE self)
 {
@@ -91,9 +92,8 @@ static void add_subscription(heddle_description_writer *fields, const heddle_pus
  *
  * Hands off the WebSocket to the process that reads from +socket+, a SEQPACKET socket, with Sockets#accept_handoff.
  * +name+: the class name of the handler; +state+: the state of the handler. Returns :done if the WebSocket was sent:
- * then no callback is called in this process any more. Returns :full if +socket+ has no room now, :busy if the
- * WebSocket can't be handed off now, and :fixed if it never can: it is not on plain TCP, or its description is too
- * long.
+ * then no callback is called in this process any more. Returns :full if it can't be sent now, usually because +socket+
+ * has no room; :busy if #received is nil; and :fixed if it uses TLS or its description is too long.
  */
 static VALUE client_hand_off(VALUE self, VALUE io, VALUE name, VALUE state)
 {
@@ -205,8 +205,8 @@ static VALUE call_load(VALUE arguments)
 }
 
 /*
- * Returns an Array of the handler, the object that calls it, and the description; or nil if there is no loader. The
- * handler is nil if the socket must be closed. May block the fiber.
+ * Returns an Array of the handler, the object that calls it, and the description. The handler is nil if the socket must
+ * be closed. Returns nil if there is no loader, or if it raised (then `*state` is not 0). May block the fiber.
  */
 VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 {

@@ -4,9 +4,9 @@
 
 enum {
     FRAGMENTS = 1000,            /* the smallest limit of frames for a message; browsers send one frame */
-    BYTES_PER_FRAGMENT = 1024,   /* a larger websocket_message_limit allows one frame for this many bytes */
-    UNFINISHED_BYTES = 16777216, /* the smallest limit of bytes for all unfinished messages together … */
-    UNFINISHED = 4,              /* … it is this many times websocket_message_limit, if that is more */
+    BYTES_PER_FRAGMENT = 1024,   /* one frame for this many bytes of websocket_message_limit, if that is more */
+    UNFINISHED_BYTES = 16777216, /* the smallest limit of bytes for all unfinished messages together */
+    UNFINISHED = 4,              /* this many times websocket_message_limit, if that is more */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)

@@ -213,7 +213,7 @@ void heddle_deflater_free(heddle_deflater *deflater)
 {
 }
 
-/* Without zlib this is only called for a socket that a process with zlib has handed off. */
+/* Not called: without zlib, no connection negotiates compression, and sockets that have it are not received. */
 heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, heddle_websocket_reader *reader,
                                                 const heddle_websocket_limits *limits)
 {

@@ -7,8 +7,9 @@ module Heddle
 
     private
 
-    # Does the pool's own limit allow another resource? The number of resources being made never exceeds the number of
-    # existing ones. So the pool at most doubles, and waiting tasks can get resources that are released meanwhile.
+    # Does the pool's own limit allow another resource? If there is none, one is made at a time. Otherwise the number of
+    # resources being made never exceeds the number of existing ones. So the pool at most doubles, and waiting tasks can
+    # get resources that are released meanwhile. After a failure, none is made for `retry_after` seconds.
     def grow?
       return false if size + @creating >= limit
 
@@ -92,6 +93,7 @@ module Heddle
     def alive?(resource) = @driver.nil? || @driver.alive?(resource)
 
     # Ends a transaction or query that a database connection still has when it is released.
+    # @return [Boolean] false: the connection must be closed
     def ready?(resource) = @driver.nil? || @driver.clean(resource)
 
     def reset?(resource)

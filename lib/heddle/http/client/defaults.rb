@@ -15,7 +15,7 @@ module Heddle
         IDLE_TIMEOUT = 55
         # Maximum number of redirects to follow.
         REDIRECTS = 5
-        # Header fields of every request.
+        # Header fields of every request that does not set them itself.
         # shareable_constant_value: literal
         HEADERS = { "User-Agent" => "heddle/#{VERSION}", "Accept" => "*/*", "Accept-Encoding" => "gzip, deflate" }
         # shareable_constant_value: none

@@ -7,7 +7,7 @@ module Heddle
       #
       # @api private
       class H1Carrier < Carrier
-        # Sends the request.
+        # Sends the request, and reads the head of the final response.
         # @param may_retry [Boolean] whether {RepeatError} may be raised
         # @return [H1::ReceivedResponse]
         # @raise [Error]
@@ -42,7 +42,7 @@ module Heddle
         def trailers = nil
 
         # Releases the connection for another request. Closes it first if the request was not written completely or the
-        # response has not begun, because its remaining bytes would mix with the next request.
+        # head of its response was not read. Otherwise the remaining bytes would mix with the next request or response.
         # @return [void]
         def finish
           @connection.close if @unwritten || !@answer

@@ -33,7 +33,7 @@ module Heddle
 
         # @param seconds [Numeric, nil] nil: no limit
         # @param deadline [Float, nil] in seconds of CLOCK_MONOTONIC
-        # @return [Numeric, nil] seconds until the earlier of the two; nil: no limit
+        # @return [Numeric, nil] `seconds`, or the seconds until the deadline if that is less; nil: no limit
         def self.left(seconds, deadline)
           return seconds unless deadline
 

@@ -27,10 +27,11 @@ module Heddle
         #   given
         attr_reader :addresses
 
-        # @return [Hash{Symbol => Integer}] counters: `queries`; `ignored` messages, which are no queries; `errors`,
-        #   answered without the program; `refused`, because too many queries were running; `late`, after the deadline;
-        #   `dropped` and `truncated` responses, because of the rate limit or UDP's share of `queries`; `unsent`
-        #   responses; `rejected_connections`
+        # @return [Hash{Symbol => Integer}] counters: `queries`, all received messages; `ignored`, messages that are not
+        #   queries; `errors`, queries that the server rejected without calling the block; `refused`, because too many
+        #   queries were running; `late`, after the deadline; `dropped` responses, because of the rate limit;
+        #   `truncated` ones, because of the rate limit or UDP's share of `queries`; `unsent` responses;
+        #   `rejected_connections`
         attr_reader :statistics
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free port
@@ -208,12 +209,12 @@ module Heddle
           @datagrams += 1 if query.transport == :udp
         end
 
-        # One client may have at most half of all running queries.
+        # One client may have at most half of the maximum number of running queries.
         def full?(query)
           under_way >= @queries || (@clients[query.source_key] >= (@queries + 1) / 2 && !query.from?(@exempt))
         end
 
-        # The addresses of datagrams can be forged, so one sender may look like many clients.
+        # UDP has its own limit: the addresses of datagrams can be forged, so one sender may look like many clients.
         def datagrams_full?(query)
           query.transport == :udp && @datagrams >= [@queries * 3 / 4, 1].max && !query.from?(@exempt)
         end
@@ -243,7 +244,7 @@ module Heddle
         # not wait.
         def expire(query, task)
           remove(query)
-          return if query.sent? # the client reads it slowly; writes have their own time limit
+          return if query.sent? # the client reads the response slowly; writes have their own time limit
 
           count(:late)
           @scope.async(name: "DNS query, too late") { query.respond(:SERVFAIL) }

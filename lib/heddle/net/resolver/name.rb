@@ -45,7 +45,7 @@ module Heddle
         # Is it forbidden to send the name to name servers?
         def reserved? = NEVER_ASKED.match?(@text)
 
-        # The fully qualified names to look up, in this order. resolv.conf(5) describes it under `search` and `ndots`.
+        # The fully qualified names to look up, in the order that resolv.conf(5) describes under `search` and `ndots`.
         # @param configuration [Configuration]
         # @return [Array<String>]
         def candidates(configuration)

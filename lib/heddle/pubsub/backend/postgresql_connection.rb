@@ -46,8 +46,8 @@ module Heddle
         Process.singleton_class.prepend(AbandonInChild)
 
         # @param url [String]
-        # @param name [String]
-        # @param stored [Integer]
+        # @param name [String] the name of the table with the single row, and of the channel
+        # @param stored [Integer] number of messages to keep in the table
         # @raise [LostError]
         def initialize(url, name, stored)
           @name = name

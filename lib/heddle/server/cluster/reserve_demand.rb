@@ -5,8 +5,8 @@ module Heddle
     module Cluster
       # Decides how many reserve workers run. A reserve worker is started when a worker has been stuck for 100 ms. It
       # begins to serve when all workers are stuck, which it reads from the scoreboard (shared memory with the load of
-      # each worker). It ends when no worker has been stuck for a while. If workers take long to start, one reserve
-      # worker runs all the time.
+      # each worker). It ends when no worker has been stuck for 30 s. If workers take long to start, one reserve worker
+      # runs all the time.
       class ReserveDemand
         # A reserve worker ends this many seconds after the last stall. So it is not forked again for each stall.
         LIFETIME = 30
@@ -49,7 +49,7 @@ module Heddle
 
         private
 
-        # One reserve worker is enough, and one more for each that is stuck itself.
+        # After a stall one reserve worker is enough, and one more for each reserve worker that is stuck itself.
         def count_demanded
           now = @clock.call
           return 0 if now - @stalled_at >= LIFETIME

@@ -30,7 +30,7 @@ module Heddle
       # @!attribute error [String, nil] why it ends, as the worker itself has reported
       # @!attribute limit_share [Float] the factor for its limits of memory, requests and age. It is random, between 0.9
       #   and 1, so that workers don't reach their limits at the same time
-      # @!attribute failure [String, nil] why it has ended before it could replace the other worker
+      # @!attribute failure [String, nil] why it has ended before it could replace the worker in `replaces`
       WorkerHandle = Struct.new(:index, :rank, :slot, :channel, :mold, :replaces, :started_at, :pid, :forked_at,
                                 :ready_at, :state, :last_message_at, :accepting, :channel_closed, :deadline, :protect,
                                 :reason, :crash, :error, :limit_share, :failure) do
@@ -70,7 +70,7 @@ module Heddle
         # @param what [String] the kind of report, see {Worker#reply_to}
         # @param timeout [Numeric] seconds to wait for the report
         # @param arguments [Object] a value that JSON can represent
-        # @return [String, nil] the report; nil: the worker did not send it in time
+        # @return [String, nil] the report; nil: the worker did not send it in time, or can't be reached
         def report(what, timeout, arguments = nil)
           IO.pipe(Encoding::UTF_8) do |reader, writer|
             next unless channel.send_message("query", what:, arguments:, io: writer)

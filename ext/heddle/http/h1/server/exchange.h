@@ -7,9 +7,12 @@
 
 /* -- h1/server/sending.c ------------------------------------------------------------------------------------------- */
 
-/* Sends as much of the output as the kernel accepts now. Raises ClientGoneError. */
+/* Sends as much of the output as the kernel accepts now. Raises ClientGoneError if the connection is broken. */
 void heddle_h1_flush(heddle_connection *connection);
-/* Waits until at most `low` bytes of the output are left to send. Raises ClientGoneError. */
+/*
+ * Waits until at most `low` bytes of the output are left to send. Raises ClientGoneError if the connection is broken,
+ * or if the client has read nothing for write_timeout.
+ */
 void heddle_h1_drain(heddle_exchange_handle *handle, size_t low);
 /* The following two are operations of the exchange. */
 bool heddle_h1_write_piece(heddle_exchange_handle *handle, VALUE string);

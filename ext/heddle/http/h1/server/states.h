@@ -66,7 +66,10 @@ void heddle_h1_queue_request(heddle_connection *connection, bool at_front);
 HEDDLE_LAST_USE void heddle_h1_send_rest(heddle_connection *connection, heddle_h1_next next);
 /* Called when all output has been sent: continues with h1->after_sending. */
 HEDDLE_LAST_USE void heddle_h1_proceed(heddle_connection *connection);
-/* Discards input after the last response, until the client leaves or has sent linger_limit bytes. */
+/*
+ * Discards input after the last response. Closes the connection when the client leaves or has sent linger_limit bytes;
+ * otherwise the session waits for more input, until linger_timeout has passed.
+ */
 HEDDLE_LAST_USE void heddle_h1_linger(heddle_connection *connection);
 /*
  * Sends the response to a request that does not reach the application, then lingers and closes. `retry_after`: the
@@ -103,12 +106,12 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  *
  * - No request was parsed, because there is no input, the turn has ended, much output is queued or other requests wait
  *   for admission. The stage is unchanged.
- * - The request is incomplete. The stage is IDLE, BODY or SPOOLING. The caller receives the rest of the body.
+ * - The request is incomplete. The stage is IDLE, BODY or SPOOLING. The caller receives the rest of the request.
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
- * Returns how many ns a connection may be idle. Before its first response, that is no longer than the time limit for a
- * head, because a client may open many connections just to occupy memory and descriptors.
+ * Returns how many ns a connection may be idle: idle_timeout, but before its first response at most head_timeout. A
+ * client could open many connections just to occupy memory and descriptors.
  */
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
 /* Have bytes of a head been received? Empty lines before a request are ignored (RFC 9112, section 2.2). */

@@ -42,7 +42,10 @@ static heddle_h2_carrier *find_incomplete(const heddle_h2_server *server)
     return carrier;
 }
 
-/* Called when the client has ended its output: ends the incomplete requests, which can't become complete any more. */
+/*
+ * Called when the client has ended its output. Ends the incomplete requests, which can't become complete any more, and
+ * cancels the complete requests that use cancel_on_disconnect.
+ */
 static HEDDLE_FATE end_input(heddle_h2_server *server)
 {
     heddle_h2_carrier *carrier;
