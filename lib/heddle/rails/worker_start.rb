@@ -18,12 +18,19 @@ module Heddle
         Kernel.exec(variables, RbConfig.ruby, COMMAND, *arguments)
       end
 
+      # Rails prints this address. It does not know config/heddle.rb, so Heddle prints its addresses itself.
+      # @return [String, nil]
+      def served_url = (super unless WorkerStart.heddle?(server))
+
       class << self
+        # @return [Boolean] whether this handler of Rackup is Heddle's
+        def heddle?(handler) = handler.name == "Rackup::Handler::Heddle"
+
         # @param handler [Module] the handler that Rackup has found
         # @param options [Hash{Symbol => Object}] the options of `rails server`
         # @return [Array<String>, nil] arguments of the command heddle; nil: serve in this process
         def arguments(handler, options)
-          return unless handler.name == "Rackup::Handler::Heddle" && !options[:daemonize]
+          return unless heddle?(handler) && !options[:daemonize]
 
           configuration = handler.configuration(options)
           return if Options::ONE_PROCESS.include?(configuration.environment)
