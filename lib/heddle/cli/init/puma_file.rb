@@ -39,7 +39,7 @@ module Heddle
         PROCESSORS = /nproc|processor|cpu/i
         ARITHMETIC = %r{[*/+%?]|\s-\s|\.\s*(?:min|max|clamp|fdiv|div|pred|succ)\b}
         PUMAS = /(?:\A|::)Puma\w*\z/
-        VARIABLE = /\bENV\[\s*["'](\w+)["']\s*\](?!\s*\|\|)/
+        VARIABLE = /\bENV(?:\[|\.fetch\()\s*["'](\w+)["']\s*[\])](?!\s*(?:\|\||\{|do\b))/
         # Nodes whose children are statements.
         GROUPS = [Prism::ProgramNode, Prism::StatementsNode, Prism::BeginNode, Prism::ParenthesesNode, Prism::ElseNode,
                   Prism::BlockNode].freeze

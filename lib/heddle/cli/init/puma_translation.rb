@@ -108,10 +108,7 @@ module Heddle
 
         def condition(call, lines)
           conditions = call.conditions.map { |text| PumaCondition.translate(text) }
-          if conditions.all? && !call.reached && call.unset.any?
-            raise SkippedError, "its value needs the variable #{call.unset.first}, which was not set when `heddle " \
-                                "init` ran"
-          end
+          raise SkippedError, unset(call) if conditions.all? && !call.reached && call.unset.any?
           return guarded(lines, conditions) if conditions.all?
           unless call.reached
             raise SkippedError, "its condition can't be translated, and was false when `heddle init` ran"

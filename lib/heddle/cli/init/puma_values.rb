@@ -19,7 +19,7 @@ module Heddle
           own = own_variable(call) unless name == :threads
           raise NeedlessError, "Heddle reads #{own} itself" if own
           return workers_by_processors if name == :workers && call.processors
-          raise SkippedError, "its value can't be computed" unless call.values
+          raise SkippedError, unset(call) || "its value can't be computed" unless call.values
 
           @remarks << "The file computes this value; this was the result on the machine of init." if call.computed
           return same_option(call, PumaSettings::OPTIONS.fetch(name)) if PumaSettings::OPTIONS.key?(name)
@@ -30,6 +30,14 @@ module Heddle
           raise SkippedError, "heddle init does not know this setting of Puma"
         rescue ArgumentError, TypeError, NoMethodError, RangeError, EncodingError
           raise SkippedError, "heddle init can't translate the arguments of this setting"
+        end
+
+        # @return [String, nil] why the call can't be translated, if a variable of its value is not set
+        def unset(call)
+          return if call.unset.empty?
+
+          "its value needs the variable #{call.unset.first}: set it and run `heddle init` again, or write the line " \
+            "yourself"
         end
 
         # Translates a setting to the option `name`. A call such as `environment ENV.fetch("RAILS_ENV", "development")`
