@@ -29,7 +29,7 @@ module Heddle
       def json(json) = json.gsub(BEYOND_C0) { |character| format("\\u%04x", character.ord) }
 
       # @param url [String]
-      # @return [String] the URL without user name and password
+      # @return [String] the URL without user name and password; also hides the value of a parameter `password`
       def url(url) = url.sub(%r{//.*@}m, "//").gsub(/(password=)[^&]*/, '\1…')
 
       # @param text [Object]

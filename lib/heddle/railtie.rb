@@ -5,9 +5,9 @@ require "active_support/railtie"
 require "heddle/rails"
 
 module Heddle
-  # Configures Rails for requests in fibers, if this process will serve. In a console, in Rake, Sidekiq and bin/jobs it
-  # changes nothing. `require "heddle"` loads it in a Rails application. When the server starts, {Rails.start} makes the
-  # remaining changes.
+  # Configures Rails for requests in fibers, if this process will serve. In a console, in Rake, Sidekiq and bin/jobs
+  # Rails keeps its isolation level. `require "heddle"` loads the railtie in a Rails application. When the server
+  # starts, {Rails.start} makes the remaining changes.
   class Railtie < ::Rails::Railtie
     # Makes Rails keep a request's state per fiber. Under a server with a thread for each request, this makes no
     # difference. It is set before the application is loaded, because otherwise a connection that an initializer leases
@@ -34,8 +34,8 @@ module Heddle
     # In `rails server`, this class is defined already, and has not started a server yet.
     ::Rails::Server.prepend(Rails::WorkerStart) if defined?(::Rails::Server)
 
-    # `rails server` starts the first installed server of Rackup's list. Makes it start Heddle if the Gemfile contains
-    # no server of that list.
+    # `rails server` starts the first installed server of Rackup's list. Makes it start Heddle unless the Gemfile lists
+    # puma, or the gem falcon is loaded.
     ENV["RACKUP_HANDLER"] ||= "heddle" unless Rails.chosen?("puma") || Gem.loaded_specs.key?("falcon")
   end
 end

@@ -101,7 +101,7 @@ typedef struct {
 enum {
     HEDDLE_EXCHANGE_FIELDS = 24, /* a head with more fields, or more bytes, needs a malloc */
     HEDDLE_EXCHANGE_BYTES = 1024, /* small, because thousands of requests may wait */
-    HEDDLE_EXCHANGES_SPARE = 256, /* records that are kept for reuse */
+    HEDDLE_EXCHANGES_SPARE = 256, /* the maximum number of records that are kept for reuse */
 };
 
 struct heddle_exchange {

@@ -14,8 +14,8 @@ typedef struct {
 void heddle_transfer_encoding_note(heddle_transfer_encoding *encoding, const char *at, const char *end);
 
 /*
- * Returns 0 if the only coding is chunked. Otherwise rejects the message and returns -1. The status is `unknown` if
- * there is an unknown coding, and `malformed` in all other cases.
+ * Returns 0 if the only coding is chunked. Otherwise rejects the message and returns -1. The status is `malformed` if
+ * the list is empty or malformed, or if chunked comes before the last coding; otherwise it is `unknown`.
  */
 int heddle_transfer_encoding_check(const heddle_transfer_encoding *encoding, int malformed, int unknown,
                                    heddle_rejection *rejection);

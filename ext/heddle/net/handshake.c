@@ -61,7 +61,10 @@ static void handshake_due(heddle_connection *connection)
 
 /* -- the header of a proxy --------------------------------------------------------------------------------------- */
 
-/* From here on the connection counts towards the limit of the client's address, and not of the proxy's. */
+/*
+ * If the header contains the client's address, the connection from now on counts towards the limit of that address, and
+ * no longer towards the limit of the proxy's.
+ */
 static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {
     heddle_bytes_reset(&connection->input, 0);

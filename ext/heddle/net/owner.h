@@ -11,7 +11,7 @@
  *   LOOP      HANDOFF   loop    the loop hands it off, in a drain for example
  *   HANDOFF   AT_REST   watch   the handoff failed
  *   HANDOFF   LOOP      loop    the handoff failed
- *   HANDOFF   RELEASED  both    another process has the connection
+ *   HANDOFF   RELEASED  either  another process has the connection
  *   any       RELEASED  loop    the connection was closed
  *
  * A connection with running work items is never AT_REST.

@@ -12,7 +12,7 @@
 
 enum {
     HEDDLE_RUNNER_USES = 1000,   /* the maximum number of work items that a fiber serves before it is replaced */
-    HEDDLE_RUNNERS_MIN_IDLE = 4,     /* the number of idle runners that are always kept */
+    HEDDLE_RUNNERS_MIN_IDLE = 4, /* the number of idle runners that trimming always keeps */
 };
 
 /* How long a runner serves before the loop's other fibers and events get their turn, in ns. */
@@ -37,7 +37,10 @@ typedef struct {
     heddle_runner *serving;
     size_t serving_count;
     size_t probing_count;  /* how many of the serving runners serve a health check */
-    /* how many items addresses have begun beyond their share, while the limit was higher or none */
+    /*
+     * how many of the served items exceed the share of their address: they began while the limit was higher, or while
+     * there was no limit
+     */
     size_t excess_count;
     VALUE waiting_for_end; /* the Fiber to wake when no connection and no work is left, or 0 */
     size_t coming;         /* the number of runners that were summoned and have not read the ready list yet */

@@ -214,8 +214,9 @@ static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALU
 /*
  * call-seq: shutdown_idle(seconds = 0) -> nil
  *
- * Closes the connections that have waited for a request for at least +seconds+. If it is 0 and #stop_listening was
- * called, also closes connections when they become idle later.
+ * Closes the connections that have waited for a request for at least +seconds+. Idle connections whose protocol can
+ * notify the client first (HTTP/2, WebSockets, event streams) are closed at any age. If +seconds+ is 0 and
+ * #stop_listening was called, also closes connections when they become idle later.
  */
 static VALUE sockets_shutdown_idle(int count, VALUE *arguments, VALUE self)
 {

@@ -24,7 +24,7 @@ typedef struct {
 
 /* Events that the kernel has reported and that are not handled yet. */
 enum {
-    HEDDLE_HAS_INPUT = 1,  /* cleared when recv returns fewer bytes than requested */
+    HEDDLE_HAS_INPUT = 1,  /* cleared before each recv, and set again if recv returns as many bytes as requested */
     HEDDLE_HAS_ROOM = 2,   /* cleared before each send */
     HEDDLE_INPUT_ENDS = 4, /* the peer has sent FIN */
     HEDDLE_HUNG_UP = 8,    /* both directions have ended */

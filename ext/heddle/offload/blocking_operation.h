@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Runs Ruby's own blocking operations on the offload threads. lib/heddle/scheduler/blocking_operations.rb decides
- * which.
+ * Runs Ruby's own blocking operations on the offload threads. lib/heddle/scheduler/blocking_operations.rb decides which
+ * operations.
  */
 
 #include <ruby.h>

@@ -17,8 +17,8 @@ int ruby_thread_has_gvl_p(void); /* Ruby exports it, but no header declares it *
 /* -- one call ------------------------------------------------------------------------------------------------------ */
 
 /*
- * Returns the loop of the calling thread. Returns NULL without the GVL, and on threads that Ruby has not created: there
- * the library waits as without Heddle.
+ * Returns the loop of the calling fiber if its calls may be offloaded. Returns NULL otherwise, for example without the
+ * GVL, or on a thread that has no loop or that Ruby has not created: there the library waits as without Heddle.
  */
 static heddle_loop *current_loop(void)
 {

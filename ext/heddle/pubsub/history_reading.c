@@ -23,7 +23,7 @@ uint64_t heddle_history_head(const heddle_history *history)
     return atomic_load_explicit(&history->header->head, memory_order_acquire);
 }
 
-/* Are the sizes in the record possible? Other processes can write to the memory, so they are checked. */
+/* Are the sizes in the record possible? They are checked because other processes can write to the memory. */
 static bool is_sound(const heddle_history_record_head *record, uint64_t left)
 {
     return record->size <= left && record->size >= sizeof(*record) && record->topic_size <= record->size &&
@@ -88,9 +88,9 @@ int64_t heddle_history_offset(heddle_history *history, const char *name, size_t 
 }
 
 /*
- * Walks back from the topic's last message to its first message that was published at or after `oldest`. Returns the
- * offset of the topic's message before that one, or -ENODATA if not all of these messages can be replayed. Sets
- * `*reached` if the walk has reached the topic's first known message: earlier messages may be forgotten.
+ * Walks back over the topic's messages that were published at or after `oldest`. Returns the offset of the topic's
+ * message before them, or -ENODATA if not all of them can be replayed. Sets `*reached` if the walk has reached the
+ * topic's first known message: earlier messages may be forgotten.
  */
 static int64_t walk_back(const heddle_history *history, const heddle_history_topic *topic, int64_t oldest,
                          bool *reached)
@@ -177,7 +177,7 @@ int heddle_history_find(heddle_history *history, const char *name, size_t size, 
     *offset = topic ? last : state->count;
     if (generation != state->generation)
         result = -ESTALE;
-    else if (since > state->count && !state->follows) /* a backend's message may still be missing here */
+    else if (since > state->count && !state->follows) /* with a backend, newer messages may not have arrived here yet */
         result = -ENODATA;
     else if (since >= last)
         result = 0;

@@ -197,7 +197,7 @@ static VALUE scheduler_unpark(VALUE self, VALUE fiber)
  * call-seq: unblock(blocker, fiber) -> nil
  *
  * Wakes a fiber that waits in #block or in sleep. If the fiber does not wait yet, its next call of #block for this
- * blocker returns at once. May be called on any thread. Never raises, and never switches fibers.
+ * blocker, or of Mutex#sleep, returns at once. May be called on any thread. Never raises, and never switches fibers.
  */
 static VALUE scheduler_unblock(VALUE self, VALUE blocker, VALUE fiber)
 {

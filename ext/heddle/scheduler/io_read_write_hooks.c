@@ -1,4 +1,7 @@
-/* The hooks io_read, io_write, io_pread and io_pwrite. They try the system call first, and wait only after EAGAIN. */
+/*
+ * The hooks io_read, io_write, io_pread and io_pwrite. They usually try the system call first, and wait only after
+ * EAGAIN (see should_wait_first).
+ */
 
 #include "scheduler/frame_names.h"
 #include "scheduler/ruby_hooks.h"
@@ -65,7 +68,7 @@ static bool is_ready(const io_transfer *transfer)
 }
 
 /*
- * Returns a non-blocking descriptor of the terminal, which the caller must close, or -1 if this is not a terminal or
+ * Returns a non-blocking descriptor of the terminal, which the caller must close, or -1 if this is not a terminal or it
  * can't be opened. poll(2) alone does not prevent blocking: a key such as Ctrl-\ discards the line that poll has
  * reported, and a terminal accepts a long text only as fast as it is read. The terminal is opened once more, because
  * O_NONBLOCK on this descriptor would also apply to other processes that share it. The master end can't be opened
@@ -101,7 +104,8 @@ static ssize_t try_nowait(const io_transfer *transfer)
 
 /*
  * Tries the transfer once without blocking. Returns the number of bytes or -errno; -EAGAIN if it would block. Does not
- * change O_NONBLOCK, because the flag belongs to the open file, which other processes may share.
+ * change O_NONBLOCK, because the flag belongs to the open file, which other processes may share. The only exception is
+ * the master end of a pseudo-terminal (see reopen_terminal).
  */
 static ssize_t try_transfer(io_transfer *transfer)
 {
@@ -212,8 +216,9 @@ static bool should_wait_first(const io_transfer *transfer)
 
 /*
  * Lets the other ready fibers run, and tries again. One of them may be at the other end of a pipe, or a peer may send
- * data meanwhile; then no waiter needs to be armed. Returns -EAGAIN if the transfer still would block; then the next
- * fifteen waits for this descriptor are armed at once.
+ * data meanwhile; then no waiter needs to be armed. Returns -EAGAIN if the transfer would still block after
+ * TICKS_BEFORE_WAITING ticks; then the next fifteen waits for this descriptor are armed at once. Also returns -EAGAIN,
+ * without another try, during these waits and if no other fiber is ready.
  */
 static ssize_t try_after_a_tick(io_transfer *transfer)
 {
@@ -234,8 +239,8 @@ static ssize_t try_after_a_tick(io_transfer *transfer)
 }
 
 /*
- * Records whether the transfer moved fewer bytes than requested. Not called for regular files: they never wait, and
- * short transfers only mean their end.
+ * Records whether the transfer moved fewer bytes than requested. Not called for regular files: no transfer waits for
+ * them to be ready, and a short transfer only means the end of the file.
  */
 static void note_exhaustion(io_transfer *transfer, ssize_t result)
 {
@@ -286,7 +291,7 @@ static bool returns_eagain(const io_transfer *transfer)
 
 /*
  * Transfers bytes. Waits if necessary, each time at most io.timeout, and raises IO::TimeoutError after that. Returns
- * the number of bytes, 0 at the end of the file, or -errno.
+ * the number of bytes, 0 at the end of the file, or -errno; -EAGAIN if it would wait but must not (returns_eagain).
  */
 static ssize_t transfer_some(io_transfer *transfer)
 {

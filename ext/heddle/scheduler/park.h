@@ -34,7 +34,8 @@ struct heddle_park {
     bool unblocked;
     VALUE switched_to; /* see heddle_park_note_target */
     VALUE interrupt;   /* the exception to raise at the end of this wait (fiber_interrupt.h), or 0 */
-    bool put_back;  /* the fiber was left by Fiber#raise or #transfer, and was queued again; switching to it may fail */
+    /* the fiber has called Fiber#raise or #transfer of another fiber, and was queued again; switching to it may fail */
+    bool put_back;
     bool preempted; /* the fiber does not wait: it has used up its time slice */
     uint8_t waits_for; /* a heddle_spent: the part of the request's time account (account.h) that the wait counts as */
     int64_t ready_at;  /* when it was woken; 0: not yet, or the request has no account */

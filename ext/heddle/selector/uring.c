@@ -179,8 +179,8 @@ static void request_cancel(uring_selector *self, uint32_t index)
     if (self->slots[index].outstanding > 1)
         return; /* a cancellation was submitted already */
     /*
-     * Counts the cancellation's completion before it calls next_submission. That function may harvest the operation's
-     * own completion, which must not free the slot.
+     * The cancellation's completion is counted before next_submission is called. That function may harvest the
+     * operation's own completion, which must not free the slot.
      */
     self->slots[index].outstanding++;
     struct io_uring_sqe *sqe = next_submission(self);

@@ -35,7 +35,7 @@ module Heddle
         Context.of(scheduler).root = self
         start
         begin
-          scheduler.__send__(:run_fibers) # unlike `run`, it prints exceptions of fibers that are not tasks
+          scheduler.__send__(:run_fibers) # unlike `run`, it only prints the exceptions of fibers that are not tasks
         rescue Exception => e
           Concurrency.attach_failures(e, [failure]) if failed? && !failure.equal?(e)
           raise

@@ -154,7 +154,8 @@ module Heddle
         # @api private
         def heddle_size = @connections.to_a.size
 
-        # Is the pool closing all its connections now? It iterates over them, so none may be removed meanwhile.
+        # Is the pool closing all its connections now, or discarded? While it closes them, it iterates over them, so
+        # none may be removed.
         #
         # @api private
         def heddle_closing? = @connections.nil? || @threads_blocking_new_connections.positive?

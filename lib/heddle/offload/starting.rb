@@ -8,8 +8,8 @@ module Heddle
         private
 
         # Starts an offload thread. C code calls this method on the loop's thread when more work is queued than threads
-        # are idle. The thread inherits neither the fiber's storage nor its interrupt masks. If possible, it leaves the
-        # fiber's thread group, because a program may join all threads of a group.
+        # are idle. The new thread inherits neither the fiber's storage nor its interrupt masks. If possible, the new
+        # thread leaves the fiber's thread group, because a program may join all threads of a group.
         def start_thread
           fiber = Fiber.new(blocking: true, storage: nil) do
             thread = Thread.new { Thread.handle_interrupt(Object => :immediate) { serve } }

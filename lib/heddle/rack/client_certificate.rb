@@ -4,8 +4,8 @@ require "heddle/side_table"
 
 module Heddle
   module Rack
-    # Adds keys to the env of a client that was asked for a TLS certificate. They have the names of Apache's mod_ssl;
-    # `puma.peercert` is as in Puma.
+    # Adds keys to the env of requests whose client was asked for a TLS certificate. The keys have the names of Apache's
+    # mod_ssl; `puma.peercert` is as in Puma.
     module ClientCertificate
       ENTRIES = SideTable.new(:heddle_client_certificates)
       private_constant :ENTRIES

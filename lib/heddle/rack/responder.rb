@@ -124,8 +124,8 @@ module Heddle
         true
       end
 
-      # Sends an event stream. The connection sends the events without a fiber, if it can. If the request's body was not
-      # read completely, it can't, and this fiber sends them.
+      # Sends an event stream. The connection sends the events without a fiber, if it can. Otherwise, for example if the
+      # request's body was not read completely, this fiber sends them.
       def events(body, status, headers)
         @response.start(status, { **EventStream::FIELDS, **headers })
         return finish if @response.bodiless?
@@ -172,8 +172,8 @@ module Heddle
         pass_socket(hijack)
       end
 
-      # If the callback raises, it can't close the socket any more. The client would wait for its end, so it is closed
-      # here.
+      # If the callback raises, it can't close the socket any more. The client would wait for the end of the stream, so
+      # the socket is closed here.
       def pass_socket(hijack)
         socket = @exchange.detach
         hijack.call(socket)

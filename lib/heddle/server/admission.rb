@@ -15,7 +15,7 @@ module Heddle
       MEMORY_INTERVAL = 1.0
       # The share of a process's memory that unsent responses to slow clients may use.
       RESPONSE_SHARE = 0.25
-      # Bytes that unsent responses may use if the memory limit is not known.
+      # Bytes that the unsent responses of one loop may use if the memory limit is not known.
       RESPONSE_BYTES = 268_435_456
       # Minimum rate at which a client must read a response, in bytes per second, averaged over `write_timeout`. The
       # same value is in http/h2/limits.c.

@@ -104,8 +104,8 @@ module Heddle
 
       private
 
-      # Called when a stall was reported. Ignores stalls outside of requests that are shorter than the limit, because
-      # they are frequent while the application loads.
+      # Called when a stall was reported. Ignores a stall outside of requests if it is shorter than the limit, because
+      # such stalls are frequent while the application loads.
       def stalled(stall)
         return unless stall.request || stall.seconds >= @limit
         return if paused?(:stall)
@@ -115,7 +115,8 @@ module Heddle
         end
       end
 
-      # Returns true while a file is being written, or if one of this kind was written less than PAUSE ago.
+      # Returns true while a file is being written, or if one of this kind was begun less than PAUSE ago. Otherwise
+      # records that one begins now.
       def paused?(kind)
         return true if @writer&.alive?
 

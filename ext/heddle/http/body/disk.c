@@ -7,7 +7,7 @@ static struct {
     _Atomic uint64_t *all; /* bytes of all processes: in the scoreboard, or &alone if there is none */
     _Atomic uint64_t alone;
     const heddle_scoreboard *scoreboard;
-    heddle_scoreboard_slot *slot; /* NULL: the server has only this process */
+    heddle_scoreboard_slot *slot; /* NULL without a scoreboard */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = &disk.alone};
 
 /* Not in `disk`, because the zeros would then be stored in the library's file. */

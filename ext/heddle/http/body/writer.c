@@ -64,7 +64,10 @@ static void write_spool(heddle_body_spool *spool)
         return;
     }
     spool->state = HEDDLE_SPOOL_WRITTEN;
-    /* Posts under the lock: an owner that withdraws the spool, which takes the lock, may then free the loop. */
+    /*
+     * Posts under the lock: an owner may free the loop as soon as it has withdrawn the spool, and withdrawing takes the
+     * lock.
+     */
     spool->owner.post(spool->owner.loop, &spool->message);
 }
 

@@ -33,10 +33,13 @@ struct heddle_h2_block {
     bool incremental;
 };
 
-/* Is this a field about an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2)? `id` is that of its name. */
+/* Is this a field about an HTTP/1.1 connection, which HTTP/2 forbids (RFC 9113, 8.2.2)? `id`: the id of its name. */
 bool heddle_h2_is_about_connection(heddle_field_id id, const char *name, size_t size);
 
-/* Checks the next field of the block, and adds it to `fields`. */
+/*
+ * Checks the next field of the block, and adds it to `fields` or `pseudo`. Sets `malformed`, `too_large` or `no_memory`
+ * if it can't. Ignores the trailers of a request, and names with underscores unless `keep_underscores` is set.
+ */
 void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field);
 
 typedef enum {

@@ -4,7 +4,7 @@
 
 enum {
     SECOND = 1000000000,
-    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and as many WINDOW_UPDATE frames, that a peer may send */
+    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and as many WINDOW_UPDATE frames, that a stream allows a peer */
     /*
      * WINDOW_UPDATE frames that a client may send for each DATA frame that it receives. Go's clients and servers update
      * both windows for each 4 KiB that they read, which makes 8 for a frame of 16 KiB.
@@ -15,9 +15,10 @@ enum {
 };
 
 /*
- * Browsers and proxies stay within these limits, whatever the application does. So of these limits only max_streams can
- * be configured, by the option http2_streams; server/setup.c raises the bursts of resets with it. A burst is a number
- * of tokens; a third of it is refilled each second.
+ * Browsers and proxies stay within these limits, whatever the application does. So most of them can't be configured.
+ * For a server, server/setup.c sets max_streams (the option http2_streams), the limits of heads and bodies, and the
+ * time limits; it also raises the limits that must grow with max_streams and header_limit. A burst is a number of
+ * tokens; a third of it is refilled each second.
  */
 heddle_h2_limits heddle_h2_default_limits(void)
 {

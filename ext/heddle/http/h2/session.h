@@ -225,7 +225,8 @@ void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 /* Must be called when `size` bytes from on_data were used: the peer may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * Called when `size` bytes from on_data must wait: the peer may send more on other streams, but not on this one.
+ * Must be called when `size` bytes from on_data wait for the application: the peer may then send more on other streams,
+ * but not on this one. heddle_h2_consume must still be called when the bytes were used.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /* Must be called when the owner no longer uses the stream. The session still sends what was written. */

@@ -24,7 +24,8 @@ void heddle_push_check_pings(heddle_push_session *session, int64_t now)
     bool full = pending >= HEDDLE_OUTPUT_AT_ONCE;
     bool moved = heddle_push_has_output_moved(session, pending) && (full || session->stalls);
     /*
-     * a paused socket reads no input, so silence does not show that the client is gone; sent output shows that it reads
+     * a paused socket reads no input, so silence does not show that the client is gone; progress of the output shows
+     * that the client reads
      */
     if (session->paused || moved)
         session->heard = now;

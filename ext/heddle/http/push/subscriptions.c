@@ -135,7 +135,8 @@ const heddle_push_form_definition *heddle_push_form_of(unsigned form)
 }
 
 /*
- * A payload that is too short to be compressed is encoded only once, for sockets with and without permessage-deflate.
+ * A message that is never compressed (a reset, or a payload that is too short or too long) is encoded only once, for
+ * sockets with and without permessage-deflate.
  */
 static VALUE encode_message(const heddle_push_subscription *subscription, heddle_message *message)
 {

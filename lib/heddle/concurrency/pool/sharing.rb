@@ -57,7 +57,8 @@ module Heddle
     # Do the pool's own limit and the limit of all workers allow another resource? Takes a share if they do.
     def allot? = grow? && (@share.nil? || @share.take)
 
-    # Must be called whenever tasks begin or stop waiting.
+    # Reports whether this pool waits for a share, so that another worker returns one. Must be called whenever tasks
+    # begin or stop waiting.
     def share_waiting = @share&.wait(!@waiters.empty? && grow?)
 
     # Must a released resource be closed, because another worker waits for its share?

@@ -26,11 +26,11 @@ module Heddle
           @direct = nil # the latest time limits, and the connector made with them
         end
 
-        # @return [Dialer] opens connections that offer only HTTP/1.1
+        # @return [Dialer] a copy whose connections offer the server only HTTP/1.1
         def without_http2 = Dialer.new(@tls ? "https" : "http", @host, @port, @settings.without_http2, @proxy)
 
         # @param limits [TimeLimits]
-        # @param deadline [Float, nil]
+        # @param deadline [Float, nil] the time of {MonotonicClock} at which the whole request must end; nil: no limit
         # @return [Net::OutboundConnection]
         # @raise [Error]
         def call(limits, deadline)

@@ -17,13 +17,14 @@ module Heddle
         module_function
 
         # @param head [H1::ReceivedResponse]
-        # @return [String, nil] the redirect's target
+        # @return [String, nil] the redirect's target; nil: the response is not a redirect
         def location(head)
           STATUSES.include?(head.status) ? Fields.value(head.fields, "location") : nil
         end
 
         # @param request [Request] the redirected request
         # @param origin [Origin] the origin of the next request
+        # @param own [Hash, nil] the Authorization field for the user and password in the target's URL; nil: it has none
         # @return [Request]
         # @raise [RedirectError] when the body can't be sent again
         def follow(request, status, origin, target, own)

@@ -18,8 +18,8 @@ module Heddle
         # @param address [Addrinfo]
         # @param server [Server]
         # @param idle [Numeric] seconds that a connection without a running query stays open
-        # @param connections [Integer] maximum number of connections. At the limit, the longest idle connection is
-        #   closed for a new one; if none is idle, new connections wait in the kernel
+        # @param connections [Integer] maximum number of connections. A new connection that reaches this number closes
+        #   the longest idle one; if none is idle, further connections wait in the kernel
         # @param per_client [Integer] maximum number of connections of one client
         def initialize(address, server, idle:, connections:, per_client:)
           @server = server

@@ -97,7 +97,8 @@ module Heddle
         # @unanswered is the epoch in which it was sent. The backend recognizes the batch only in the same epoch.
         #
         # @return [Integer] the offset of the first message
-        # @raise [UnreachableError] if the epoch has changed since a batch without a reply was sent
+        # @raise [UnreachableError] if the reply was lost, and the epoch has changed since the batch was sent
+        # @raise [LostError] if the backend does not confirm the batch in time
         def attempt(batch)
           open
           if @unanswered && @unanswered != @epoch

@@ -14,7 +14,7 @@ module Heddle
         # Records the present threads. Must be called before the application is loaded.
         def initialize = @before = Thread.list
 
-        # Logs the threads that were started since then.
+        # Logs the threads that were started since {#initialize} and still run.
         # @param log [#event]
         # @return [void]
         def report(log)

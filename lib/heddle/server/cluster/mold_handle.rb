@@ -25,7 +25,7 @@ module Heddle
         # @return [Boolean] whether its channel is closed
         def channel_closed? = channel.io.closed?
 
-        # Kills the mold because it does not respond. Another one is then started.
+        # Kills the mold because it does not respond. The master then starts another one.
         # @param reason [String]
         # @return [void]
         def kill_stuck(reason)
@@ -35,7 +35,8 @@ module Heddle
           # It has already ended.
         end
 
-        # Kills a mold that is no longer needed. It can be killed at any moment, because it serves nothing.
+        # Kills a mold that is no longer needed. It can be killed at any moment, because it serves nothing. If it is
+        # still a worker (`pid` is nil), only closes the channel.
         # @return [void]
         def kill
           self.state = :ending

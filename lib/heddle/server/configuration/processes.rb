@@ -20,8 +20,10 @@ module Heddle
         # @param application [Integer, nil] bytes of memory of a process that has only loaded the application; nil: not
         #   known
         # @param master [Integer, nil] bytes of memory of the master; nil: not known
-        # @return [Configuration] a copy in which the number of workers is lowered to what fits into the memory, if each
-        #   worker becomes as large as `application`; this configuration unless `workers` is auto
+        # @param budget [Integer, nil] bytes of memory for all processes together; nil: not known
+        # @return [Configuration] a copy in which the number of workers is lowered to what fits into the memory (at
+        #   least 1), if each worker becomes as large as `application`; this configuration unless `workers` is auto and
+        #   all three sizes are known
         def fit_memory(application, master, budget = memory_budget)
           return self unless workers == :auto && application && master && budget
 
@@ -66,7 +68,8 @@ module Heddle
         end
 
         # @return [Array<Symbol>] the protections that `heddle protect on` switches on: those of the option `protect`,
-        #   or its default if it is `off`. Protections that this mode does not support are left out.
+        #   or its default if it is `off`. In development, stall_report also switches callback_report on. Protections
+        #   that this mode does not support are left out.
         def possible_protections
           wanted = protect.empty? ? Options::BY_NAME.fetch(:protect).default : protect
           wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)
@@ -93,7 +96,7 @@ module Heddle
         def untested = (Platform.untested if source(:protect).kind == :default)
 
         # @return [Integer] the maximum number of reserve workers, which serve only while all others are blocked; 0
-        #   unless requests run in fibers
+        #   unless requests run in fibers of worker processes, and the protection handoff is on
         def reserve_count
           worker_processes? && mode == :fiber && protections.include?(:handoff) ? reserve_workers : 0
         end

@@ -67,7 +67,8 @@ module Heddle
                          &.map { |count, status| [count, { status: }] }
           end
 
-          # The engine counts a rejection by the queue as 503, too. So these are subtracted from "unavailable".
+          # The engine counts a rejection by the queue as 503, too. So rejections by the queue are subtracted from
+          # "unavailable".
           def rejections(one)
             counts = one[:rejections] or return
             reasons = REJECTIONS.values.to_h { |reason| [reason, 0] }
@@ -119,7 +120,7 @@ module Heddle
              ->(report) { build_info(report) }],
             ["events_total", "Warnings and errors, by the event's name.", ->(report) { events(report) }],
             ["pubsub_published_total", "Messages published.", ->(report) { published(report) }],
-            ["tls_certificate_expiry_timestamp_seconds", "When the certificate expires, since 1970.",
+            ["tls_certificate_expiry_timestamp_seconds", "When the certificate expires, in seconds since 1970.",
              ->(report) { report[:certificates].map { |one| [one[:expires], { file: one[:file] }] } }]
           ],
           master: [
@@ -132,7 +133,7 @@ module Heddle
              ->(one) { one.dig(:protection, :tripped) ? 1 : 0 }]
           ],
           worker: [
-            ["worker_up", "1: the worker responds to the master; 0: it is stuck, or starting.",
+            ["worker_up", "1: the worker responds to the master; 0: it is stuck, starting or ending.",
              ->(one) { UP.include?(one[:state]) ? 1 : 0 }],
             # Requests and connections.
             ["requests_total", "Complete responses of the application, by class of status.", ->(one) { answers(one) }],
@@ -147,7 +148,7 @@ module Heddle
             ["request_part_duration_seconds", "How requests have spent their time, by part.",
              ->(one) { request_parts(one) }],
             ["endpoint_part_seconds_total",
-             "How requests of a millisecond or more, not counting queued, have spent their time, by endpoint.",
+             "How requests of a millisecond or more (without the part queued) have spent their time, by endpoint.",
              ->(one) { endpoint_parts(one) }],
             ["requests_started_total", "Requests whose head was complete.", :started_requests],
             ["clients_gone_total", "Clients that left before their response was complete.", :clients_gone],
@@ -217,7 +218,7 @@ module Heddle
             ["objects_allocated_total", "Ruby objects allocated.", %i[gc allocated]],
             ["cpu_seconds_total", "CPU time of the worker, in user and kernel mode.", :cpu],
             ["threads", "Ruby threads.", :threads],
-            ["worker_start_time_seconds", "When the worker was started, since 1970.", :started],
+            ["worker_start_time_seconds", "When the worker was started, in seconds since 1970.", :started],
             # WebSockets and topics.
             ["websockets", "Open WebSockets.", %i[websockets open]],
             ["websockets_opened_total", "WebSockets opened.", %i[websockets opened]],

@@ -18,7 +18,8 @@ enum {
 
 /*
  * Begins an exchange (a request and its response) when the request's head is complete. The result says whether the
- * request can be queued now, or needs more of its body first. `more_came`: bytes after the head were received.
+ * request can be queued now, needs more of its body first, or has ended (for example because it was rejected).
+ * `more_came`: bytes after the head were received.
  */
 static HEDDLE_MUST_CHECK heddle_h1_progress begin_exchange(heddle_connection *connection, const char *bytes,
                                                            bool more_came)
@@ -53,8 +54,8 @@ static bool chose_h2(const heddle_connection *connection)
 }
 
 /*
- * Are the received bytes the preface of HTTP/2, or its beginning? Over TLS that is allowed only where ALPN chose HTTP/2
- * (RFC 9113, 3.2).
+ * Are the received bytes the preface of HTTP/2, or its beginning, and is a preface allowed here? It is allowed only
+ * before the first response, and only if HTTP/2 without TLS is enabled: over TLS, ALPN chooses HTTP/2 (RFC 9113, 3.2).
  */
 static bool begins_h2(const heddle_connection *connection, const char *bytes, size_t size)
 {

@@ -4,7 +4,7 @@
 
 enum {
     MOST_FIELDS = 1024,
-    COPIED = 16384, /* bytes of the longest string that is copied; a longer one is sent without a copy */
+    COPIED = 16384, /* bytes of the longest string that is copied if there is room; others are sent without a copy */
 };
 
 /* Unpacks fields. Returns their number, or -1 if there are too many or they are not packed as heddle_packed_field. */
