@@ -14,7 +14,7 @@ module Heddle
         KEPT = 60
         private_constant :INTERVAL, :KEPT
 
-        @lock = Mutex.new
+        @lock = Lock.new
         @origins = {}
         @process = Process.pid
         @reaper = nil
