@@ -225,7 +225,7 @@ class ClusterProtectionSwitchedTest < Minitest::Test
 
     assert_match(/2 workers ended by SIGILL and SIGBUS within 10 minutes: new workers start/, served.output)
     assert_equal ["", ALL], protections.sort
-    assert_match(/^! protections are off in new workers: 2 workers ended by .* heddle protect on switches them on$/,
+    assert_match(/^! protections are off in new workers: 2 workers ended by .* `heddle protect on` switches them on$/,
                  heddle("status"))
     assert_match(/^without protection \(2 workers ended by .*\): worker \d$/, heddle("status"))
     assert_equal 1, metrics["heddle_protection_tripped"].values.first
