@@ -24,7 +24,7 @@ require "heddle/net"
 module Heddle
   Autoloads.add(self, "heddle", %w[
     adaptations cable callback_report cli databases event_stream handoff live load_failure name_suggestion preemption
-    printable_text rails server stall stalls watch_thread web_socket working_folder
+    printable_text rails server stall stalls token_bucket watch_thread web_socket working_folder
   ])
   Autoloads.add(self, "heddle/http", %w[client_gone_error])
   Autoloads.add(self, "heddle/concurrency", %w[

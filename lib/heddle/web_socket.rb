@@ -11,7 +11,6 @@ module Heddle
     autoload :Fallback, "heddle/web_socket/fallback"
     autoload :FallbackSocket, "heddle/web_socket/fallback"
     autoload :HandshakeError, "heddle/web_socket/client_socket"
-    autoload :TokenBucket, "heddle/web_socket/token_bucket"
 
     # Header fields of the response to a request that is not a WebSocket request (RFC 9110, section 15.5.22).
     REQUIRED = { "upgrade" => "websocket", "content-type" => "text/plain" }.freeze

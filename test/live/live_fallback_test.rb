@@ -247,9 +247,9 @@ class LiveFallbackTest < Minitest::Test
 
   # The block runs in a moment, as far as rates are concerned.
   def without_time(&)
-    frozen = Class.new(Heddle::WebSocket::TokenBucket) { def now = 0 }
+    frozen = Class.new(Heddle::TokenBucket) { def now = 0 }
     make = ->(*arguments) { frozen.allocate.tap { |bucket| bucket.send(:initialize, *arguments) } }
-    Heddle::WebSocket::TokenBucket.stub(:new, make, &)
+    Heddle::TokenBucket.stub(:new, make, &)
   end
 
   def stream_keys(count)

@@ -58,10 +58,10 @@ module Heddle
       end
 
       # @return [Boolean] whether the limits allow another command; counts it
-      def take? = (@bucket ||= WebSocket::TokenBucket.new(RATE, BURST)).take?
+      def take? = (@bucket ||= TokenBucket.new(RATE, BURST)).take?
 
       # @return [Boolean] whether the limits allow another history; counts it
-      def take_replay? = (@replays ||= WebSocket::TokenBucket.new(REPLAY_RATE, REPLAY_BURST)).take?
+      def take_replay? = (@replays ||= TokenBucket.new(REPLAY_RATE, REPLAY_BURST)).take?
     end
   end
 end

@@ -21,7 +21,7 @@ module Heddle
         @user = user
         @owner = owner
         @session = nil
-        @bucket = WebSocket::TokenBucket.new(50, 100)
+        @bucket = TokenBucket.new(50, 100)
       end
 
       # @see WebSocket

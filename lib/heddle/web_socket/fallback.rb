@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "heddle/web_socket/token_bucket"
 require "securerandom"
 
 module Heddle

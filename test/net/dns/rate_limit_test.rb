@@ -10,10 +10,10 @@ class DNSRateLimitTest < Minitest::Test
 
   def setup
     @now = 0.0
-    @limit = RateLimit.new(5, exempt: Heddle::Net::Networks.new(%w[loopback]), clock: -> { @now })
+    @limit = RateLimit.new(5, exempt: Heddle::Net::Networks.new(%w[loopback]))
   end
 
-  def judge(address) = @limit.judge(IPAddr.new(address).hton)
+  def judge(address) = Process.stub(:clock_gettime, @now) { @limit.judge(IPAddr.new(address).hton) }
 
   def test_beyond_the_rate_every_second_response_is_cut_off_and_the_others_are_dropped
     verdicts = Array.new(9) { judge("192.0.2.1") }

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "heddle/token_bucket"
 require_relative "../networks"
 
 module Heddle
@@ -15,13 +16,13 @@ module Heddle
         IPV4_PREFIX = 3
         IPV6_PREFIX = 7
 
-        Bucket = Struct.new(:tokens, :time, :over)
+        # The limit of a network, and the number of responses beyond it.
+        Bucket = Struct.new(:limit, :over)
         private_constant :Bucket
 
         # @param rate [Integer] responses per second and network
         # @param exempt [Networks] networks without a limit
-        # @param clock [#call] returns seconds of a monotonic clock
-        def initialize(rate, exempt:, clock: nil)
+        def initialize(rate, exempt:)
           unless rate.is_a?(Integer) && rate.positive?
             raise ArgumentError, "rate is #{rate.inspect}, but must be nil or an Integer of at least 1 " \
                                  "(responses per second)"
@@ -29,7 +30,6 @@ module Heddle
 
           @rate = rate
           @exempt = exempt
-          @clock = clock || -> { MonotonicClock.now }
           @buckets = {}
         end
 
@@ -38,11 +38,8 @@ module Heddle
         def judge(address)
           return nil if @exempt.cover?(address)
 
-          bucket = refill(address.byteslice(0, address.bytesize == 4 ? IPV4_PREFIX : IPV6_PREFIX))
-          if bucket.tokens >= 1
-            bucket.tokens -= 1
-            return nil
-          end
+          bucket = bucket_of(address.byteslice(0, address.bytesize == 4 ? IPV4_PREFIX : IPV6_PREFIX))
+          return nil if bucket.limit.take?
 
           (bucket.over += 1).odd? ? :drop : :truncate
         end
@@ -52,17 +49,12 @@ module Heddle
 
         private
 
-        def refill(network)
-          now = @clock.call
+        def bucket_of(network)
           bucket = @buckets[network]
-          unless bucket
-            @buckets.shift if @buckets.size >= NETWORKS
-            return @buckets[network] = Bucket.new(@rate, now, 0)
-          end
+          return bucket if bucket
 
-          bucket.tokens = [bucket.tokens + ((now - bucket.time) * @rate), @rate].min
-          bucket.time = now
-          bucket
+          @buckets.shift if @buckets.size >= NETWORKS
+          @buckets[network] = Bucket.new(TokenBucket.new(@rate, @rate), 0)
         end
       end
     end
