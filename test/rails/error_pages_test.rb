@@ -23,17 +23,19 @@ class RailsErrorPagesTest < Minitest::Test
 
   def self.installed? = defined?(@installed) ? @installed : (@installed = Bundle.installed?(GEMFILE))
 
-  def serving(*options)
-    skip "needs the gems of test/rails/bundles/rails_8_1: bin/setup" unless self.class.installed?
-    Dir.mktmpdir do |folder|
+  # The mailers' previews, for all servers of these tests.
+  def self.folder
+    @folder ||= Dir.mktmpdir.tap do |folder|
       FileUtils.mkdir_p(File.join(folder, "previews"))
       File.write(File.join(folder, "previews/letters_preview.rb"), PREVIEW)
-      command = [*ServedProcess::HEDDLE, "serve", APPLICATION, "-b", "127.0.0.1:0", *options]
-      served = ServedProcess.new(command, folder:, environment: Bundle.environment(GEMFILE))
-      yield served
-    ensure
-      served&.stop
+      Minitest.after_run { FileUtils.rm_rf(folder) }
     end
+  end
+
+  def serving(options = MODES.first)
+    skip "needs the gems of test/rails/bundles/rails_8_1: bin/setup" unless self.class.installed?
+    command = [*ServedProcess::HEDDLE, "serve", APPLICATION, "-b", "127.0.0.1:0", *options]
+    yield ServedProcess.shared(command, folder: self.class.folder, environment: Bundle.environment(GEMFILE))
   end
 
   def page(served, path, type = "text/html") = Net::HTTP.get_response(served.at(path), { "accept" => type })
@@ -42,7 +44,7 @@ class RailsErrorPagesTest < Minitest::Test
 
   MODES.each do |options|
     define_method("test_errors_and_unknown_paths_have_their_pages_with_#{options.join("_").delete("-")}") do
-      serving(*options) do |served|
+      serving(options) do |served|
         assert_equal "fine", page(served, "/fine").body, served.output
         failed = page(served, "/fail")
 
