@@ -34,7 +34,7 @@ module Heddle
         # @return [Net::OutboundConnection]
         # @raise [Error]
         def call(limits, deadline)
-          @proxy ? through_proxy(limits, deadline) : directly(limits, deadline)
+          @proxy ? through_proxy(limits, deadline) : direct_connector(limits).connect(deadline:)
         rescue Error
           raise
         rescue StandardError => e
@@ -43,10 +43,6 @@ module Heddle
         end
 
         private
-
-        def directly(limits, deadline)
-          direct_connector(limits).connect(deadline: deadline)
-        end
 
         # Keeps one connector for the time limits of the latest call, because most calls use the client's limits.
         def direct_connector(limits)

@@ -22,9 +22,8 @@ module Heddle
           body, type = encode(*given.first)
           fields = type ? { "Content-Type" => type } : {}
           return [body, fields.merge(framing(body))] if body
-          return [nil, { "Content-Length" => "0" }] if WITH_BODY.include?(method)
 
-          [nil, {}]
+          [nil, WITH_BODY.include?(method) ? { "Content-Length" => "0" } : {}]
         end
 
         def encode(kind = nil, value = nil)

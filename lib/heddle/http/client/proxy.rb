@@ -14,9 +14,7 @@ module Heddle
         def self.for(choice, scheme, host, port)
           case choice
           when nil, false then nil
-          when :environment
-            url = ProxyEnvironment.find(scheme, host, port)
-            url && new(url)
+          when :environment then ProxyEnvironment.find(scheme, host, port)&.then { |url| new(url) }
           when String then new(choice)
           else raise ArgumentError, "proxy: is #{choice.inspect}, but must be a URL, :environment or nil"
           end
