@@ -40,8 +40,8 @@ module Heddle
       file = @text[EXTENSION, :file]
       return advice_for_extension(file) if file
 
-      "Ruby #{RUBY_VERSION} can't find this file. Install the gem that contains " \
-        "it#{", and add it to the Gemfile" if bundler?}"
+      "Ruby #{RUBY_VERSION} can't find this file. Install the gem that contains the " \
+        "file#{", and add the gem to the Gemfile" if bundler?}"
     end
 
     def advice_for_extension(file)

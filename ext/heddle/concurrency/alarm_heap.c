@@ -89,8 +89,8 @@ static void release_alarm(heddle_timer_heap *heap, alarm_record *alarm)
 /*
  * call-seq: add(time, target, message) -> Alarm
  *
- * Adds an alarm that is due at +time+ (seconds on the caller's clock). Then #ring calls the method +message+ of
- * +target+, which must not wait. O(log n).
+ * Adds an alarm that is due at +time+ (seconds on the caller's clock). When it is due, #ring calls the method +message+
+ * of +target+. The method must not wait. O(log n).
  */
 static VALUE heap_add(VALUE self, VALUE time, VALUE target, VALUE message)
 {
@@ -129,8 +129,8 @@ static VALUE heap_remove(VALUE self, VALUE object)
 /*
  * call-seq: ring(time) -> Float or nil
  *
- * If the earliest alarm is due at +time+, removes it and calls its method. Returns the seconds until the next call: 0.0
- * after a call. Returns nil if there is no alarm.
+ * If the earliest alarm is due at +time+, removes it, calls its method and returns 0.0, because the next alarm may be
+ * due, too. Otherwise returns the seconds until the earliest alarm is due; nil if there is no alarm.
  */
 static VALUE heap_ring(VALUE self, VALUE time)
 {

@@ -345,7 +345,7 @@ static VALUE exchange_close(VALUE self)
     X(exchange_method, "method", string_of(exchange_of(self), exchange_of(self)->head.method))                         \
     /* The request target as sent. */                                                                                  \
     X(exchange_target, "target", string_of(exchange_of(self), exchange_of(self)->head.target))                         \
-    /* Did a proxy forward the request? True if it has Via, Forwarded, X-Forwarded-* or X-Real-IP. */                  \
+    /* Did a proxy forward the request? True if it has Via, Forwarded, X-Forwarded-*, X-Real-IP or Client-IP. */       \
     X(exchange_proxied_p, "proxied?", is_proxied(exchange_of(self)) ? Qtrue : Qfalse)                                  \
     /* The length of the body in bytes; nil if there is no body, or its length is unknown. */                          \
     X(exchange_content_length, "content_length", length_of(&exchange_of(self)->head))                                  \
@@ -359,7 +359,7 @@ static VALUE exchange_close(VALUE self)
     X(exchange_upgrade_offered_p, "upgrade_offered?", exchange_of(self)->head.upgrade ? Qtrue : Qfalse)                \
     /* Is the method HEAD? Then the response has no content. */                                                        \
     X(exchange_head_p, "head?", exchange_of(self)->head.method_id == HEDDLE_HEAD ? Qtrue : Qfalse)                     \
-    /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions. */                                                     \
+    /* 0 for HTTP/1.0; 1 for HTTP/1.1, later minor versions, and HTTP/2. */                                            \
     X(exchange_minor, "minor", INT2FIX(exchange_of(self)->head.minor))                                                 \
     /* Seconds since the head was complete. */                                                                         \
     X(exchange_age, "age", DBL2NUM((double)(heddle_clock_now() - exchange_of(self)->arrived) / 1e9))                   \
@@ -384,8 +384,9 @@ METHODS(HEDDLE_DEFINE_METHOD)
 
 #define METHODS_1(X)                                                                                                   \
     /*                                                                                                                 \
-     * Receives more of the body, and waits until some has come. Returns the number of bytes; nil or 0 at the end.     \
-     * Raises IO::TimeoutError, or ClientGoneError if the connection is broken or the client has reset the stream.     \
+     * Receives more of the body, and waits until some has come. Returns the number of bytes. At the end, returns nil  \
+     * (HTTP/1.1) or 0 (HTTP/2). Raises IO::TimeoutError, or ClientGoneError if the connection is broken or the        \
+     * client has reset the stream.                                                                                    \
      */                                                                                                                \
     X(exchange_fill, "fill", timeout, CALL(self, fill, heddle_parse_duration(timeout)))                                \
     /*                                                                                                                 \
@@ -398,7 +399,7 @@ METHODS(HEDDLE_DEFINE_METHOD)
      * full, another fiber waits to write, or the argument is empty or not a String. Then the caller must use #write.  \
      */                                                                                                                \
     X(exchange_chunk, "chunk", string, heddle_exchange_write_piece(HANDLE(self), string) ? Qtrue : Qfalse)             \
-    /* Is the content sent in chunks, each as soon as the application has written it? */                               \
+    /* Set to true if the content is sent in chunks, each as soon as the application has written it. */                \
     X(exchange_set_chunking, "chunking=", on, (heddle_exchange_handle_of(self)->chunking = RTEST(on), on))
 METHODS_1(HEDDLE_DEFINE_METHOD_1)
 

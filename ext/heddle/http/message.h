@@ -1,6 +1,9 @@
 #pragma once
 
-/* Heads of HTTP/1 messages (RFC 9112), as slices of the bytes from which they were parsed. Uses no Ruby. */
+/*
+ * Heads of HTTP messages, as slices of the bytes from which they were parsed, and the parsers for HTTP/1 (RFC 9112).
+ * Requests over HTTP/2 have the same heads. Uses no Ruby.
+ */
 
 #include "http/rejection.h"
 
@@ -45,7 +48,7 @@ typedef struct {
     heddle_slice protocol;       /* of an extended CONNECT (RFC 8441); size 0: none */
     heddle_slice host, port;     /* the parts of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
-    uint8_t minor;               /* 0 for HTTP/1.0, 1 for HTTP/1.1 and later minor versions */
+    uint8_t minor;               /* 0 for HTTP/1.0; 1 for HTTP/1.1, later minor versions, and HTTP/2 */
     bool has_host;               /* authority, host and port are set, even if empty */
     bool keep_alive;             /* the client wants to keep the connection open */
     bool expects_continue;       /* Expect: 100-continue, and not HTTP/1.0 */

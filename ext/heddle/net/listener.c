@@ -102,8 +102,8 @@ static bool is_client_waiting(const heddle_sockets *sockets)
 }
 
 /*
- * Ends a pause. If this worker is full and a client still waits, closes idle connections to make room; another worker
- * may have accepted the client meanwhile.
+ * Ends a pause. If this worker is full and a client still waits, closes idle connections to make room. (During the
+ * pause, another worker may have accepted the client.)
  */
 static void resume_after_pause(heddle_timer *timer)
 {
@@ -205,8 +205,9 @@ void heddle_listeners_remove_all(heddle_sockets *sockets)
 /* -- addresses --------------------------------------------------------------------------------------------------- */
 
 /*
- * Addresses are hashed to a fixed number of records, so several addresses may share a record. But on average a record
- * counts a thousandth of the limit. Clients can't choose their record, because the hash has a secret key.
+ * Addresses are hashed to a fixed number of records, so several addresses may share a record and its limit. But even
+ * with max_connections connections, a record counts only 1/2048 of them on average, and its limit is 1/4 of them.
+ * Clients can't choose their record, because the hash has a secret key.
  */
 heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const heddle_address *address)
 {

@@ -1,6 +1,6 @@
 /*
  * Heddle::Net::TLS::ServerNames: chooses the certificate of a TLS connection by the server name that the client sends
- * (SNI). Each name has an SSL context of its own.
+ * (SNI). Each name has an SSL context, which several names may share.
  */
 
 #include "net/net.h"
@@ -139,8 +139,9 @@ static VALUE names_initialize(VALUE self, VALUE contexts)
 /*
  * call-seq: choose_for(context) -> true or false
  *
- * From now on a connection that begins with +context+ gets the context of the name that its client sends. +context+
- * must refer to this object, so that it is not garbage collected. Returns false if the TLS library can't do that.
+ * From now on a connection that begins with +context+ gets the context of the name that its client sends, if the name
+ * is known. +context+ must keep a reference to this object, so that this object is not garbage collected. Returns false
+ * if the TLS library does not support this, or +context+ is not set up.
  */
 static VALUE names_choose_for(VALUE self, VALUE context)
 {

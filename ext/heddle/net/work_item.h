@@ -36,7 +36,7 @@ typedef struct {
      * never.
      */
     bool (*is_abandoned)(heddle_work *work, int64_t now);
-    /* Called instead of the other operations if the item will not be served. */
+    /* Called instead of `object`, `serve` and `served` if the item will not be served. */
     HEDDLE_LAST_USE void (*reject)(heddle_work *work, heddle_overload why);
     /*
      * Returns the hash of the request's label (method and path without IDs); 0 if it is unknown. Called on the thread

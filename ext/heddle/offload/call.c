@@ -247,7 +247,10 @@ static bool start_needed_thread(void)
     return false;
 }
 
-/* Logs, once in each process, that the limit of threads is reached, so calls are queued until others end. */
+/*
+ * Logs that the limit of threads is reached, so that calls are queued until others end. Logs it only once; a child that
+ * is forked later does not log it again.
+ */
 static void note_full(heddle_loop *loop)
 {
     static bool reported;
@@ -329,7 +332,7 @@ static outcome wait_for_end(call *self, heddle_call_kind kind)
         bool full = is_queued(self) && !self->job.prompt && heddle_threads_are_full();
         if (full)
             note_full(self->loop);
-        /* At the limit of threads, a job starts only when another one has ended, so it checks less often. */
+        /* At the limit of threads, a job starts only when another one has ended, so the fiber checks less often. */
         self->limit = out.cancelled     ? INTERRUPT_INTERVAL
                       : full            ? FULL_INTERVAL
                       : is_queued(self) ? HEDDLE_OVERDUE_NS
@@ -356,8 +359,8 @@ static void raise_closed(void)
 }
 
 /*
- * Called when an exception of a callback has ended the job's function. Heddle did not intercept the callback, so Ruby
- * ran it on the job's thread.
+ * Called when an exception or Thread#kill in a callback has ended the job's function. Heddle did not intercept the
+ * callback, so Ruby ran it on the job's thread.
  */
 static void raise_left(const heddle_job *job)
 {
@@ -399,7 +402,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
 
     /*
      * If no thread can be started, the call waits until one of the running threads is free. It must not run in place
-     * then, because it could block a fiber that a running call waits for.
+     * then, because it could block a fiber that a running call waits for. Only if there is no thread at all, the call
+     * runs in place.
      */
     bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() &&
                      heddle_threads_read_statistics().threads == 0;

@@ -123,8 +123,8 @@ static int intercept_each(const heddle_object *object, const heddle_import *impo
 }
 
 /*
- * Intercepts one function, and returns the same number as intercept_each. Sets `*why` to NULL, or to the reason if
- * there is no such entry.
+ * Intercepts one function, and returns the same number as intercept_each. Sets `*why` to NULL, or to the reason why the
+ * function is not intercepted.
  */
 static int intercept_core_function(const heddle_object *object, const heddle_import *import, const char **why)
 {

@@ -9,7 +9,7 @@
 typedef struct heddle_openssl_errors heddle_openssl_errors;
 
 /*
- * Returns a function that removes and returns the errors of the thread on which it is called. Returns NULL if OpenSSL
+ * Returns a function that removes and returns the errors of the thread on which it is called. Returns NULL if OpenSSL 3
  * is not loaded.
  */
 heddle_openssl_errors *(*heddle_openssl_errors_taker(void))(void);

@@ -7,9 +7,9 @@
  *
  * Returns :on if the guard pages of fiber stacks need no memory mappings. Then a process can have 100,000 fibers and
  * more with the default <tt>vm.max_map_count</tt>. This needs Linux 6.13, x86-64 or ARM64, and memory pages of 4 KiB.
- * Otherwise returns the reason why it is off; then a process can have about 31,000 fibers. The first Scheduler of a
- * process switches this on, and so does this method, unless the environment has <tt>HEDDLE_GUARD_PAGES=0</tt> or
- * <tt>HEDDLE_PROTECT=off</tt>.
+ * If guard pages need mappings, returns the reason; then a process can have about 31,000 fibers. The first Scheduler of
+ * a process and this method switch to guard pages without mappings, unless the environment has
+ * <tt>HEDDLE_GUARD_PAGES=0</tt> or <tt>HEDDLE_PROTECT=off</tt>.
  */
 static VALUE scheduler_guard_pages(VALUE class)
 {

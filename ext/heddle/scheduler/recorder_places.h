@@ -39,7 +39,7 @@ uint16_t heddle_places_find(heddle_places *self);
  */
 unsigned heddle_places_read_stack(heddle_places *self, uint16_t *frames, unsigned most, uint16_t *place);
 
-/* Is the table nearly full? Then the caller should empty it, and all records that contain indexes into it. */
+/* Is the table nearly full? Then the caller should empty it, and delete all records that contain indexes into it. */
 static inline bool heddle_places_are_full(const heddle_places *self)
 {
     return self->used > HEDDLE_PLACES * 3 / 4;

@@ -13,7 +13,7 @@ module Heddle
       private_constant :NAMES
 
       # @param word [String]
-      # @return [Boolean] whether `heddle serve` has this flag
+      # @return [Boolean] whether the word begins with the flag of an option
       def self.known?(word) = NAMES.include?(word.b[/\A(?:--[^=]+|-.)/])
 
       # @return [Hash{Symbol => String, Boolean, Array<String>}] the values by option, as the user wrote them

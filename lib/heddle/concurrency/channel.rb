@@ -2,7 +2,7 @@
 
 module Heddle
   # Passes items from task to task in one loop, in order. Its methods are named like those of Ruby's `Thread::Queue`,
-  # but there are no aliases and no `clear`. Between threads, use `Thread::Queue` itself.
+  # but `enq`, `deq`, `shift` and `clear` are missing. Between threads, use `Thread::Queue` itself.
   #
   #     jobs = Heddle::Channel.new(100)
   #     Heddle.async { jobs.each { |job| work(job) } }

@@ -2,7 +2,7 @@
 
 module Heddle
   # A piece of work that runs concurrently with others in one loop, in its own fiber. {Heddle.async} and {Scope#async}
-  # start a task. It ends before the scope that it was started in.
+  # start a task. A task ends before the scope that it was started in.
   class Task
     # @return [Task, nil] the running task; nil in a fiber that is not a task
     def self.current = Concurrency::TaskFrame.current&.handle
@@ -45,7 +45,7 @@ module Heddle
     # @return [Boolean] whether it has ended with an error
     def failed? = @frame.failed?
 
-    # @return [Exception, nil] the error that it failed with
+    # @return [Exception, nil] the error that it failed with; nil: it has not failed
     def failure = @frame.failure
 
     # @return [Boolean] true: its scope does not wait for it
@@ -58,7 +58,7 @@ module Heddle
     #   `:cancelled`
     def state = @frame.state
 
-    # @return [Array<Task>] the running tasks that this task has started, also in scopes inside it
+    # @return [Array<Task>] the tasks that this task has started and that have not ended, also in scopes inside it
     def children = @frame.children.map(&:handle)
 
     # @return [Array<String>] where the task waits now; empty before it begins and after its end

@@ -11,7 +11,8 @@ module Heddle
     # The check-outs of one pool of Active Record or Sequel, and the tasks that wait for a connection. As in {Pool}, a
     # wait ends with an error when no connection can ever be returned.
     #
-    # A subclass for each library defines `name`, `pairs`, `holds?`, `quiet?`, `checked_out` and `transaction?`.
+    # A subclass for each library defines `name`, `pairs`, `holds?`, `quiet?`, `checked_out`, `transaction?` and
+    # `error_class`.
     class Checkouts
       # Seconds between two checks.
       POLL_INTERVAL = 0.1
@@ -64,8 +65,8 @@ module Heddle
       end
 
       # Records a check-out. Must be called by the fiber that has checked the connection out. The library itself records
-      # the fiber. More is recorded only for tasks and for {HeldConnections}. Most requests start no task, so this costs
-      # them nothing.
+      # the fiber. More is recorded only for tasks and for {HeldConnections}. Most requests start no task, so for them
+      # the recording costs nothing.
       #
       # @param connection [Object]
       # @param scheduler [Scheduler]

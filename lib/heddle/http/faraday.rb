@@ -63,8 +63,8 @@ module Heddle
         env.response&.finish(env) unless env.parallel?
       end
 
-      # Removes Content-Encoding from a decoded response if the request has an Accept-Encoding field. Middleware that
-      # has set this field would decompress the body again.
+      # Removes Content-Encoding and Content-Length from a decoded response if the request has an Accept-Encoding field.
+      # Middleware that has set Accept-Encoding would otherwise decompress the body again.
       def headers(env, response)
         asked = env.request_headers.any? { |name, _| name.casecmp?("accept-encoding") }
         asked && response.decoded? ? response.headers.except(*CODING) : response.headers

@@ -2,8 +2,8 @@
 
 module Heddle
   module Offload
-    # A native function that has blocked a loop. It was not offloaded, because nothing shows that another thread may
-    # call it.
+    # A native function that has blocked a loop. It was not offloaded, because its library is denied, or because nothing
+    # shows that another thread may call it.
     #
     # @!attribute function [Hash] its entry in {Offload.functions}
     # @!attribute seconds [Float] the longest time for which a call has blocked the loop

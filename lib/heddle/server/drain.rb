@@ -124,7 +124,8 @@ module Heddle
         @scheduler.park(HANDOFF_INTERVAL) while @engine.detached? && now < time && !@at_once.call
       end
 
-      # @return [Boolean] whether there are still connections or requests to wait for
+      # Waits until nothing is left to wait for, this time has come, or the server must stop at once.
+      # @return [Boolean] whether to wait longer: something is left to wait for, and stop_timeout has not passed
       def wait_until(time)
         until finished? || (left = time - now) <= 0
           @scheduler.park([left, POLL_INTERVAL].min)

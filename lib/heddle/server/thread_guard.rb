@@ -40,7 +40,7 @@ module Heddle
         @places = {}
       end
 
-      # Guards the calling thread while the block runs. Does nothing if Ruby must not be patched.
+      # Guards the calling thread while the block runs. If Ruby must not be patched, only runs the block.
       # @return what the block returns
       def during(&)
         return yield if Scheduler::Patches.forbidden

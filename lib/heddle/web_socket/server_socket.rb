@@ -34,6 +34,7 @@ module Heddle
       #   allows (by default 1 MiB): :close (with code 1008), :coalesce (send the newest message when the client has
       #   caught up), or :drop (omit messages)
       # @param match [nil] not supported, because topics have no patterns; Iodine before 0.8 had it
+      # @param envelope [String, nil] for Action Cable's forms only: the interned text before each message
       # @return [String, nil] the position after which the subscription begins; nil: the socket is closed
       # @raise [ArgumentError]
       def subscribe(topic, since: nil, as: :text, slow: :close, match: nil, envelope: nil)

@@ -54,7 +54,10 @@ static void take_trailers(heddle_h2_session *session, uint32_t id, const heddle_
         heddle_h2_complete_message(session, stream);
 }
 
-/* Sets the priority from the Priority field, or from a PRIORITY_UPDATE that came before the request (RFC 9218, 7.1). */
+/*
+ * Sets the priority from the Priority field. A PRIORITY_UPDATE that came before the request takes precedence (RFC 9218,
+ * 7.1).
+ */
 static void set_priority(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_block *block)
 {
     stream->urgency = block->urgency;

@@ -11,10 +11,11 @@
 enum {
     /*
      * Nanoseconds. How long the bytes of bodies that the session keeps as copies may exceed connection_output before
-     * each stream is limited to its share. A client that reads has received them by then.
+     * each stream is limited to its share. By then, a client that reads has received the excess.
      */
     CROWDED = 1000000000,
-    SMALLEST_PIECE = 1024, /* bytes of a frame that is cut to fit; with less room it waits for the next pull */
+    /* the minimum payload, in bytes, of a frame that is cut to fit; with less room the frame waits for the next pull */
+    SMALLEST_PIECE = 1024,
 };
 
 void heddle_h2_note_output(heddle_h2_session *session)
@@ -75,7 +76,10 @@ void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream)
     stream->listed = can_send;
 }
 
-/* Returns one of the most urgent streams, to be sent next. Incremental streams and other streams take turns. */
+/*
+ * Returns one of the most urgent streams, to be sent next; NULL if no stream can send. Incremental streams and other
+ * streams take turns.
+ */
 static heddle_h2_stream *choose_stream(heddle_h2_session *session)
 {
     heddle_h2_schedule *schedule = session->schedule;

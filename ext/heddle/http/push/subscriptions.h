@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * The topics of a push session. The loop's fan-out (which delivers messages to the loop's subscribers) adds their
- * messages to the session's output. A message is encoded once for all sessions.
+ * The topics of a push session. The loop's fan-out (which delivers messages to the loop's subscribers) adds the topics'
+ * messages to the session's output. A message is encoded once for all sessions with the same form and envelope.
  */
 
 #include "http/push/session.h"
@@ -58,7 +58,7 @@ struct heddle_push_subscription {
 
 /*
  * The functions below are called on the loop's thread, or, once the loop has a fan-out, on another thread that has the
- * GVL. Held.
+ * GVL. Held (see session.h).
  */
 
 /* The arguments of a subscription. A session may subscribe to a topic once for each envelope. */

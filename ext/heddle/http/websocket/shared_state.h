@@ -1,6 +1,6 @@
 #pragma once
 
-/* The state that all WebSockets of an engine share: limits, counters, and the list that keeps their Ruby objects. */
+/* The state that all WebSockets of an engine share: limits, counters, and an Array that keeps their objects alive. */
 
 #include "http/websocket/permessage_deflate.h"
 #include "http/websocket/frame_reader.h"

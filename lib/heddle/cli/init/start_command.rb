@@ -13,7 +13,7 @@ module Heddle
         class UnknownWordError < OwnError; end
 
         # Flags of Puma, rackup and `rails server` that have a value, and the corresponding flags of Heddle. nil: the
-        # flag is dropped.
+        # flag is dropped, except for some values of -C and -t (see `flag`).
         FLAGS = {
           "-p" => "--port", "--port" => "--port", "-b" => "--bind", "--bind" => "--bind", "--binding" => "--bind",
           "-o" => "--bind", "--host" => "--bind", "-e" => "--environment", "-E" => "--environment",

@@ -27,10 +27,10 @@ module Heddle
         private_constant :PARTIAL, :KNOWN, :ANY_ZLIB, :RAW, :SLACK, :SMALL_MEMBERS, :SMALL_MEMBER, :WINDOW,
                          :WINDOWS_A_TURN
 
-        # A response with status 206 has none, because a part of a compressed body can't be decoded alone (RFC 9110,
-        # 14.2).
+        # Returns the content codings of a body that can be decoded. For the status 206 returns none, because a part of
+        # a compressed body can't be decoded alone (RFC 9110, 14.2).
         # @param head [H1::ReceivedResponse]
-        # @return [Array<String>] the content codings of the body, in lower case
+        # @return [Array<String>] the codings, in lower case, without `identity`
         def self.codings(head)
           encoding = Fields.value(head.fields, "content-encoding")
           return [] unless encoding && head.body? && head.status != PARTIAL

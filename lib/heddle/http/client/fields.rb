@@ -86,7 +86,8 @@ module Heddle
         end
 
         # @param fields [Array<String>] names in lower case and values, alternating
-        # @return [String, nil] the field's values, joined by commas
+        # @param name [String] in lower case
+        # @return [String, nil] the field's values, joined by commas; nil: there is no such field
         def value(fields, name)
           found = nil
           i = 0

@@ -8,8 +8,8 @@ module Heddle
       #
       # @api private
       class Proxy
-        # @param choice [:environment, String, nil]
-        # @return [Proxy, nil]
+        # @param choice [:environment, String, false, nil]
+        # @return [Proxy, nil] nil: the client connects without a proxy
         # @raise [ArgumentError]
         def self.for(choice, scheme, host, port)
           case choice
@@ -28,7 +28,8 @@ module Heddle
         attr_reader :host
         # @return [Integer]
         attr_reader :port
-        # @return [Array<String>] name and value of the field with the proxy's credentials; empty: it needs none
+        # @return [Array<String>] name and value of the field with the credentials in the proxy's URL; empty: the URL
+        #   has none
         attr_reader :fields
 
         # @param url [String] such as "http://name:password@proxy.example:3128"
@@ -53,7 +54,7 @@ module Heddle
         # @param connection [Net::OutboundConnection] to the proxy
         # @param authority [String] the server's host and port
         # @return [Net::OutboundConnection] the same connection, now a tunnel to the server
-        # @raise [ProxyError]
+        # @raise [ProxyError] if the proxy opens no tunnel; after any error the connection is closed
         def open_tunnel(connection, authority, limits, deadline)
           connection.deadline = deadline
           lines = Fields.lines(["Host", authority, *@fields])

@@ -26,7 +26,7 @@ module Heddle
         # @return [Integer] 16 bits. Each flag in {FLAGS} also has methods, such as `truncated?`
         attr_accessor :flags
 
-        # @return [EDNS, nil] the OPT record's content
+        # @return [EDNS, nil] the OPT record's content; nil: the message has no OPT record
         attr_accessor :edns
 
         # @return [Array<Question>]
@@ -115,7 +115,7 @@ module Heddle
           @edns = @edns.with(rcode_high: high) if @edns && @edns.rcode_high != high
         end
 
-        # Removes all records.
+        # Removes all records except OPT ({#edns}). The question remains.
         def clear = [@answers, @authorities, @additionals].each(&:clear)
 
         # @api private

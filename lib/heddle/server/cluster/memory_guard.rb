@@ -38,7 +38,7 @@ module Heddle
           @measured_at = @replaced_at = @logged_at = -Float::INFINITY
         end
 
-        # @return [Integer, nil] the memory of all processes in bytes, at the last measurement
+        # @return [Integer, nil] the memory of all processes in bytes, at the last measurement; nil: not measured yet
         attr_reader :used
 
         # @return [Integer, nil] the bytes that all processes together may use; nil: there is no limit

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     module Cluster
-      # Decides whether new workers have protections. An operator can switch them for all workers. When protected
-      # workers crash, new workers get none.
+      # Decides whether new workers have protections. An operator can switch protections on and off for all workers.
+      # After several crashes of protected workers, new workers get none.
       class ProtectionSwitch
         # This many crashes of protected workers within PERIOD seconds switch the protections off.
         CRASHES = 2

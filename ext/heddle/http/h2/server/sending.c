@@ -36,7 +36,10 @@ int heddle_h2_flush_queue(heddle_h2_server *server)
     return result;
 }
 
-/* Called when all output was sent. The connection lingers (net/linger.c), unless the client has ended its side, too. */
+/*
+ * Called when all output was sent. Lets the connection linger (net/linger.c). Closes it if the client has ended its
+ * side, too, or the connection can't linger.
+ */
 static HEDDLE_FATE end_output(heddle_h2_server *server)
 {
     heddle_connection *connection = server->connection;
@@ -95,8 +98,7 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
          (server->ended && !heddle_h2_first_carrier(server) && !heddle_h2_first_tunnel(server))))
         return end_output(server);
     /*
-     * In the next tick, a request that waited because too many of the response's strings were being sent joins the
-     * ready list, or a response head that was held back is sent.
+     * In the next tick, the next waiting request joins the ready list, or a response head that was held back is sent.
      */
     if (heddle_h2_may_queue(server) || server->held_count)
         heddle_connection_flush_later(connection);
@@ -112,7 +114,8 @@ static HEDDLE_FATE decide_next_step(heddle_h2_server *server)
 }
 
 /*
- * Sends the connection's output. Returns -EAGAIN if the session has more, which is sent in the connection's next turns.
+ * Sends the connection's output. Returns 0 if nothing is left to send, -EAGAIN if output is left, or another -errno.
+ * Output that the session still has is sent in the connection's next turns.
  */
 static int send_part(heddle_h2_server *server)
 {
@@ -139,7 +142,7 @@ static HEDDLE_FATE send_output(heddle_h2_server *server, bool now)
     if (!server->lingers && (connection->sockets->draining || heddle_engine_of_connection(connection)->draining ||
                              atomic_load(&connection->transport.farewell_sent)))
         heddle_h2_drain(server->session, heddle_clock_coarse());
-    if (!connection->output.size) /* nothing is left: the last output was sent at the beginning of the tick */
+    if (!connection->output.size) /* earlier output was sent completely, at the beginning of the tick */
         server->write_deadline = INT64_MAX;
     if (heddle_turns_waits(connection, HEDDLE_TURN_SENDS))
         return decide_next_step(server);
