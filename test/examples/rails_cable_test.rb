@@ -67,6 +67,7 @@ class RailsCableTest < Minitest::Test
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 60
     until (seen = browser.run("return #{expression}")) == value
       flunk "#{expression} stays #{seen.inspect}" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.01
     end
   end
 

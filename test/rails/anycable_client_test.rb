@@ -19,12 +19,12 @@ class AnyCableClientTest < Minitest::Test
                File.expand_path("support/cable.ru", __dir__)]
     environment = { "RAILS_ENV" => "production", "CLIENT_MODULES" => MODULES }
     @served = ServedProcess.new(command, environment: Bundle.environment(GEMFILE).merge(environment), folder: __dir__)
-    @browser = Browser.new(need_program("chromium"), need_program("chromedriver"))
+    @browser = Browser.shared(need_program("chromium"), need_program("chromedriver"))
     @browser.visit(@served.at("/client").to_s)
   end
 
   def teardown
-    @browser&.close
+    @browser&.start_over
     @served&.stop
   end
 
@@ -65,7 +65,7 @@ class AnyCableClientTest < Minitest::Test
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + PATIENCE
     until @served.output.include?("reloaded")
       flunk @served.output if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
-      Thread.pass
+      sleep 0.01
     end
     broadcast(2)
     await("log.length === 2")

@@ -75,7 +75,7 @@ class AdmissionFollowsTest < Minitest::Test
       until_statistics { |statistics| statistics[:limit] }
       more = Array.new(5) { connect.tap { |socket| socket.write("GET / HTTP/1.0\r\n\r\n") } }
       until_statistics { |statistics| statistics[:waiting] == 5 }
-      Thread.pass until output.string.include?("busy")
+      sleep 0.001 until output.string.include?("busy")
 
       assert_match(/busy: 5 requests wait, because at most \d+ requests run at once \(most requests wait for a pool\)/,
                    output.string)

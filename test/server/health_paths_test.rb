@@ -258,6 +258,7 @@ class HealthPathsTest < Minitest::Test
     deadline = now + PATIENCE
     until yield
       flunk "never" if now > deadline
+      sleep 0.001
     end
   end
 end

@@ -64,7 +64,7 @@ module Heddle
         until yield (answer = ask(question))
           raise "#{question}: #{answer} still" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
 
-          Thread.pass
+          sleep 0.001
         end
       end
 

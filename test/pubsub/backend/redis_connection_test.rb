@@ -137,7 +137,7 @@ class PubSubRedisConnectionTest < Minitest::Test
       redis.call("XADD", STREAM, "#{i}-1", "foo", "bar")
       backend.publish("room", "x")
     end
-    Thread.pass until Heddle::PubSub::History.position("room") == positions.last
+    sleep 0.001 until Heddle::PubSub::History.position("room") == positions.last
 
     assert_match(%r{\Apub/sub skips the entry 0-1 of \{heddle_pubsub\}:stream in redis:.*another program has written},
                  notices.pop)
@@ -182,7 +182,7 @@ class PubSubRedisConnectionTest < Minitest::Test
     assert backend.follow(20, report: ->(*, **) {})
     assert_equal gone, Heddle::PubSub::History.position("room"), "the history begins behind the message that is gone"
     last = backend.publish("room", "y")
-    Thread.pass until Heddle::PubSub::History.position("room") == last
+    sleep 0.001 until Heddle::PubSub::History.position("room") == last
   end
 
   # A worker that was forked before there was an answer leaves that to its master.

@@ -151,7 +151,7 @@ class ClusterOverdueWorkersTest < Minitest::Test
     writer.nonblock = false
     pid = spawn(RbConfig.ruby, "--disable=gems", "-e", "Process.kill(:BUS, $$)", err: writer)
     writer.close
-    Timeout.timeout(60) { Thread.pass until Cluster::ExitReason.find_handled_crash(pid) }
+    Timeout.timeout(60) { sleep 0.001 until Cluster::ExitReason.find_handled_crash(pid) }
     pid
   end
 
