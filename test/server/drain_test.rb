@@ -35,4 +35,20 @@ class DrainTest < Minitest::Test
 
     assert_operator read_all(client), :end_with?, "connection: close\r\n\r\ndone"
   end
+
+  # Such as a WebSocket of Action Cable's own server.
+  def test_a_hijacked_connection_does_not_delay_a_stop_that_follows_a_reload
+    taken = Thread::Queue.new
+    start(->(env) { taken.push(env["rack.hijack"].call) && [200, {}, []] }, stop_timeout: 600)
+    client = connect
+    client.write(GET)
+    socket = taken.pop(timeout: PATIENCE)
+    server.stop(handoff_sender: @pair.first)
+    until_statistics { |found| !found[:accepting] }
+    server.stop
+
+    assert wait_for_end, "it waits for the hijacked connection"
+  ensure
+    socket&.close
+  end
 end

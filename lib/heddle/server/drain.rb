@@ -32,13 +32,16 @@ module Heddle
       # @param handoff_sender [BasicSocket, false, nil] see {Server#stop}
       # @param handoff_receiver [BasicSocket, nil] the socket from which this worker and the others receive connections
       #   that were handed off
+      # @param replaced [#call] whether other workers still keep serving; false from the moment at which all stop
       # @yieldreturn [Boolean] whether to stop at once
-      def initialize(sockets, engine, configuration, log, handoff_sender: nil, handoff_receiver: nil, &at_once)
+      def initialize(sockets, engine, configuration, log, replaced:, handoff_sender: nil, handoff_receiver: nil,
+                     &at_once)
         @sockets = sockets
         @engine = engine
         @log = log
         @handoff_sender = handoff_sender
         @handoff_receiver = handoff_receiver
+        @replaced = replaced
         @at_once = at_once
         @scheduler = Fiber.scheduler
         @stop_timeout = configuration.stop_timeout.to_f
@@ -114,14 +117,14 @@ module Heddle
       end
 
       # Connections that the application has taken over (rack.hijack) can't be handed off. At a reload they remain open
-      # until the time is up. When the whole server stops, that would not help their clients.
+      # until the time is up, or the whole server stops: then that would not help their clients.
       def close_detached
-        await_detached(@deadline) if @handoff_sender
-        await_detached(now + CABLE_CLOSE_TIMEOUT) if @engine.detached? && Rails.close_cables(@log)
+        await_detached(@deadline, &@replaced)
+        await_detached(now + CABLE_CLOSE_TIMEOUT) { true } if @engine.detached? && Rails.close_cables(@log)
       end
 
       def await_detached(time)
-        @scheduler.park(HANDOFF_INTERVAL) while @engine.detached? && now < time && !@at_once.call
+        @scheduler.park(HANDOFF_INTERVAL) while yield && @engine.detached? && now < time && !@at_once.call
       end
 
       # Waits until nothing is left to wait for, this time has come, or the server must stop at once.

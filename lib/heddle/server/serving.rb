@@ -185,7 +185,8 @@ module Heddle
 
       def drain(sockets, listeners)
         drain = Drain.new(sockets, @engine, @configuration, @log,
-                          handoff_sender: @handoff_sender, handoff_receiver: @handoff_sockets&.last) do
+                          replaced: -> { @handoff_sender }, handoff_sender: @handoff_sender,
+                          handoff_receiver: @handoff_sockets&.last) do
           @stopping == :now
         end
         return true if drain.run { listeners.close }
