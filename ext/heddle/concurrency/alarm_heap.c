@@ -16,7 +16,7 @@
  */
 typedef struct {
     heddle_timer timer;
-    VALUE self;   /* the alarm's Ruby object; valid while the alarm is in a heap, which pins it */
+    VALUE self;   /* the alarm's Ruby object; valid while the alarm is in a heap, which updates it after a move */
     VALUE heap;   /* the AlarmHeap that contains the alarm, or Qfalse */
     VALUE target; /* the receiver of the method call, or nil */
     ID message;   /* the method's name */
@@ -52,7 +52,14 @@ static void heap_mark(void *data)
 {
     const heddle_timer_heap *heap = data;
     for (size_t i = 0; i < heap->count; i++)
-        rb_gc_mark(alarm_at(heap, i)->self); /* pins it */
+        rb_gc_mark_movable(alarm_at(heap, i)->self);
+}
+
+static void heap_compact(void *data)
+{
+    const heddle_timer_heap *heap = data;
+    for (size_t i = 0; i < heap->count; i++)
+        alarm_at(heap, i)->self = rb_gc_location(alarm_at(heap, i)->self);
 }
 
 /* Must not read the alarms, which may be freed already. */
@@ -63,7 +70,8 @@ static void heap_free(void *data)
 }
 
 static const rb_data_type_t heap_type =
-    HEDDLE_TYPE("Heddle::Concurrency::AlarmHeap", RUBY_TYPED_WB_PROTECTED, .dmark = heap_mark, .dfree = heap_free);
+    HEDDLE_TYPE("Heddle::Concurrency::AlarmHeap", RUBY_TYPED_WB_PROTECTED, .dmark = heap_mark, .dfree = heap_free,
+                .dcompact = heap_compact);
 
 HEDDLE_ALLOCATE(heap_allocate, heddle_timer_heap, heap_type)
 

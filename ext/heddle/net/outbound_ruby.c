@@ -13,8 +13,14 @@
 static void outbound_mark(void *data)
 {
     heddle_outbound *connection = data;
-    rb_gc_mark(connection->owned.io);
+    rb_gc_mark_movable(connection->owned.io);
     heddle_tls_mark(connection->tls_list);
+}
+
+static void outbound_compact(void *data)
+{
+    heddle_outbound *connection = data;
+    connection->owned.io = rb_gc_location(connection->owned.io);
 }
 
 static void release_resources(heddle_outbound *connection)
@@ -33,7 +39,8 @@ static void outbound_free(void *data)
 }
 
 static const rb_data_type_t outbound_type =
-    HEDDLE_TYPE("Heddle::Net::OutboundConnection", 0, .dmark = outbound_mark, .dfree = outbound_free);
+    HEDDLE_TYPE("Heddle::Net::OutboundConnection", 0, .dmark = outbound_mark, .dfree = outbound_free,
+                .dcompact = outbound_compact);
 
 HEDDLE_RECORD_OF(outbound_data, heddle_outbound, outbound_type)
 

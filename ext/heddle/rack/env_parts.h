@@ -67,6 +67,7 @@ typedef struct {
 } heddle_env_memory;
 
 void heddle_env_memory_mark(const heddle_env_memory *memory);
+void heddle_env_memory_compact(heddle_env_memory *memory);
 
 /* `owner`: the object that contains the memory. All functions return frozen objects. */
 heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE template,

@@ -301,7 +301,6 @@ void heddle_loop_mark(void *data)
 {
     heddle_loop *loop = data;
     mark_blocks(&loop->implicit);
-    rb_gc_mark(loop->scheduler); /* pins it */
     rb_gc_mark(loop->thread);
     rb_gc_mark(loop->fiber);
     rb_gc_mark(loop->body);
@@ -318,18 +317,34 @@ void heddle_loop_mark(void *data)
         rb_gc_mark(loop->start_error);
         rb_gc_mark(loop->start_home); /* it may also be the target of the starter's last switch */
     }
-    rb_gc_mark(loop->implicit.interrupt);
+    if (loop->implicit.interrupt != Qundef)
+        rb_gc_mark_movable(loop->implicit.interrupt);
     for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
         rb_gc_mark(fiber->fiber); /* pinned: its address is a key of `by_fiber` */
-        rb_gc_mark(fiber->job);
-        rb_gc_mark(fiber->request);
+        rb_gc_mark_movable(fiber->job);
+        rb_gc_mark_movable(fiber->request);
         rb_gc_mark(fiber->delivered_error);
-        rb_gc_mark(fiber->interrupt);
+        if (fiber->interrupt != Qundef)
+            rb_gc_mark_movable(fiber->interrupt);
         mark_blocks(fiber);
     }
     mark_parks(loop);
     for (heddle_attachment *attachment = loop->attachments; attachment; attachment = attachment->next)
         rb_gc_mark(attachment->object);
+}
+
+void heddle_loop_compact(void *data)
+{
+    heddle_loop *loop = data;
+    loop->scheduler = rb_gc_location(loop->scheduler);
+    if (loop->implicit.interrupt != Qundef)
+        loop->implicit.interrupt = rb_gc_location(loop->implicit.interrupt);
+    for (heddle_fiber *fiber = loop->fibers; fiber; fiber = fiber->next) {
+        fiber->job = rb_gc_location(fiber->job);
+        fiber->request = rb_gc_location(fiber->request);
+        if (fiber->interrupt != Qundef)
+            fiber->interrupt = rb_gc_location(fiber->interrupt);
+    }
 }
 
 /* -- the watch --------------------------------------------------------------------------------------------------- */

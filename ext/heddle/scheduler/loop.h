@@ -275,6 +275,7 @@ void heddle_loop_release(heddle_loop *loop);
 extern heddle_loop *heddle_loops_in_main_ractor;
 /* Called by the garbage collector, which passes the loop as void *. */
 void heddle_loop_mark(void *loop);
+void heddle_loop_compact(void *loop);
 void heddle_loop_attach(heddle_loop *loop, heddle_attachment *attachment);
 void heddle_loop_detach(heddle_loop *loop, heddle_attachment *attachment); /* idempotent */
 /*

@@ -23,7 +23,8 @@ static void scheduler_free(void *data)
 }
 
 static const rb_data_type_t scheduler_type =
-    HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = heddle_loop_mark, .dfree = scheduler_free);
+    HEDDLE_TYPE("Heddle::Scheduler", 0, .dmark = heddle_loop_mark, .dfree = scheduler_free,
+                .dcompact = heddle_loop_compact);
 
 static VALUE scheduler_allocate(VALUE klass)
 {

@@ -16,13 +16,23 @@ static unsigned number_of(uint8_t callback)
 static void handle_mark(void *data)
 {
     heddle_push_handle *handle = data;
-    rb_gc_mark(handle->handler);
-    rb_gc_mark(handle->caller);
-    rb_gc_mark(handle->reason);
-    rb_gc_mark(handle->label);
-    rb_gc_mark(handle->farewell);
+    rb_gc_mark_movable(handle->handler);
+    rb_gc_mark_movable(handle->caller);
+    rb_gc_mark_movable(handle->reason);
+    rb_gc_mark_movable(handle->label);
+    rb_gc_mark_movable(handle->farewell);
     if (handle->session)
         heddle_push_mark_subscriptions(handle->session);
+}
+
+static void handle_compact(void *data)
+{
+    heddle_push_handle *handle = data;
+    handle->handler = rb_gc_location(handle->handler);
+    handle->caller = rb_gc_location(handle->caller);
+    handle->reason = rb_gc_location(handle->reason);
+    handle->label = rb_gc_location(handle->label);
+    handle->farewell = rb_gc_location(handle->farewell);
 }
 
 static void handle_free(void *data)
@@ -34,8 +44,8 @@ static void handle_free(void *data)
 }
 
 static const rb_data_type_t client_type =
-    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Session", RUBY_TYPED_WB_PROTECTED, .dmark = handle_mark,
-                .dfree = handle_free);
+    HEDDLE_TYPE("Heddle::HTTP::WebSocket::Session", RUBY_TYPED_WB_PROTECTED, .dmark = handle_mark, .dfree = handle_free,
+                .dcompact = handle_compact);
 
 heddle_push_handle *heddle_push_handle_of(VALUE self)
 {
