@@ -20,6 +20,17 @@ class ServerTest < Minitest::Test
     end
   end
 
+  def test_running_request_has_the_address_of_a_peer_that_is_no_trusted_proxy
+    running = nil
+    app = lambda do |_env|
+      running = server.running_requests
+      [200, {}, []]
+    end
+    serving(app, trusted_proxies: []) { get("/", "X-Forwarded-For" => "192.0.2.7") }
+
+    assert_equal(["127.0.0.1"], running.map { |_, request| request[3] })
+  end
+
   def test_net_http_gets_and_posts_over_one_connection
     serving(echo) do
       Net::HTTP.start("127.0.0.1", port) do |http|

@@ -71,8 +71,8 @@ bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address
 {
     const heddle_exchange *exchange = handle->exchange;
     const VALUE *proxies = &handle->engine->proxies;
-    return heddle_forwarded_client(&exchange->head, exchange->bytes, is_trusted, proxies, client) &&
-           is_trusted(proxies, &handle->remote);
+    return is_trusted(proxies, &handle->remote) &&
+           heddle_forwarded_client(&exchange->head, exchange->bytes, is_trusted, proxies, client);
 }
 
 enum {

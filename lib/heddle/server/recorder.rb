@@ -96,7 +96,7 @@ module Heddle
         return if account[:total] - by_client < @limit || paused?(:request)
 
         ended = MonotonicClock.now
-        write(ended - account[:total]) do |snapshot, cause|
+        write(:request, ended - account[:total]) do |snapshot, cause|
           { reason: "slow request", request: snapshot.name(request), duration: account[:total],
             cause: cause.of(request, account, ended) }
         end
@@ -110,7 +110,7 @@ module Heddle
         return unless stall.request || stall.seconds >= @limit
         return if paused?(:stall)
 
-        write(stall.began) do |_, cause|
+        write(:stall, stall.began) do |_, cause|
           { reason: "stall", request: stall.request, duration: stall.seconds, cause: cause.of_stall(stall) }
         end
       end
@@ -118,18 +118,13 @@ module Heddle
       # Returns true while a file is being written, or if one of this kind was begun less than PAUSE ago. Otherwise
       # records that one begins now.
       def paused?(kind)
-        return true if @writer&.alive?
-
-        now = MonotonicClock.now
-        return true if @written[kind] && now - @written[kind] < PAUSE
-
-        @written[kind] = now
-        false
+        @writer&.alive? || (@written[kind] && MonotonicClock.now - @written[kind] < PAUSE)
       end
 
-      def write(began)
+      def write(kind, began)
         since = began - BEFORE
         snapshot = Snapshot.take(since) or return
+        @written[kind] = MonotonicClock.now
         @writer = Recorder.in_thread do
           cause = Cause.new(snapshot)
           about = yield(snapshot, cause)

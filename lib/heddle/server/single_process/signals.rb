@@ -21,7 +21,8 @@ module Heddle
 
         # @param server [Server]
         # @param log [Log]
-        # @param stop_deadline [StopDeadline] started at the first signal that stops the server
+        # @param stop_deadline [StopDeadline] started at the first signal that stops the server, and again, without
+        #   a delay for requests, at the second INT and each later one
         def initialize(server, log, stop_deadline)
           @server = server
           @log = log
@@ -63,8 +64,7 @@ module Heddle
           while (name = reader.gets(chomp: true))
             next refuse(name, MASTER_ONLY.fetch(name)) if MASTER_ONLY.key?(name)
 
-            heard += 1 if name == "INT"
-            again = heard > 1
+            again = name == "INT" && (heard += 1) == 2
             next if stopping && !again # otherwise each signal would start the deadline again
 
             stopping = true
@@ -76,7 +76,7 @@ module Heddle
         end
 
         # `rails restart` and `rails dev:cache` touch the file. A single process can't reload the application, so it
-        # only logs that.
+        # only logs that the file has no effect.
         def watch_restart_file
           file = Cluster::RestartFile.new(WorkingFolder.started)
           loop do
