@@ -7,7 +7,8 @@ require "timeout"
 module Heddle
   # Cancels the queries that a task has abandoned, because the task was cancelled, its time limit has passed, or its
   # client has disconnected. No other fiber gets the connection until the database server has confirmed that the query
-  # has ended. {install} changes the loaded drivers and pools for this; Heddle.run, the server and {Pool} call it.
+  # has ended. {install} changes the loaded drivers and pools for this. The server and {Pool} call it, and so does
+  # Heddle.run if Active Record or Sequel is loaded.
   #
   # With PostgreSQL, Heddle sends a cancel request and keeps the connection. The protocol of MySQL and MariaDB has no
   # cancel request, so Heddle closes the connection, and opens a second one to kill the first on the server.
@@ -61,8 +62,9 @@ module Heddle
       end
 
       # @param connection [Object] a connection of pg, trilogy or mysql2, or anything else
-      # @return [Module, nil] the driver's module, with the methods `open?`, `alive?`, `clean` and `recover`, whose
-      #   argument is the connection; nil if the object is not a connection of these drivers
+      # @return [Module, nil] the driver's module, with the methods `open?`, `alive?`, `quiet?`, `clean` and `recover`,
+      #   whose argument is the connection; nil if the object is not a connection of these drivers, or if the option
+      #   `adapt` excludes the driver
       def driver(connection)
         driver = DRIVERS[connection.class.name] || inherited_driver(connection.class)
         const_get(driver) if driver && (!CHANGED.key?(driver) || Adaptations.adapt?(CHANGED[driver]))

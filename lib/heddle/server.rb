@@ -218,8 +218,8 @@ module Heddle
     end
 
     # @return [Array<Array(Fiber, Array, Thread)>] one entry for each running request: its fiber; its method, target,
-    #   age in seconds, client and status (nil: not sent yet); and the thread that runs the application, unless that is
-    #   the fiber's thread. May be called from any thread.
+    #   age in seconds, client, status (nil: not sent yet) and scheme; and, if the mode runs the application on other
+    #   threads than the loop's, its thread (nil: none now). May be called from any thread.
     def running_requests = @mode ? @mode.servings.flat_map(&:running_requests) : []
 
     # @return [Symbol, nil] the name of the first loop's selector, such as `:epoll`; nil while the server does not run

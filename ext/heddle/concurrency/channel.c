@@ -211,7 +211,7 @@ static VALUE wait_until_served(VALUE data)
     }
 }
 
-/* Returns the loop of the calling fiber. Outside of a loop raises an error, in which `what` names the called method. */
+/* Returns the loop of the calling fiber. Raises an error outside of a loop; its message names the method `what`. */
 static heddle_loop *current_loop(const char *what)
 {
     VALUE scheduler = rb_fiber_scheduler_current();
@@ -247,7 +247,8 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, bool takes)
         append_entry(list_of(one, takes), one);
     }
     rb_protect(wait_until_served, (VALUE)waiter, &state);
-    bool forgotten = !heddle_park_entered(&waiter->park); /* by the channels, too: the loop is closed or the parent's */
+    /* If the loop is closed or the parent's, the channels have forgotten the entries, too: see channel_of. */
+    bool forgotten = !heddle_park_entered(&waiter->park);
     for (long i = 0; i < waiter->count; i++) {
         waiter->entries[i].listed &= !forgotten;
         remove_entry(list_of(&waiter->entries[i], takes), &waiter->entries[i]);
@@ -328,7 +329,10 @@ static VALUE channel_await(VALUE klass, VALUE channels, VALUE timeout)
 
 /* -- push -------------------------------------------------------------------------------------------------------- */
 
-/* Waits for room, and then pushes the item. Returns false if the timeout has passed. */
+/*
+ * Waits for room, and then pushes the item. Returns false if the timeout has passed. Raises ClosedQueueError if the
+ * channel is closed meanwhile.
+ */
 static bool push_later(channel *self, VALUE item, int64_t timeout)
 {
     entry at = {.at = self};

@@ -3,8 +3,9 @@
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns how many bytes of a body may stay in memory. This is more than body_buffer, up to HEDDLE_SPOOL_LARGE_BUFFER:
- * a spool would need such a buffer, too, and would add thread switches. With body_buffer 0, every body goes to a file.
+ * Returns how many bytes of a body may stay in memory: body_buffer, or up to HEDDLE_SPOOL_LARGE_BUFFER if that is more,
+ * because a spool would need such a buffer, too, and would add thread switches. With body_buffer 0, every body goes to
+ * a file.
  */
 static uint64_t find_body_memory(const heddle_engine *engine)
 {
@@ -74,7 +75,7 @@ void heddle_body_reject(heddle_exchange *exchange, int error)
         heddle_reject(&rejection, 503, "the %llu bytes of disk for all request bodies have no room for this one now",
                       (unsigned long long)limit);
     else if (error == EMFILE)
-        heddle_reject(&rejection, 503, "no file is free for the body: all, or the share of its client, are in use");
+        heddle_reject(&rejection, 503, "no file is free for the body: too many are in use, by this client or in total");
     else
         heddle_reject(&rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
     exchange->operations->reject(exchange, &rejection, never_fits ? NULL : HEDDLE_RETRY_AFTER);

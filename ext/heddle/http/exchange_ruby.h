@@ -32,8 +32,8 @@ VALUE heddle_exchange_object(heddle_exchange *exchange);
 VALUE heddle_exchange_describe(VALUE object);
 heddle_exchange_handle *heddle_exchange_handle_of(VALUE object);
 /*
- * Finds the client's address in the fields that trusted proxies have set. Returns false if there is none; then the peer
- * is the client.
+ * Finds the client's address in the fields that trusted proxies have set. Returns false if there is none, or if the
+ * peer is not a trusted proxy; then the peer is the client.
  */
 bool heddle_exchange_client(const heddle_exchange_handle *handle, heddle_address *client);
 /* Returns the exchange. Raises IOError if the request has ended. */
@@ -48,7 +48,10 @@ static inline heddle_connection *heddle_exchange_connection(const heddle_exchang
  * ClientGoneError. Raises ThreadError on any thread but the loop's.
  */
 heddle_connection *heddle_exchange_open_connection(heddle_exchange_handle *handle);
-/* Like heddle_exchange_open_connection, but raises ClientGoneError if no response can be sent any more. */
+/*
+ * Returns the connection of an exchange. Raises ClientGoneError if no response can be sent any more, and ThreadError on
+ * any thread but the loop's.
+ */
 heddle_connection *heddle_exchange_writable_connection(heddle_exchange_handle *handle);
 
 /*
@@ -69,12 +72,16 @@ NORETURN(void heddle_exchange_raise_bad_request(const heddle_rejection *rejectio
 
 /*
  * Sends a plain response: a Hash of headers, and an Array of Strings with `size` bytes. Returns false if it has sent
- * nothing: then Ruby code must send the response, for example because it has the header rack.hijack. With `wait`,
- * returns only when the client has received the whole response. Raises InvalidResponseError and ClientGoneError.
+ * nothing, for example because the response has the header rack.hijack. Then Ruby code must send the response. With
+ * `wait`, returns only when the kernel has accepted the whole response. Raises InvalidResponseError and
+ * ClientGoneError.
  */
 bool heddle_exchange_respond(heddle_exchange_handle *handle, VALUE status, VALUE headers, VALUE body, int64_t size,
                              bool wait);
-/* Calls the operation `write_piece`. Also returns false if the content is not chunked or the exchange has ended. */
+/*
+ * Calls the operation `write_piece`, and returns its result. Returns false without a call if the content is not chunked
+ * or the exchange has ended.
+ */
 bool heddle_exchange_write_piece(heddle_exchange_handle *handle, VALUE string);
 
 void Init_heddle_engine(VALUE http);

@@ -24,8 +24,8 @@ typedef enum {
 
 /*
  * Returns the scheme that the client used, as Rack determines it: https if X-Forwarded-Ssl is `on`; else the last
- * `proto` in Forwarded; else the last http or https in X-Forwarded-Proto; else the last http or https in
- * X-Forwarded-Scheme. Ignores a malformed Forwarded.
+ * `proto` in Forwarded, if it is http or https; else the last http or https in X-Forwarded-Proto; else the last http or
+ * https in X-Forwarded-Scheme; else HEDDLE_SCHEME_UNKNOWN. Ignores a malformed Forwarded.
  */
 heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const char *bytes);
 
@@ -33,16 +33,17 @@ heddle_scheme heddle_forwarded_scheme(const heddle_request_head *head, const cha
 typedef bool heddle_trusts(const void *trusted, const heddle_address *address);
 
 /*
- * Finds the address of the client behind trusted proxies, as Rack determines it. Searches the addresses in Forwarded,
- * or else in X-Forwarded-For. Chooses the last address that is not a trusted proxy's, or the first address if all
- * belong to trusted proxies. Returns false if there is no address, or if the chosen address can't be parsed.
+ * Finds the address of the client behind trusted proxies, as Rack determines it. Searches the addresses in Forwarded.
+ * If that field has none or is malformed, searches X-Forwarded-For. Chooses the last address that is not a trusted
+ * proxy's, or the first address if all belong to trusted proxies. Returns false if there is no address, or if the
+ * chosen address can't be parsed.
  */
 bool heddle_forwarded_client(const heddle_request_head *head, const char *bytes, heddle_trusts *trusts,
                              const void *trusted, heddle_address *client);
 
 /*
- * Returns when the first proxy received the request (X-Request-Start), in ns since 1970, or 0 if there is no such
- * field. Heroku sends milliseconds; nginx sends `t=` and seconds with a fraction; other proxies send microseconds. The
+ * Returns when the first proxy received the request (X-Request-Start), in ns since 1970, or 0 if no such field is
+ * valid. Heroku sends milliseconds; nginx sends `t=` and seconds with a fraction; other proxies send microseconds. The
  * number of digits shows the unit.
  */
 int64_t heddle_forwarded_start(const heddle_request_head *head, const char *bytes);
@@ -51,6 +52,7 @@ int64_t heddle_forwarded_start(const heddle_request_head *head, const char *byte
 bool heddle_forwarded_any(const heddle_request_head *head, const char *bytes);
 /*
  * Returns the time in ns from X-Request-Start until the request's first byte was received. `began`: the time of that
- * byte (CLOCK_MONOTONIC, ns). Returns 0 if the field is missing, or if the clocks of the two machines differ.
+ * byte (CLOCK_MONOTONIC, ns). Returns 0 if the field is missing or invalid. Also returns 0 if the result would be
+ * negative, or 600 s or more: then the clock of one of the two machines must be wrong.
  */
 int64_t heddle_forwarded_delay(const heddle_request_head *head, const char *bytes, int64_t began);

@@ -2,7 +2,8 @@
 
 /*
  * A histogram of durations. Each power of two has four buckets, so that the upper bound of a bucket is at most a
- * quarter above its lower bound. An observation costs a few instructions and no memory.
+ * quarter above its lower bound. The first and the last bucket are wider. An observation costs a few instructions and
+ * no memory.
  */
 
 #include "system.h"

@@ -5,8 +5,8 @@
 enum { WORDS = 16 }; /* how many words are compared in one group */
 
 /*
- * Does any word in this part of the stack point into code of these kinds? AddressSanitizer is off, because the function
- * reads the frames of other functions.
+ * Does any word in this part of the stack point into the code of a library of these kinds? AddressSanitizer is off,
+ * because the function reads the frames of other functions.
  */
 __attribute__((no_sanitize("address"))) static bool contains_code(unsigned kinds, uintptr_t from, uintptr_t to)
 {

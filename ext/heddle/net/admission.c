@@ -99,9 +99,9 @@ static void hold_first(heddle_sockets *sockets, heddle_ready_list *list)
 }
 
 /*
- * Puts the held items of this address back into their lists, or those of all addresses if `share` is NULL. They get new
- * rounds: other addresses had their turns meanwhile, and with their old rounds all held items would come before the
- * next item of these addresses.
+ * Puts the held items of this address back into their lists, or the held items of all addresses if `share` is NULL. The
+ * items get new rounds, because other addresses had their turns meanwhile. With their old rounds, all held items would
+ * come before the next item of these other addresses.
  */
 static void release_held(heddle_sockets *sockets, const heddle_address_share *share)
 {

@@ -66,7 +66,7 @@ static VALUE peer_new(VALUE class, VALUE address, VALUE port)
     uint16_t number = htons(port_of(port));
     StringValue(address);
     if (!read_ip_address(RSTRING_PTR(address), (size_t)RSTRING_LEN(address), &peer))
-        rb_raise(rb_eArgError, "%+" PRIsVALUE " is not an IP address: write 192.0.2.1 or 2001:db8::1", address);
+        rb_raise(rb_eArgError, "%+" PRIsVALUE " is not an IP address: write it like 192.0.2.1 or 2001:db8::1", address);
     if (peer.remote.any.sa_family == AF_INET6)
         peer.remote.ipv6.sin6_port = number;
     else
@@ -237,7 +237,7 @@ static VALUE copy_datagrams(const heddle_datagram_socket *socket, int count)
  *
  * In a Heddle loop the other ready fibers run before this method returns.
  *
- * Raises IOError if the socket is closed meanwhile.
+ * Raises IOError if the socket is closed, or is closed meanwhile, also by the block.
  */
 static VALUE datagram_receive(VALUE self)
 {
@@ -256,8 +256,9 @@ static VALUE datagram_receive(VALUE self)
 /*
  * call-seq: send(bytes, peer) -> true or false
  *
- * Sends a datagram to a Peer, from the local address to which that Peer's datagram was sent. Never waits. Returns false
- * if the kernel has not accepted the datagram; #unsent counts such datagrams. Raises IOError if the socket is closed.
+ * Sends a datagram to a Peer. If the Peer comes from #receive, the reply is sent from the local address at which its
+ * datagram arrived. Never waits. Returns false if the kernel has not accepted the datagram; #unsent counts such
+ * datagrams. Raises IOError if the socket is closed.
  */
 static VALUE datagram_send(VALUE self, VALUE bytes, VALUE peer)
 {

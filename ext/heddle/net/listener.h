@@ -97,7 +97,7 @@ uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_addres
  */
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection, size_t shares);
 void heddle_address_uncount(heddle_connection *connection);
-/* Adds the listeners again. Called by an event set that removes a listener after one event. */
+/* Adds the listeners to the event set again. Called by an event set that removes a listener after one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
 /* Pauses for `duration` ns. If this worker is full then, and a client waits, closes idle connections to make room. */

@@ -1,10 +1,10 @@
 #pragma once
 
 /*
- * Finds the address whose connections use more than half of all bytes of memory, if there is one. These connections are
- * closed first, so that one client does not end the requests of others. Two passes over the connections are needed. The
- * first one finds the only address that can have a majority (Boyer and Moore's majority vote). The second one counts
- * the bytes of that address.
+ * Finds the address whose connections use more than half of the memory of all connections, if there is one. These
+ * connections are closed first, so that the server does not close the connections of others because of one client. Two
+ * passes over the connections are needed. The first one finds the only address that can have a majority (Boyer and
+ * Moore's majority vote). The second one counts the bytes of that address.
  */
 
 #include "system.h"

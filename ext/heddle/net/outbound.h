@@ -58,9 +58,9 @@ void heddle_outbound_await_input(VALUE object, int64_t timeout, const char *time
 int heddle_outbound_await(VALUE object, int events, int64_t call_deadline, const char *timeout_message);
 
 /*
- * Sends a String or an Array of Strings. Fails if the peer reads nothing for `timeout` ns (< 0: no limit). With
- * `stop_at_input`, stops early if the kernel accepts no more output and the peer has sent something. Returns the number
- * of bytes that were sent.
+ * Sends a String or an Array of Strings. Raises IO::TimeoutError if the peer reads nothing for `timeout` ns (< 0: no
+ * limit). With `stop_at_input`, stops early if the kernel accepts no more output and the peer has sent something or has
+ * ended its output. Returns the number of bytes that were sent.
  */
 size_t heddle_outbound_send_all(VALUE object, VALUE data, int64_t timeout, bool stop_at_input);
 

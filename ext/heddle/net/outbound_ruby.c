@@ -114,7 +114,8 @@ static VALUE outbound_stale_p(VALUE self)
 /*
  * call-seq: detach -> Socket or OpenSSL::SSL::SSLSocket
  *
- * Returns the connection's socket. This object is closed then. Raises IOError if received bytes were not read.
+ * Returns the connection's socket, which stays open, and closes this object. Raises IOError if received bytes were not
+ * read.
  */
 static VALUE outbound_detach(VALUE self)
 {
@@ -214,7 +215,8 @@ METHODS(HEDDLE_DEFINE_METHOD)
 /*
  * call-seq: application_protocol -> String or nil
  *
- * Returns the protocol that ALPN has chosen in the TLS handshake (RFC 7301), such as "h2", or nil.
+ * Returns the protocol that ALPN has chosen in the TLS handshake (RFC 7301), such as "h2". Returns nil without TLS, or
+ * if ALPN has chosen none.
  */
 static VALUE outbound_application_protocol(VALUE self)
 {

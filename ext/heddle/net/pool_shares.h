@@ -18,13 +18,13 @@
 #define HEDDLE_POOL_REPORT_TIMEOUT INT64_C(300000000)
 
 /*
- * Returns the number of the pool with this hash of its name, and makes the pool if necessary. Returns -1 if the
- * scoreboard has no room for another pool.
+ * Returns the number of the pool with this hash of its name, and makes the pool if necessary. Sets its number of shares
+ * to `total`, but at most HEDDLE_POOL_SHARES. Returns -1 if the scoreboard has no room for another pool.
  */
 int heddle_pool_open(const heddle_scoreboard *scoreboard, uint64_t key, uint32_t total);
 /*
  * Takes a share. Returns false if no share is free. Also returns false if other workers are to get the free shares:
- * workers that wait and have fewer shares, or have waited longer.
+ * workers that wait and have fewer shares, or have equally many and have waited longer.
  */
 bool heddle_pool_take(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 /* Returns a share. Does nothing if the slot has none. */

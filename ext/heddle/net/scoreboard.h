@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * The scoreboard is memory that all processes of a server share, with one slot for each worker. A worker writes only
- * its own slot; the master assigns and releases slots. Words are read and written independently of each other (relaxed
- * atomics), so the values only give a rough picture of a worker's load. Uses no Ruby.
+ * The scoreboard is memory that all processes of a server share, with one slot for each worker. Of the slots, a worker
+ * writes only its own; the master assigns and releases slots. Words of a slot are read and written independently of
+ * each other (relaxed atomics), so the values only give a rough picture of a worker's load. Uses no Ruby.
  */
 
 #include "net/shared_memory.h"
@@ -134,7 +134,7 @@ bool heddle_scoreboard_has_less_loaded(const heddle_scoreboard *scoreboard, cons
 /* Returns whether another worker could serve a request at once, because its loop is idle. */
 bool heddle_scoreboard_has_sleeper(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
-/* Returns whether another worker has clearly fewer requests that run or are queued. */
+/* Returns whether another worker that accepts connections has clearly fewer requests that run or are queued. */
 bool heddle_scoreboard_has_shorter_queue(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine);
 
 /* Returns how many other workers have a slot now. */
@@ -145,7 +145,7 @@ bool heddle_scoreboard_label_blocks(const heddle_scoreboard *scoreboard, uint32_
 
 /*
  * Returns when this reserve must start to serve: `delay` ns after all workers, and all reserves of a lower rank, got
- * blocked. Returns INT64_MAX if one of them runs, or if there is none.
+ * blocked. Returns INT64_MAX if one of them is not blocked, or if there are none.
  */
 int64_t heddle_scoreboard_reserve_due(const heddle_scoreboard *scoreboard, const heddle_scoreboard_slot *mine,
                                       int64_t delay);

@@ -9,8 +9,8 @@
 #include "scheduler/loop.h"
 
 /*
- * When a process ends, Ruby frees its objects in any order: perhaps this one before objects that still write to the
- * memory.
+ * Does nothing if the memory must remain mapped (`kept`): when a process ends, Ruby frees its objects in any order, and
+ * may free this one before objects that still write to the memory.
  */
 static void scoreboard_free(void *data)
 {
@@ -101,7 +101,7 @@ static VALUE scoreboard_descriptors(VALUE self)
  * call-seq: alarm_descriptor -> Integer or nil
  *
  * Returns the descriptor of an eventfd, or nil if the system does not support it. The eventfd becomes readable when a
- * worker that this process has forked has been stuck for 100 ms.
+ * worker of this master has been stuck for 100 ms, not counting a garbage collection.
  */
 static VALUE scoreboard_alarm_descriptor(VALUE self)
 {

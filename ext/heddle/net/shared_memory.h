@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Memory that a master shares with the processes that it forks. After a restart the new master gets it by its
- * descriptor.
+ * Memory that a master shares with the processes that it forks. In a restart, the old master passes the memory's
+ * descriptor to the new master, which maps the same memory.
  */
 
 #include "system.h"

@@ -45,8 +45,9 @@ static VALUE sockets_hand_off_idle(VALUE self, VALUE io)
 /*
  * call-seq: accept_handoff(socket) -> true, false or nil
  *
- * Receives one connection that another process has handed off. Returns nil if there is none. Returns false if this
- * process has no room for it, or has just handed it off itself.
+ * Receives one connection that another process has handed off. Returns true if it was received, even if it then had to
+ * be closed. Returns nil if there is none. Returns false, and receives nothing, if this process has no room for it, has
+ * just handed it off itself, or is a reserve that does not serve.
  */
 static VALUE sockets_accept_handoff(VALUE self, VALUE io)
 {

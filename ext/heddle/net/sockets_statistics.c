@@ -16,7 +16,7 @@ static size_t count_transit(const heddle_sockets *sockets)
     return count;
 }
 
-/* Each row has a name and a number. */
+/* Each row has a name and a number. "The block" is the Ruby code that serves an item (a request or a callback). */
 #define COUNTERS(X)                                                                                                    \
     /* Open connections. */                                                                                            \
     X(connections, sockets->connections)                                                                               \
@@ -26,7 +26,7 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(busy, sockets->runners.serving_count)                                                                            \
     /* Items that wait to be served. */                                                                                \
     X(waiting, heddle_rounds_count_waiting(sockets) + sockets->reserve.deferred.count)                                 \
-    /* Items among them that a reserve does not start, because their label blocks a worker. */                         \
+    /* Waiting items that a reserve does not start, because a request with their label blocks a worker. */             \
     X(reserve_deferred, sockets->reserve.deferred.count)                                                               \
     /* How often a reserve has started to serve. */                                                                    \
     X(reserve_activations, sockets->reserve.activations)                                                               \
@@ -45,8 +45,8 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(handed_off, atomic_load(&sockets->handoff.sent_count))                                                           \
     /* Connections that another process has handed off to this one. */                                                 \
     X(handoffs_received, sockets->handoffs_received)                                                                   \
-    /* Connections whose peer left, or took nothing for too long, while the response was still being sent and          \
-     * the block had returned. */                                                                                      \
+    /* Clients that left while their request waited to be served. Also clients that left, or read nothing for too      \
+     * long, while the response was still being sent and the block had returned. */                                    \
     X(clients_gone, sockets->clients_gone)                                                                             \
     /* Connections closed at once because their address had too many. */                                               \
     X(refused, sockets->refused)                                                                                       \
@@ -54,7 +54,7 @@ static size_t count_transit(const heddle_sockets *sockets)
     X(closed_for_others, sockets->closed_for_others)                                                                   \
     /* TLS handshakes that succeeded. */                                                                               \
     X(handshakes, sockets->handshakes)                                                                                 \
-    /* TLS handshakes that failed: a client without a common version or cipher, a scanner. */                          \
+    /* TLS handshakes that failed, for example with a scanner, or for lack of a common version or cipher. */           \
     X(failed_handshakes, sockets->failed_handshakes)                                                                   \
 
 #define DEFINE_COUNTER(name, number)                                                                                   \

@@ -25,8 +25,8 @@ typedef enum {
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 
 /*
- * Returns the total time between the end of a call and the moment when the loop has continued its fiber, in ns. Called
- * with the GVL.
+ * Returns, in ns and summed over all calls, the time between the end of a call and the moment when the loop continued
+ * its fiber. Called with the GVL.
  */
 uint64_t heddle_offload_return_wait(void);
 

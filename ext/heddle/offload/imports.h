@@ -8,8 +8,8 @@
 #include <ruby.h>
 
 /*
- * Intercepts calls of all loaded libraries. Also intercepts dlopen in Ruby's own library, so that libraries loaded
- * later are intercepted before their Init functions run.
+ * Intercepts calls of all loaded libraries. Also intercepts dlopen in Ruby's own library, fiddle and ffi, so that
+ * libraries loaded later are intercepted before their Init functions run.
  */
 void heddle_offload_intercept(void);
 /*

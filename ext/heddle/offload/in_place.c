@@ -119,7 +119,7 @@ static void after_fork_in_child(void)
     pthread_mutex_unlock(&deadlines.mutex);
 }
 
-/* Starts the thread. Called with the mutex held. If that fails, calls are not ended at their deadlines. */
+/* Starts the thread. Called with the mutex held. Without the thread, calls are not ended at their deadlines. */
 static void start_thread(void)
 {
     pthread_t thread;
@@ -197,7 +197,7 @@ static bool has_time_limits(heddle_loop *loop)
 
 /*
  * Returns the earliest deadline of the fiber's time limits that have not passed and that no interrupt mask (a
- * Thread.handle_interrupt block) delays.
+ * Thread.handle_interrupt block) delays; NEVER if there is none.
  */
 static int64_t find_deadline(heddle_loop *loop)
 {

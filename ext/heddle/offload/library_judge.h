@@ -40,8 +40,8 @@ bool heddle_library_is_libc(const char *path);
 /* Is this function of libc independent of the thread that calls it? */
 bool heddle_libc_function_neutral(const char *name);
 /*
- * Can this function of libc wait, and is it independent of the thread that calls it, whatever its arguments are?
- * (Programs call libc directly with Fiddle.)
+ * Can this function of libc wait, and is it independent of the thread that calls it, whatever its arguments are? Used
+ * for programs that call libc directly, with Fiddle.
  */
 bool heddle_libc_function_waits(const char *name);
 /* Is this function of Ruby's C API independent of the thread that calls it? */

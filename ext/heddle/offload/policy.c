@@ -212,11 +212,11 @@ void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall
     bool first = function->calls++ == 0;
     int64_t most = 4 * (heddle_function_is_ruby(function) ? HEDDLE_QUICK_IN_RUBY_NS : HEDDLE_QUICK_NS);
     int64_t counted = wall < most ? wall : most;
-    /* The average starts at 0, so that the first call counts little: with cold caches it is not typical. */
+    /* The average `pace` starts at 0, so that the first call counts little: with cold caches it is not typical. */
     function->pace += (counted - function->pace) / 8;
     /*
-     * This average rises by half of the difference, but falls only by a sixteenth, so that a slow call has an effect
-     * for a while.
+     * The average `wall` rises by half of the difference, but falls only by a sixteenth, so that a slow call has an
+     * effect for a while.
      */
     if (first)
         function->wall = wall;

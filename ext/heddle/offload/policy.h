@@ -68,6 +68,7 @@ heddle_function *heddle_function_record(void *address);
 
 /* Records a call, in place or on an offload thread. `cpu` < 0: unknown. */
 void heddle_function_ran(heddle_function *function, bool offloaded, int64_t wall, int64_t cpu);
+/* Does the function on average take longer than HEDDLE_QUICK_NS, and use the CPU for most of that time? */
 bool heddle_function_computes(const heddle_function *function);
 /* Is it a function of Ruby's own library? */
 bool heddle_function_is_ruby(const heddle_function *function);

@@ -66,8 +66,8 @@ static void add_gap(struct gap **list, struct gap *one)
 ssize_t heddle_fill_heap_gaps(void)
 {
     /*
-     * Frees the gaps that an earlier mold (the process that workers are forked from) has filled, because some of them
-     * are larger now.
+     * Frees the gaps that an earlier call has filled, perhaps in an earlier mold (the process that workers are forked
+     * from), because some of them are larger now.
      */
     free_gaps(&filled);
     struct heap heap = heap_in_use();

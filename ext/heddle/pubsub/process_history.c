@@ -37,10 +37,10 @@ static uint64_t power_of_two(uint64_t least)
 /*
  * call-seq: History.open(memory = 16 MiB, messages = 100, age = 300) -> true or false
  *
- * Creates the history of this process, with room for +memory+ bytes of messages (rounded up to a power of two). For
- * each KiB of them, the table of topics has one entry of 42 bytes. The last +messages+ messages of a topic can be
- * replayed while they are younger than +age+ seconds. Returns false, and changes nothing, if the process already has a
- * history.
+ * Creates the history of this process, with room for +memory+ bytes of messages (rounded up to a power of two, at least
+ * 64 KiB). For each KiB of this room, the table of topics has one entry of 42 bytes. The last +messages+ messages of a
+ * topic can be replayed while they are younger than +age+ seconds. Returns false, and changes nothing, if the process
+ * already has a history.
  */
 static VALUE history_open(int argc, VALUE *argv, VALUE self)
 {
@@ -170,8 +170,8 @@ static const char *epoch_of(VALUE epoch)
 /*
  * call-seq: History.begin(epoch, offset) -> nil
  *
- * From now on the history follows a backend, whose messages up to +offset+ are not in the history. All subscribers get
- * a reset, unless the history already has +epoch+ and reaches +offset+.
+ * From now on the history follows a backend. The backend's messages up to +offset+ will not be in the history, so all
+ * subscribers get a reset. Changes nothing if the history already has +epoch+ and reaches +offset+.
  */
 static VALUE history_begin(VALUE self, VALUE epoch, VALUE offset)
 {

@@ -69,14 +69,15 @@ typedef struct {
 void heddle_env_memory_mark(const heddle_env_memory *memory);
 void heddle_env_memory_compact(heddle_env_memory *memory);
 
-/* `owner`: the object that contains the memory. All functions return frozen objects. */
+/* `owner`: the object that contains the memory. Only heddle_env_field_of may return an object that is not frozen. */
 heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE template,
                                    const heddle_request_head *head, const char *bytes);
 VALUE heddle_env_client_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 VALUE heddle_env_port_of(heddle_env_memory *memory, VALUE owner, const heddle_address *address);
 /*
- * Returns the String of an earlier request with the same value. Returns a new String if the values of this field
- * usually differ from request to request, or if applications are known to change them.
+ * Returns a frozen String, which later requests with the same value share. Returns a new String that is not frozen if
+ * the values of this field usually differ from request to request, if applications are known to change them, or if the
+ * value is longer than HEDDLE_ENV_LONGEST_KEPT.
  */
 VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_id id, const char *value, size_t size);
 

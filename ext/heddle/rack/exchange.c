@@ -23,9 +23,9 @@ static bool is_plain(VALUE answer)
  * call-seq: Heddle::Rack.respond(exchange, answer, wait) -> true or false
  *
  * Sends a plain Rack response (+answer+): its headers are a Hash without Rack's own headers (such as rack.hijack), and
- * its body is an Array of Strings. Returns false, and sends nothing, for any other response. The loop later sends the
- * bytes that can't be sent at once. With +wait+, returns only after the last byte. Raises InvalidResponseError and
- * ClientGoneError.
+ * its body is an Array of Strings. Returns false, and sends nothing, for any other response, after a hijack, and if the
+ * request allows an upgrade to a WebSocket or an event stream. The loop later sends the bytes that can't be sent at
+ * once. With +wait+, returns only after the last byte was sent. Raises InvalidResponseError and ClientGoneError.
  */
 static VALUE rack_respond(VALUE self, VALUE object, VALUE answer, VALUE wait)
 {

@@ -16,7 +16,7 @@ void heddle_early_unblock_record(heddle_loop *loop, VALUE fiber, VALUE blocker)
 
 /*
  * Did the hook kernel_sleep call this code, for a method that a wake-up may end early? A subclass's kernel_sleep may
- * call #block. Its frame may have another name, if it was defined by define_method.
+ * call #block. If define_method has defined the subclass's hook, its frame may have another name.
  */
 static bool is_wakeable_sleep(void)
 {

@@ -132,8 +132,8 @@ static rb_postponed_job_handle_t renewal = POSTPONED_JOB_HANDLE_INVALID;
 static const int64_t LOCK_TIMEOUT = 1000 * 1000 * 1000;
 
 /*
- * Does that native thread, which has claimed the list, sleep? Then it does not change the list during this garbage
- * collection, which need not wait for it. There are three cases in which such a thread sleeps:
+ * Does this native thread, which has claimed the list, sleep? Then it does not change the list during this garbage
+ * collection, so the collection need not wait for the thread. There are three cases in which such a thread sleeps:
  *
  * - It has run out of stacks and allocates memory for one. It changes the list only afterwards.
  * - It has returned from its switch, and no longer uses the list.

@@ -1,4 +1,4 @@
-/* One run of a loop: repeats ticks until no fiber is left, or until one fiber has been woken. */
+/* One run of a loop: repeats ticks until only idle fibers are left, or until the fiber that runs the loop is woken. */
 
 #include "scheduler/fiber_stacks.h"
 #include "scheduler/foreign_return.h"

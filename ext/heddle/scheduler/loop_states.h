@@ -4,11 +4,13 @@
  * The states of a loop.
  *
  *   from        to         when
- *   UNOPENED    OPEN       it is first used: the selector is opened, on the thread that then owns the loop
+ *   UNOPENED    OPEN       it is first used, also in a forked child: the selector is opened, on the thread that then
+ *                          owns the loop
  *   OPEN        RUNNING    heddle_loop_run is called, or a fiber waits while nothing runs the loop
  *   RUNNING     RUNNING    the same, while the loop runs already
  *   RUNNING     OPEN       the run ends
- *   RUNNING     UNOPENED   a forked child notices the fork during a run, or a run ends without a selector there
+ *   RUNNING     UNOPENED   a forked child notices the fork during a run; or a run ends in a forked child that has not
+ *                          opened a selector
  *   OPEN        UNOPENED   a forked child notices the fork: it can't use the parent's selector
  *   UNOPENED    RUNNING    in a forked child, the fiber that called fork ends: the parent's run continues there
  *   any         CLOSED     the scheduler is closed, or garbage collected

@@ -51,11 +51,11 @@ bool heddle_park_entered(const heddle_park *park);
 /* Called when the fiber runs again: sets the loop's `current`. */
 void heddle_park_finish_switch(heddle_park *park);
 /*
- * Records the target of the switch by which this park's fiber leaves, unless it is the loop's fiber. When this park's
- * fiber continues, Ruby 3.4 reads the target's record, which it has not marked, and releases the target's stack if the
- * target has ended. So Heddle marks the target until then. If the target has ended, Heddle also locks Ruby's list of
- * vacant stacks before the switch back (fiber_stacks.h). Ruby 3.3 leaves the stack to the garbage collector, so there
- * is nothing to mark.
+ * Records the target of the switch by which this park's fiber leaves. Not called if the target is the loop's fiber.
+ * When this park's fiber continues, Ruby 3.4 reads the target's record, which Ruby has not marked, and releases the
+ * target's stack if the target has ended. So Heddle marks the target until then. If the target has ended, Heddle also
+ * locks Ruby's list of vacant stacks before the switch back (fiber_stacks.h). Ruby 3.3 leaves the stack to the garbage
+ * collector, so there is nothing to mark.
  */
 static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 {
@@ -66,8 +66,9 @@ void heddle_park_set_deadline(heddle_park *park, int64_t deadline);
 /* Marks the park idle: until it is woken or left, it does not keep the loop running. */
 void heddle_park_mark_idle(heddle_park *park);
 /*
- * Suspends the fiber until the park is woken. Raises interrupts and timeouts. Call it in rb_ensure, and leave the park
- * in the ensure function (heddle_park_leave_ensured).
+ * Suspends the fiber until the park is woken. Raises interrupts and timeouts; if the hook unblock has woken the park,
+ * they are raised at the fiber's next wait. Call this function in rb_ensure, and leave the park in the ensure function
+ * (heddle_park_leave_ensured).
  */
 void heddle_park_wait(heddle_park *park);
 /* Waits like heddle_park_wait, and leaves the park in any case. For callers that don't need the result. */
@@ -81,8 +82,8 @@ void heddle_park_wait_uninterruptibly(heddle_park *park);
  */
 int heddle_park_wait_until_woken_and_leave(heddle_park *park);
 /*
- * Waits for a submitted operation. An exception cancels the operation, and is raised after the operation's last event,
- * because until then the kernel uses the operation's memory.
+ * Waits for a submitted operation. An exception or the park's deadline cancels the operation. The function returns or
+ * raises only after the operation's last event, because until then the kernel uses the operation's memory.
  */
 void heddle_park_wait_completion(heddle_park *park, heddle_waiter *waiter);
 /* Ends the wait. Idempotent. May be called on any thread with the GVL. */

@@ -78,8 +78,9 @@ static void dispatch_token(heddle_loop *loop, uint64_t token)
 }
 
 /*
- * Dispatches the fiber that started the fiber that has just ended, and that has waited since then. If the dispatched
- * fiber ends, too, dispatches the fiber that started that one, and so on.
+ * A fiber that starts a new fiber continues when the new fiber first waits or ends. If the new fiber has just ended,
+ * dispatches the fiber that started it. If that fiber ends, too, dispatches the fiber that started it in turn, and so
+ * on.
  */
 static void dispatch_unblocked(heddle_loop *loop)
 {
@@ -100,8 +101,9 @@ static void dispatch_next(heddle_loop *loop, heddle_token_ring *ring)
 }
 
 /*
- * Of this many preempted fibers that run, one is the first in the queue. For the others, fibers whose request is within
- * its quantum (quantum.h) are preferred. So requests that compute for long make progress under any load.
+ * Each time that a preempted fiber is chosen to run, a fiber whose request is within its quantum (quantum.h) is
+ * preferred, except every fourth time: then the first in the queue runs. So requests that compute for long make
+ * progress under any load.
  */
 static const unsigned PREEMPTED_SHARE = 4;
 
@@ -133,7 +135,7 @@ void heddle_loop_run_ready(heddle_loop *loop)
 {
     /*
      * Runs only fibers that are queued now. Fibers that become ready or are preempted during this tick run in the next
-     * one, so the loop polls for events before it.
+     * one, so that the loop polls for events in between.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
     dispatch_unblocked(loop); /* if an exception ended the last tick before it dispatched that fiber */

@@ -16,7 +16,10 @@
  */
 bool heddle_must_wait_in_place(heddle_loop *loop);
 
-/* Must a native call that could be offloaded run in place? False also if such a library makes the call itself. */
+/*
+ * Must a native call that could be offloaded run in place, because such a library has called the Ruby code that makes
+ * it? Returns false if the library itself makes the call.
+ */
 bool heddle_must_call_in_place(heddle_loop *loop);
 
 /*

@@ -29,7 +29,7 @@ module Heddle
 
       private
 
-      # @return [Boolean] whether the client has got all missed messages
+      # @return [Boolean] whether the client gets all messages of the stream that it has missed
       def begin_stream(topics, held)
         since = position_of(held)
         return topics.begin_stream(held.stream, since) != false if since

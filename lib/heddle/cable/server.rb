@@ -87,7 +87,7 @@ module Heddle
 
       def not_found = NOT_FOUND.map(&:dup)
 
-      # The first of the client's protocols that the server supports.
+      # The first of the client's protocols that the server supports, or nil.
       def choose_protocol(env)
         offered = env["HTTP_SEC_WEBSOCKET_PROTOCOL"].to_s.split(",").map(&:strip)
         known = ::ActionCable::INTERNAL[:protocols]

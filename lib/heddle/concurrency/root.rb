@@ -4,7 +4,7 @@ module Heddle
   module Concurrency
     # The root task: the task of {Heddle.run}'s block. It also runs the loop.
     class Root < TaskFrame
-      # Makes a loop for this thread, runs the block in it until every fiber has ended, and closes the loop.
+      # Sets the thread's scheduler, runs the block in its loop until every fiber has ended, and closes the loop.
       #
       # @return what the block returns
       def self.run(scheduler, name, grace, block)

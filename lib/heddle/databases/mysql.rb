@@ -26,9 +26,9 @@ module Heddle
         end
 
         # Kills the connection, and so its query, on the server. Waits until the server confirms, at most
-        # {CONFIRM_TIMEOUT} seconds.
+        # {CONFIRM_TIMEOUT} seconds. Kills nothing if the second connection has reached another server.
         #
-        # @return [Boolean] whether the server has confirmed
+        # @return [Boolean] false: an error, or no confirmation in time
         def kill = Databases.within(CONFIRM_TIMEOUT) { kill_from(@second.call) }
 
         # Without the options of the second connection, because a log must not contain the password.
@@ -44,7 +44,7 @@ module Heddle
         end
       end
 
-      # The methods that each module returned by {Databases.driver} must have.
+      # The methods that the modules for both drivers ({Databases.driver}) have in common.
       module Driver
         # @param connection [::Mysql2::Client, ::Trilogy]
         # @return [Boolean]

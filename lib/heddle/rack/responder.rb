@@ -35,7 +35,7 @@ module Heddle
       # @param exchange [HTTP::Exchange]
       # @param input [Input, NoInput] the request's body. The one in the env can't be used, because the application may
       #   have replaced it.
-      # @param wait [Boolean] whether to return only after the client has received the response
+      # @param wait [Boolean] whether to return only after the kernel has accepted the whole response
       def initialize(exchange, input, wait: false)
         @exchange = exchange
         @response = exchange.response

@@ -49,8 +49,9 @@ module Heddle
       # @param access [Boolean] whether requests are logged
       # @param format [Symbol] one of {FORMATS}
       # @param level [Symbol] one of {Events::LEVELS}: less important events are not logged
-      # @param file [Boolean] whether the output is a log file. It then receives errors, too, and in the format text
-      #   each line begins with the date. A journal or a container's log adds the date by itself.
+      # @param file [Boolean] whether the output is a log file. Then it receives errors, too, unless the format is clf
+      #   or combined, and in the format text each line begins with the date. A journal or a container's log adds the
+      #   date by itself.
       def initialize(output: $stdout, errors: $stderr, access: true, format: :text, level: :info, file: false)
         name, kind = FORMATS.fetch(format)
         arguments = kind ? [HTTP::AccessLog.const_get(kind)] : []
@@ -187,7 +188,7 @@ module Heddle
         @errors.write(line)
       end
 
-      # @return [String] the line that reports lost lines of the output
+      # @return [String] the line that reports lost lines of the output; "" if it was written to the error stream
       def report_loss(...)
         line = loss_line(...)
         return line unless @format.only_requests?

@@ -4,8 +4,8 @@
 #include <sys/resource.h>
 
 /*
- * How many files are open: in total, and for each number of a client's address. Index 0 counts the files of clients
- * that have no limit.
+ * How many files are open: in total, and for each address number (heddle_address_find_number). Index 0 counts the files
+ * of clients without a limit, and files that were inherited by a fork.
  */
 static _Atomic unsigned counted;
 static _Atomic unsigned by_number[HEDDLE_ADDRESS_BUCKETS + 1];

@@ -22,7 +22,7 @@ unsigned heddle_body_files_most(void);
  * the count. Any thread may call these functions.
  */
 bool heddle_body_files_count(uint16_t address);
-/* For a counted file that will not be opened. */
+/* Undoes the count of a file that will not be opened. */
 void heddle_body_files_uncount(uint16_t address);
 
 /* Creates an empty file in this folder. Returns its descriptor or -errno. */
@@ -30,7 +30,7 @@ int heddle_body_file_open(const char *folder);
 /* Closes a counted file and uncounts it. */
 void heddle_body_file_close(int fd, uint16_t address);
 /*
- * Called in a forked child. `inherited`: the number of files that the child keeps open, because the application uses
- * them.
+ * Resets the counts in a forked child. `inherited`: the number of files that the child keeps open, because the
+ * application uses them.
  */
 void heddle_body_files_after_fork(unsigned inherited);

@@ -86,7 +86,10 @@ static int reject_shape(heddle_rejection *rejection)
     return heddle_reject(rejection, HEDDLE_BAD_REQUEST, "the request line is not of the form `method target HTTP/1.1`");
 }
 
-/* Does it begin with a PROXY header, in text or binary? The first line break of a binary one was skipped. */
+/*
+ * Does the line begin with a PROXY header, in text or binary form? The binary form begins with an empty line, which was
+ * skipped before.
+ */
 static bool is_proxy_header(const char *line, const char *end)
 {
     return (end - line >= 6 && memcmp(line, "PROXY ", 6) == 0) ||

@@ -20,7 +20,7 @@ enum {
 size_t heddle_huffman_size(const char *text, size_t size);
 /* Encodes into `to`, which has room for heddle_huffman_size bytes. */
 void heddle_huffman_encode(const char *text, size_t size, uint8_t *to);
-/* Returns the size of the longest text that `size` encoded bytes can contain. */
+/* Returns a number of bytes that is enough for any text that `size` encoded bytes can contain. */
 static inline size_t heddle_huffman_room(size_t size)
 {
     return size * 8 / 5 + 1;

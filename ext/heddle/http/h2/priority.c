@@ -28,7 +28,7 @@ void heddle_h2_set_priority(heddle_h2_session *session, heddle_h2_stream *stream
 {
     heddle_h2_enter(session);
     bool listed = stream->listed;
-    if (listed) { /* removes it from its list; it is added to the end of the new list below */
+    if (listed) { /* removes the stream from its list; it is added to the new list below */
         int64_t window = stream->send_window;
         stream->send_window = 0;
         heddle_h2_list_stream(session, stream);

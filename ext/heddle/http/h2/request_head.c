@@ -23,7 +23,7 @@ static bool is_scheme(const char *text, uint32_t size)
     return size > 0;
 }
 
-/* Does the request have all pseudo-header fields that its method requires, and no others? */
+/* Does the request have all pseudo-header fields that its method requires, and none that its method forbids? */
 static bool judge_pseudo(const heddle_h2_block *block, heddle_method method)
 {
     bool has_url = block->has_pseudo[HEDDLE_H2_SCHEME] && block->has_pseudo[HEDDLE_H2_PATH];

@@ -15,8 +15,8 @@
 typedef enum {
     HEDDLE_H2_IDLE,
     HEDDLE_H2_OPEN,
-    HEDDLE_H2_HALF_CLOSED_LOCAL,  /* the response was sent, the request is incomplete */
-    HEDDLE_H2_HALF_CLOSED_REMOTE, /* the request is complete */
+    HEDDLE_H2_HALF_CLOSED_LOCAL,  /* our message was sent; the peer's (on the server, the request) is incomplete */
+    HEDDLE_H2_HALF_CLOSED_REMOTE, /* the peer's message is complete; ours is not */
     HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
     HEDDLE_H2_RESET_BY_PEER,      /* also if the server's GOAWAY excludes the stream */
@@ -265,10 +265,16 @@ heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id);
 void heddle_h2_move_stream(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_event event);
 /* Remembers how a stream was closed. */
 void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state state);
-/* Sends RST_STREAM, and calls on_reset if there is such a stream. */
+/*
+ * Sends RST_STREAM, and calls on_reset if the stream exists and is not closed. Ends the connection instead if too many
+ * streams were reset.
+ */
 void heddle_h2_fail_stream(heddle_h2_session *session, uint32_t id, heddle_h2_error error);
 void heddle_h2_stream_reset_by_peer(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* Refuses a stream because too many are in progress. The client may send the request again. */
+/*
+ * Refuses a stream because too many are in progress. The client may send the request again. Ends the connection instead
+ * if too many streams were refused.
+ */
 void heddle_h2_refuse_stream(heddle_h2_session *session, uint32_t id);
 /* Called when the peer has sent its whole message: the request, or on the client the response. */
 void heddle_h2_complete_message(heddle_h2_session *session, heddle_h2_stream *stream);
@@ -325,8 +331,8 @@ void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint
 /* -- header_blocks.c ----------------------------------------------------------------------------------------------- */
 
 /*
- * Returns how many bytes of a header block are decoded. This is more than the limit of a head, so that a request whose
- * head is a little too large gets 431 on its stream. A larger block ends the connection.
+ * Returns how many bytes of a header block are decoded at most. This is more than the limit of a head, so that a
+ * request whose head is a little too large gets 431 on its stream. A block larger than this ends the connection.
  */
 static inline uint64_t heddle_h2_decode_limit(const heddle_h2_limits *limits)
 {

@@ -79,7 +79,10 @@ static heddle_h2_error take_setting(heddle_h2_session *session, unsigned id, uin
     }
 }
 
-/* Counts an acknowledgement of SETTINGS or PING that is about to be queued. Returns false if too many are queued. */
+/*
+ * Counts an acknowledgement of SETTINGS or PING that is about to be queued. If too many are queued, fails the session
+ * and returns false.
+ */
 static bool count_answer(heddle_h2_session *session)
 {
     if (++session->answers <= session->limits->control_answers)

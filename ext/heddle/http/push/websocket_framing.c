@@ -54,7 +54,10 @@ static void end_unfinished(heddle_push_session *session, const char *reason)
     heddle_push_release_hold(session);
 }
 
-/* Returns the socket whose unfinished message began next after that of `session`, or NULL. */
+/*
+ * Returns the socket whose unfinished message began next after the one of `session`; if `session` is NULL, the socket
+ * whose unfinished message is the oldest. Returns NULL if there is none.
+ */
 static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session *session)
 {
     heddle_link *head = &engine->receiving;
@@ -62,7 +65,7 @@ static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session
     return link ? HEDDLE_CONTAINER_OF(link, heddle_push_session, receiving_link) : NULL;
 }
 
-/* Returns 0 if the client is not counted by address, or has left. */
+/* Returns the client's address bucket; 0 if the client is not counted by address, or has left. */
 static uint16_t find_address(const heddle_push_session *session)
 {
     return session->work.connection ? session->work.connection->address_bucket : 0;
@@ -96,7 +99,8 @@ static void check_budget(heddle_push_session *session)
 }
 
 /*
- * Called when all received bytes were read. Sets a time limit for an unfinished message, like that of a request's body.
+ * Called when all received bytes were read. Sets or extends the time limit of an unfinished message, by the same rules
+ * as for a request's body. Removes the time limit if no message is unfinished.
  */
 static void track_message(heddle_push_session *session)
 {
@@ -129,7 +133,10 @@ static bool send_close(heddle_push_session *session, unsigned code, const char *
     return heddle_push_send_control(session, HEDDLE_WEBSOCKET_CLOSE, payload, used);
 }
 
-/* Answers the client's close frame with the client's code (RFC 6455, section 5.5.1). */
+/*
+ * Handles the client's close frame. Unless that answers our own, answers it with the client's code (RFC 6455, section
+ * 5.5.1).
+ */
 static void answer_close(heddle_push_session *session)
 {
     bool ours = session->state == HEDDLE_PUSH_CLOSING;
@@ -141,7 +148,10 @@ static void answer_close(heddle_push_session *session)
         heddle_push_finish_output(session, code);
 }
 
-/* Reads frames until reading must pause, or the session has ended. */
+/*
+ * Reads frames until all bytes are read, reading must pause, or the session has ended. Returns how many bytes it has
+ * read.
+ */
 static size_t read_frames(heddle_push_session *session, char *bytes, size_t size)
 {
     size_t used = 0;

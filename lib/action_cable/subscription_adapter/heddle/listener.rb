@@ -58,7 +58,7 @@ module ActionCable
           @event_loop.post(&on_success) if on_success
         rescue ::Heddle::ApplicationFailure => e
           name = channel.byteslice(0, 100).scrub.inspect
-          log_failure("the channel #{name} can't be #{what == :listen ? "subscribed" : "left"}", e)
+          log_failure("the channel #{name} can't be #{what == :listen ? "subscribed" : "unsubscribed"}", e)
         end
 
         def log_failure(what, error)

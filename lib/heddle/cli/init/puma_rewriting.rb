@@ -3,7 +3,7 @@
 module Heddle
   module CLI
     class InitCommand
-      # The result of the translation: the text of Heddle's file, and a report for the user.
+      # The result of translating Puma's configuration file: the text of Heddle's file, and a report for the user.
       class PumaRewriting
         # @param file [PumaFile]
         # @param failures [Array<String>] the statements of Puma's file that failed, with their places

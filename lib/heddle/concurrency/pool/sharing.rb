@@ -15,8 +15,8 @@ module Heddle
         def pools = Ractor.current[:heddle_pools] ||= ObjectSpace::WeakMap.new
 
         # Pools with `max_total` get their shares from this object: `open(name, total)` returns a counter of shares, or
-        # nil. The server sets it in each worker. Without it, this process may make as many resources as the limit
-        # allows.
+        # nil in a child process of a worker. The server sets the object in each worker. Without it, or with nil, this
+        # process alone may make as many resources as the limit allows.
         def sharing = Ractor.current[:heddle_pool_sharing]
 
         def sharing=(sharing)
@@ -24,7 +24,7 @@ module Heddle
         end
 
         # Called in the pools' loop when another worker waits for a share, or has returned one.
-        # @return [Float, nil] seconds until the next call
+        # @return [Float, nil] seconds until the next call; nil: when there is the next change
         def shares_changed
           loop = Fiber.current_scheduler
           Pool.all.each { |pool| pool.__send__(:shares_changed, loop) }

@@ -9,7 +9,7 @@ module Heddle
       module Defaults
         # Seconds for each phase of a request; nil: no limit.
         TIMEOUT = { pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30, read: 30, total: nil }.freeze
-        # Connections to one origin.
+        # Maximum number of connections to one origin.
         MAX_CONNECTIONS = 20
         # Seconds after which an idle connection is closed.
         IDLE_TIMEOUT = 55

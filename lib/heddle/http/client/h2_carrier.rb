@@ -88,7 +88,8 @@ module Heddle
           flush
         end
 
-        # @return [Boolean] false: the server has responded before it received the whole body, or has reset the stream
+        # @return [Boolean] whether the whole piece was written; false: the server has responded before it received the
+        #   whole body, or the stream has failed
         def write_piece(piece)
           offset = 0
           while offset < piece.bytesize

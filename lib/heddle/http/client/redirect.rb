@@ -10,7 +10,7 @@ module Heddle
         STATUSES = [301, 302, 303, 307, 308].freeze
         # Fields that are sent only to the origin they were set for.
         SECRET = /\A(?:authorization|cookie|proxy-authorization|host)\z/i
-        # Fields that describe the body; dropped when the redirected request has no body.
+        # Fields that describe the body; dropped when the redirect changes the method, because then no body is sent.
         OF_BODY = /\A(?:content-(?:length|type|encoding|language|location)|transfer-encoding|expect)\z/i
         private_constant :STATUSES, :SECRET, :OF_BODY
 
@@ -24,6 +24,8 @@ module Heddle
 
         # @param request [Request] the redirected request
         # @param origin [Origin] the origin of the next request
+        # @param target [String] its target
+        # @param own [Hash, nil] the Authorization field for the userinfo in the redirect's URL
         # @param own [Hash, nil] the Authorization field for the user and password in the target's URL; nil: it has none
         # @return [Request]
         # @raise [RedirectError] when the body can't be sent again

@@ -41,7 +41,7 @@ module Heddle
           self.chunking = true if @chunked && !head.precoded
         end
 
-        # Nothing to do but queue the head: the loop sends it in its next tick, with the connection's other output.
+        # Queues the head, as {#send_head} does: the loop sends it in its next tick, with the connection's other output.
         # @see #send_head
         def hold_head(head) = send_head(head)
 
@@ -79,7 +79,8 @@ module Heddle
         end
 
         # Joins the hints of several calls to one 103 response, because clients and proxies treat each 103 as a complete
-        # response. The loop sends it when the request waits or the loop's tick ends.
+        # response. The loop sends the 103 response when the request waits or the loop's tick ends; hints of later calls
+        # are in another one.
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
         # @raise [InvalidResponseError]

@@ -63,7 +63,7 @@ module Heddle
 
         private
 
-        # Reads a name without pointers, such as that of a question. It is a contiguous part of the message.
+        # Reads a name without pointers, such as the name in a question. It is a contiguous part of the message.
         # @return [Array(String, Integer), nil] the name and the offset after it; nil for a name with a pointer or an
         #   error
         def walk_plain(start)

@@ -20,7 +20,7 @@ module Heddle
         RATE = 100
         NETWORKS = %w[loopback private].freeze
         ENDPOINT = /\A(?:\[(?<six>.+)\]|(?<four>[^:]+)):(?<port>\d+)\z/
-        # Attempts to find a port that is free for both UDP and TCP.
+        # Maximum number of attempts to find a port that is free for both UDP and TCP.
         MAX_TRIES = 16
 
         # @return [Array<String>] `address:port` of each socket while the server runs, with the actual port if 0 was

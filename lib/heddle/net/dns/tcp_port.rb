@@ -52,7 +52,7 @@ module Heddle
         def close = @listener.close
 
         # @api private
-        # A session calls this method when it has ended or has no running query.
+        # Called when a session has ended or has no running query.
         def note_change
           @changes.push(true) if @changes.empty?
         end

@@ -61,7 +61,7 @@ module Heddle
           raise
         end
 
-        # Begins a new epoch if the server's data may have gone back.
+        # Begins a new epoch if the server's data may be from an earlier time, so that messages are lost.
         # @return [State]
         def open
           translate do
@@ -167,8 +167,8 @@ module Heddle
           SQL
         end
 
-        # Returns a value that changes when the server's data may have gone back: another cluster, a promoted standby,
-        # or a restart without fsync.
+        # Returns a value that changes when the server's data may be from an earlier time: after a change to another
+        # cluster, the promotion of a standby, or a restart without fsync.
         def identity
           @identity ||= [@pg.exec(<<~SQL).getvalue(0, 0), (started unless fsync?)].compact.join("/")
             SELECT (SELECT system_identifier FROM pg_control_system()) || '/' ||

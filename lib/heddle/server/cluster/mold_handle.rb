@@ -11,7 +11,7 @@ module Heddle
       # @!attribute generation [Integer] the molds of a server are numbered in the order of their start, beginning with
       #   1
       # @!attribute configuration [Configuration] the configuration of its workers
-      # @!attribute started_at [Float] the time of its start
+      # @!attribute started_at [Float] the time of its start ({MonotonicClock})
       # @!attribute warm [Boolean] whether no worker need become a mold in its place: it was a worker itself, or one of
       #   its workers was asked to become a mold
       # @!attribute state [Symbol] :loading, :ready or :ending

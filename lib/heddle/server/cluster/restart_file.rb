@@ -13,7 +13,7 @@ module Heddle
           @seen = changed_at
         end
 
-        # @return [Boolean] whether the file was touched since the last call
+        # @return [Boolean] whether the file was created or touched since the last call, or since this object was made
         def touched?
           at = changed_at
           return false if at.nil? || at == @seen

@@ -3,8 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # Replaces workers that have served `worker_max_requests` requests, or have run for `worker_max_age` seconds. It
-      # replaces one at a time, and an old worker ends only when the new one serves.
+      # Replaces workers that have served `worker_max_requests` requests, or have run for `worker_max_age` seconds. Each
+      # worker's limits are lowered by a random part, so that workers don't reach them together. Replaces one worker at
+      # a time, and an old worker ends only when the new one serves.
       class WorkerLifetime
         # Seconds until the next attempt when a new worker has ended before it could serve.
         RETRY_INTERVAL = 10

@@ -6,8 +6,8 @@ module Heddle
       # Checks the options that contain paths of requests. The comparison with a request's path is in
       # ext/heddle/http/path_options.c. Included in {Configuration}.
       module PathOptions
-        # @return [Boolean, Array<String>] which requests' bodies the application can read during the upload: true: all;
-        #   false: none; an Array: those of requests to these paths, and to the paths below them
+        # @return [Boolean, Array<String>] the requests whose bodies the application can read during the upload. true:
+        #   all; false: none; an Array: requests to these paths, and to the paths below them
         def streamed
           return stream_bodies.include?("all") unless stream_bodies.any? { |path| path.start_with?("/") }
 

@@ -5,7 +5,7 @@ module Heddle
     class Control
       # Sends requests to a running server over its control socket.
       class Client
-        # Default of the seconds that a response may take.
+        # Seconds that a response may take by default.
         TIMEOUT = 10
         # Seconds that the response may take in addition to a recording's duration, because the server writes a file.
         RECORD_TIMEOUT = 60
@@ -111,7 +111,7 @@ module Heddle
           socket&.close
         end
 
-        # @return [Boolean] whether a server listens on the address
+        # @return [Boolean] whether a server listens on the address; false also if this user can't connect to it
         def running?
           connect.close
           true

@@ -78,7 +78,7 @@ module Heddle
         # @param name [String] the command, such as "reload"
         # @param wait [Boolean] whether to return only when the command is done; only possible for those in RESULTS
         # @return [String] what the server does now, or has done
-        # @raise [RejectedError] if the command failed
+        # @raise [RejectedError] if the command failed; only with `wait`
         def command(name, wait: false)
           result = Thread::Queue.new if wait && RESULTS.key?(name)
           @commands << [name, result]

@@ -177,7 +177,7 @@ module Heddle
             ["reserve_deferred_requests", "Requests that a reserve does not start: their endpoint blocks a worker.",
              ->(one) { one[:reserve] && one[:reserve_deferred] }],
             ["loop_lag_seconds", "Recent delay of the loop.", :lag],
-            ["loop_heartbeat_age_seconds", "Time since the loop's last heartbeat; above 1 s the loop is blocked.",
+            ["loop_heartbeat_age_seconds", "Time since the loop's last heartbeat; well above 1 s, the loop is blocked.",
              :heartbeat_age],
             ["preemptions_total", "How often a computing fiber was preempted.", :preemptions],
             ["loop_ticks_total", "Ticks of the loop; an idle loop hardly ticks.", :ticks],

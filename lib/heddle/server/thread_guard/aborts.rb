@@ -3,8 +3,8 @@
 module Heddle
   class Server
     class ThreadGuard
-      # Replaces `abort_on_exception` while the main thread serves. With it, Ruby raises the error of a failed thread in
-      # the main thread, in the middle of any request. This class logs the error instead.
+      # Replaces `abort_on_exception` while the main thread serves. With Ruby's own `abort_on_exception`, the error of a
+      # failed thread is raised in the main thread, in the middle of any request. This class logs the error instead.
       class Aborts
         # Prepended to Thread's singleton class when the main thread serves for the first time.
         module Switch

@@ -38,7 +38,8 @@ static void queue_rest(heddle_connection *connection, const char *head, size_t h
 }
 
 /*
- * Tries once to send head and content, at most HEDDLE_OUTPUT_PART bytes. Returns the number of sent bytes, or -errno.
+ * Tries once to send the head and at most HEDDLE_OUTPUT_PART bytes of the content. Returns the number of sent bytes, or
+ * -errno.
  */
 static ssize_t send_now(heddle_connection *connection, const char *head, size_t head_size, VALUE body)
 {
@@ -99,8 +100,8 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
     handle->status = head->status;
     handle->sent = size;
     /*
-     * The spool (the body's file) stops counting against the disk limit before the client gets the response. The client
-     * may send its next request to another worker at once.
+     * The spool (the file of the request's body) stops counting against the disk limit before the client gets the
+     * response, because the client may send its next request to another worker at once.
      */
     if (!wait && handle->exchange->spool)
         heddle_body_spool_uncount(handle->exchange->spool);

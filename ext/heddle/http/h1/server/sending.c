@@ -14,7 +14,10 @@ void heddle_h1_flush(heddle_connection *connection)
         heddle_exchange_raise_gone("the client left before it had the response", -result);
 }
 
-/* Waits until the kernel accepts more output. Returns false if it accepts none within `timeout` ns. */
+/*
+ * Waits until the kernel accepts more output. Returns false if it accepts none within `timeout` ns. Raises IOError if
+ * the connection is closed during the wait.
+ */
 static bool wait_for_room(heddle_connection *connection, int64_t timeout)
 {
     switch (heddle_connection_wait_for(connection, HEDDLE_WRITING, heddle_deadline_after(timeout))) {
@@ -91,7 +94,7 @@ static void add_string(heddle_connection *connection, VALUE string)
     RB_GC_GUARD(string);
 }
 
-/* Queues the data. The loop sends it in its next tick, or now if much output is queued. */
+/* Queues the data, which the loop sends in its next tick. If much output is queued, sends it now, and may wait. */
 void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 {
     heddle_connection *connection = check_single_writer(handle);
@@ -110,8 +113,8 @@ void heddle_h1_write(heddle_exchange_handle *handle, VALUE data)
 /*
  * call-seq: rewrite(old, new) -> true or false
  *
- * Replaces the last written bytes, if they are equal to +old+ and none of them has been sent. Otherwise changes nothing
- * and returns false.
+ * Replaces the last written bytes, if they are equal to +old+, none of them has been sent, and +new+ has at most
+ * HEDDLE_OUTPUT_COPIED bytes. Otherwise changes nothing and returns false.
  */
 static VALUE exchange_rewrite(VALUE self, VALUE old, VALUE new)
 {

@@ -181,8 +181,9 @@ static bool pull_output(heddle_h2_client *client)
 }
 
 /*
- * Sends as much as the kernel accepts. Returns -EAGAIN if output is left, or another -errno if the connection has
- * failed. Otherwise returns 0: all output was sent, or another fiber is sending, which will send all of it.
+ * Sends as much as the kernel accepts. Returns -EAGAIN if output is left, or another -errno if sending has failed.
+ * Otherwise returns 0: all output was sent, the connection was lost before, or another fiber is sending and will send
+ * all output.
  */
 static int send_output(client_object *self)
 {
@@ -315,9 +316,10 @@ static bool step_input(client_object *self, int64_t deadline, bool waits)
 /*
  * call-seq: receive(deadline) -> Array or nil
  *
- * Waits until input has arrived, or the connection has ended. Returns the waiters of streams with new events, which the
- * caller must wake, or nil if there are none. Only one fiber or thread may call this method at a time. +deadline+ is in
- * seconds of CLOCK_MONOTONIC; nil means none. Raises IO::TimeoutError.
+ * Waits until input has arrived, a stream has new events, or the connection has ended. Sends output meanwhile. Returns
+ * the waiters of streams with new events, which the caller must wake, or nil if there are none. Only one fiber or
+ * thread may call this method at a time. +deadline+ is in seconds of CLOCK_MONOTONIC; nil means none. Raises
+ * IO::TimeoutError.
  */
 static VALUE client_receive(VALUE object, VALUE deadline)
 {
@@ -358,8 +360,8 @@ static VALUE take_role(bool *taken)
 #define METHODS(X)                                                                                                     \
     /* The maximum number of requests in progress: the lower of both sides' limits. */                                 \
     X(client_stream_limit, "stream_limit", UINT2NUM(heddle_h2_stream_limit(object_of(self)->client->session)))         \
-    /* Sends as much as the kernel accepts. Returns false if output is left: then call #await_room. If another fiber   \
-     * or thread is sending, returns true: that one sends all output. */                                               \
+    /* Sends as much as the kernel accepts. Returns false if output is left: then call #await_room. Otherwise returns  \
+     * true, even if the connection has failed, or if another fiber or thread is sending: that one sends all output. */\
     X(client_flush, "flush", send_output(object_of(self)) == -EAGAIN ? Qfalse : Qtrue)                                 \
     /* The waiters of streams for which a flush may have made room, or nil. Keeps the list of these streams. */        \
     X(client_waiters, "waiters", collect_waiters(object_of(self)->client, false))                                      \

@@ -20,7 +20,7 @@ typedef enum {
     HEDDLE_H2_CLIENT_SENT,      /* the request has begun; the final head was not received yet */
     HEDDLE_H2_CLIENT_ANSWERED,  /* the final head was received, content may follow */
     HEDDLE_H2_CLIENT_COMPLETE,  /* the response was received completely; it may be unread */
-    HEDDLE_H2_CLIENT_FAILED,    /* the response ended early: `failure` says why */
+    HEDDLE_H2_CLIENT_FAILED,    /* the response is missing or incomplete: `failure` says why */
     HEDDLE_H2_CLIENT_ABANDONED, /* the caller closed the stream before the response was complete */
 } heddle_h2_client_stage;
 
@@ -41,14 +41,14 @@ typedef enum {
     HEDDLE_H2_STREAM_RESET,    /* reset by the server */
     HEDDLE_H2_ANSWER_REJECTED, /* reset by us: the response is malformed or too large */
     HEDDLE_H2_CONNECTION_FAILED, /* ended by us: closed, or the server has violated the protocol or a limit */
-    HEDDLE_H2_CONNECTION_LOST,   /* the server has closed the connection, or it has failed */
+    HEDDLE_H2_CONNECTION_LOST,   /* the connection was closed by the server, or has failed */
 } heddle_h2_failure;
 
 struct heddle_h2_client_stream {
     heddle_h2_client *client;  /* a counted reference; NULL: the stream has not begun */
     heddle_h2_stream *stream;  /* NULL: it was released */
     VALUE connection;          /* H2::ClientConnection */
-    VALUE waiter;              /* a Queue that Ruby code pushes true to as a wake-up; nil: no fiber waits for that */
+    VALUE waiter;              /* a Queue: Ruby code pushes true to it to wake the waiting fiber; nil: none waits */
     heddle_link ready;         /* in the client's list of streams with new events */
     uint8_t stage;             /* heddle_h2_client_stage */
     bool has_room;             /* on_window was called: more of the body can be written */
@@ -69,7 +69,7 @@ static inline void heddle_h2_client_enter(heddle_h2_client_stream *stream, heddl
     stream->stage = (uint8_t)stage;
 }
 
-/* Exists until its Ruby object and all its streams are gone. */
+/* Exists until its Ruby object and all its streams are freed. */
 struct heddle_h2_client {
     heddle_h2_session *session;
     heddle_h2_workspace workspace;

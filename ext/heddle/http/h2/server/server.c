@@ -162,7 +162,7 @@ static bool waits_for_runner(const heddle_h2_carrier *carrier)
 
 static bool is_in_transit(const heddle_connection *connection)
 {
-    /* An open tunnel, which may be silent for hours, has no carrier. */
+    /* An open tunnel has no carrier, so it does not count as in transit: it may be silent for hours. */
     const heddle_h2_carrier *carrier = heddle_h2_first_carrier(heddle_h2_server_of(connection));
     while (carrier && waits_for_runner(carrier))
         carrier = heddle_h2_next_carrier(carrier);

@@ -19,7 +19,7 @@ enum {
 
 typedef struct heddle_h2_carrier heddle_h2_carrier;
 
-/* The head of a response that is not sent yet. Its fields are packed as HEDDLE_AS_FIELDS defines. */
+/* A response's head that is not sent yet. Its fields are packed as HEDDLE_AS_FIELDS defines. */
 typedef struct {
     int status;
     size_t size; /* of `bytes` */
@@ -68,7 +68,7 @@ struct heddle_h2_server {
     size_t body_memory;     /* bytes of all bodies that are in memory and credited to the connection's window */
     size_t held;            /* body_memory, plus the bytes of the heads of waiting requests */
     size_t drawn;           /* the part of `held` that exceeds the connection's own share */
-    size_t lent;            /* bytes of its lent strings: content that is sent without a copy, see response.c */
+    size_t lent;            /* bytes of this connection's strings that are sent without a copy, see response.c */
     uint64_t lingered;      /* discarded bytes */
     int64_t write_deadline; /* when the kernel must have accepted some output; INT64_MAX: there is no output */
     unsigned depth; /* nested calls into the session */
