@@ -88,8 +88,8 @@ class TestRunnerTest < Minitest::Test
   end
 
   def test_busy_processors_run_no_more_files_than_jobs
-    write_end = "def test_one = busy || File.write('#{@root}/ended', '')"
-    %w[a b].each { |name| write_test "test/#{name}_test.rb", write_end, BUSY }
+    write_end = "def test_one = sleep(1) && File.write('#{@root}/ended', '')"
+    %w[a b].each { |name| write_test "test/#{name}_test.rb", write_end }
     write_test "test/c_test.rb", "def test_one = assert_path_exists('#{@root}/ended')"
     busy = Struct.new(:change).new(-1)
     run_files(*%w[a b c].map { |name| "test/#{name}_test.rb" }, jobs: 2, fill: busy).close(ci: false)

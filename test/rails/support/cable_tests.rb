@@ -360,6 +360,7 @@ module CableServerTests
     deadline = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 30
     until (held = @own.get("/held").body.to_i) < 10
       flunk "#{held} channels are held" if Process.clock_gettime(Process::CLOCK_MONOTONIC) > deadline
+      sleep 0.05
     end
   end
 

@@ -18,11 +18,10 @@ module Switch
       run("bundle", "exec", "rails", "new", folder, "--name", "shop", "--skip-git", "--quiet",
           environment: { **gemfile, "RUBYOPT" => "-r#{HERE}/bundle_locally.rb" }, folder: File.dirname(folder))
       run("bin/rails", "generate", "scaffold", "Post", "title:string", "body:text", "picture:attachment", "--quiet")
-      run("bin/rails", "active_storage:install")
       copy_files(File.join(HERE, "files"))
       copy_tests
       add_routes
-      run("bin/rails", "db:prepare")
+      run("bin/rails", "active_storage:install", "db:prepare")
       run("bin/rails", "db:prepare", "assets:precompile", environment: variables(:production))
       FileUtils.rm_rf(File.join(folder, "public/assets.development"))
     end
