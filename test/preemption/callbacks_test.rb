@@ -128,7 +128,7 @@ class CallbacksTest < Minitest::Test
   # Runs a program in a process of its own: these crash where they fail.
   def program(gem, code)
     gem_path(gem)
-    output, status = ruby(<<~RUBY, env: { "GEM_HOME" => ENV.fetch("GEM_HOME", nil) })
+    output, status = ruby(<<~RUBY, env: { "GEM_HOME" => ENV.fetch("GEM_HOME", nil) }, flags: %w[--enable=gems])
       require "#{gem}"
       require "heddle"
       def compute(seconds)

@@ -33,6 +33,9 @@ module Offloaded
     Heddle::Offload.functions.find { |function| function[:method] == method && function[:library] =~ /native_calls/ }
   end
 
+  # With RubyGems, which protections need.
+  def ruby(*, flags: [], **) = super(*, flags: ["--enable=gems", *flags], **)
+
   # Runs a Ruby program with offloading on in a process of its own. It prints it, too, when another fiber runs during a
   # callback of a native library (test/support/callback_check.rb).
   # @param options [String] further arguments of Heddle.enable
@@ -43,7 +46,7 @@ module Offloaded
     options += ", allow: ['native_calls']" if allow
     head = "require 'heddle'; Heddle.enable(:offload#{options}); Heddle.enable :callback_report; " \
            "require #{NativeCallsLibrary.path.dump}; "
-    output, ended = ruby(head + program, *arguments, env: env, flags: %w[--enable=gems])
+    output, ended = ruby(head + program, *arguments, env: env)
 
     assert_equal [status], [ended.success?], output
     output
