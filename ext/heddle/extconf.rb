@@ -39,7 +39,7 @@ def heddle_program?(name)
 end
 
 # Called when the extension can't be built. On a Mac the gem is then installed without it, because applications are
-# developed there and served elsewhere. On other systems the installation fails.
+# developed there and served elsewhere. On other systems, and with HEDDLE_CHECKOUT=1, the installation fails.
 def heddle_give_up(reason)
   abort "heddle: #{reason}" unless HEDDLE_MAY_LACK
 
@@ -51,8 +51,8 @@ def heddle_give_up(reason)
 end
 
 # Writes a Makefile that runs the shell command `compile`. The command either compiles the library, by mkmf's
-# Makefile.heddle, or writes the reason of its failure to not_built.txt. Then that file is installed instead of the
-# library.
+# Makefile.heddle, or writes the reason of its failure to not_built.txt. If not_built.txt exists, it is installed
+# instead of the library. heddle_give_up has already written that file, so its command does nothing.
 def heddle_write_makefile(compile)
   File.write("Makefile", <<~MAKE)
     sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
@@ -124,7 +124,7 @@ $defs << "-DHEDDLE_ZLIB=1" if ENV["HEDDLE_ZLIB"] != "0" && have_library("z", "de
 $warnflags = ""
 # _GNU_SOURCE: ruby.h defines it, and files that don't include ruby.h need the same system interfaces.
 $CFLAGS << " -std=gnu17 -D_GNU_SOURCE=1 -fvisibility=hidden -MMD -MP"
-# These warnings are only for developers, because they take four percent of the time to compile.
+# These warnings are only for developers, because they take four percent of the compile time.
 $CFLAGS << " -Wall -Wextra -Wno-unused-parameter -Wpointer-arith -Wwrite-strings" if ENV["HEDDLE_CHECKOUT"] == "1"
 if ENV["HEDDLE_DEBUG"] == "1"
   $CFLAGS << " -Og -g3 -DHEDDLE_DEBUG=1"
@@ -138,7 +138,7 @@ elsif (sanitizers = ENV.fetch("HEDDLE_SANITIZE", "")) != ""
   $LDFLAGS << " -fsanitize=#{sanitizers}"
 else
   # -O3 takes a fifth more time to compile, and does not save any instructions for a request. Debug information would be
-  # four fifths of the library's size, and take a tenth of the time.
+  # four fifths of the library's size, and take a tenth of the compile time.
   $CFLAGS << " -O2 -g0"
   $LIBRUBYARG_SHARED = $LIBRUBYARG_STATIC = $LIBRUBYARG = "" if ENV["HEDDLE_PORTABLE"] == "1"
   # With this, an undefined symbol fails the build. Otherwise the first program that needs the symbol would fail.

@@ -1,4 +1,4 @@
-/* The entry point of the extension. It defines the Ruby modules and classes; each layer's folder contains its part. */
+/* The entry point of the extension. Calls the Init function of each layer, which defines the layer's Ruby classes. */
 
 #include "binding.h"
 #include "concurrency/concurrency.h"

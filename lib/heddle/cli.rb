@@ -17,9 +17,9 @@ module Heddle
     # Raised for an invalid command line. The message names the invalid part, and the correct form.
     class UsageError < OwnError; end
 
-    # A command: the name of the class that runs it, and its line in the help. {CLI.run} creates an instance with the
-    # arguments after the command's name, and the stream to write to, and calls `run`. The class method `help` returns
-    # the help, except for `serve`, whose help {Help} has.
+    # A command: the name of the class that runs it (nil: {CLI} itself runs it), and its line in the help. {CLI.run}
+    # creates an instance with the arguments after the command's name, and the stream to write to, and calls `run`. The
+    # class method `help` returns the help, except for `serve`, whose help {Help} has.
     Entry = Data.define(:class_name, :text)
 
     COMMANDS = {
@@ -112,7 +112,7 @@ module Heddle
         end
       end
 
-      # Treats arguments as UTF-8 in any locale, as configuration files are.
+      # Treats arguments as UTF-8 in any locale, like the text of configuration files.
       def utf8(word)
         text = word.dup.force_encoding(Encoding::UTF_8)
         text.valid_encoding? ? text : raise(UsageError, "the argument #{text.inspect} is not UTF-8")

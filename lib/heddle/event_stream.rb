@@ -61,7 +61,7 @@ module Heddle
     #   decides
     # @param slow [Symbol] what to do when 1 MiB of output is pending for a slow client. `:close` closes the stream, so
     #   that the client reconnects and resumes. `:coalesce` skips to the newest message. `:drop` drops messages until
-    #   the client has caught up.
+    #   the client has caught up. Without effect if a fiber sends the events ({#serve}).
     # @param handoff [Boolean] whether the stream may move to another worker when its worker is replaced; false: the
     #   client has to reconnect
     # @raise [ArgumentError] if the topic or the event's type is too large, or `slow` is unknown

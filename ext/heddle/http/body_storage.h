@@ -9,9 +9,9 @@ bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *excha
 /* Does the same for the received part of a body whose length is unknown. `complete`: no more bytes follow. */
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
- * Creates the spool of an exchange (the file of its body). `others`: the number of spools that its connection already
- * has. Returns 0 or -errno: -ENOBUFS if the disk has no room for the announced length, -EMFILE if there are too many
- * files. The caller passes the errno to heddle_body_reject.
+ * Creates the spool of an exchange (the file of its body). `others`: the number of spools that the connection already
+ * has. Returns 0 or -errno: -ENOBUFS if the announced length exceeds the free part of Heddle's limit of bytes, -EMFILE
+ * if there are too many files. The caller passes the (positive) errno to heddle_body_reject.
  */
 int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exchange, void *owner,
                             void (*written)(void *owner, int error), unsigned others);

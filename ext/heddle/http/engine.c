@@ -122,7 +122,7 @@ static void reject_handshake(heddle_connection *connection, heddle_handshake_err
     protocols[HEDDLE_HTTP_1]->begin_rejecting(connection, 400, reasons[error]);
 }
 
-/* A plaintext request begins with a capital letter, the first one of its method. A TLS record never does. */
+/* A plaintext request begins with the first letter of its method, a capital. A TLS record never does. */
 static bool is_plaintext(char first)
 {
     return first >= 'A' && first <= 'Z';
@@ -155,7 +155,7 @@ static void choose_protocol(heddle_connection *connection)
 
 /*
  * Loads a session that another process has handed off. Returns an Array of the protocol's number and the loaded
- * session, or nil if the session can't continue.
+ * session. Returns nil if the session can't continue, or after an exception, whose tag is then in `state`.
  */
 static VALUE load_session(heddle_service *service, VALUE description, int *state)
 {

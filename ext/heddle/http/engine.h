@@ -56,14 +56,15 @@ struct heddle_engine {
     char date[40]; /* the `date` line of the current second */
     int64_t date_second;
     uint64_t requests, rejected, spooled; /* numbers of requests, see engine_ruby.c */
-    uint64_t answers[HEDDLE_STATUS_CLASSES]; /* responses of the application, by the first digit of their status */
+    /* complete responses of the application, and rejections that replaced them, by the class of their status */
+    uint64_t answers[HEDDLE_STATUS_CLASSES];
     uint64_t rejections[HEDDLE_REJECTION_STATUSES]; /* by their status */
     heddle_otel_durations durations;
     heddle_latency latency; /* times from the complete head to the response */
     heddle_slowest slowest; /* the slowest responses */
     /* histograms of the time accounts: one for each part (such as `query`), and one for time that belongs to no part */
     heddle_latency spent[HEDDLE_SPENT_PARTS + 1];
-    heddle_endpoints *endpoints; /* NULL until a slow request has ended */
+    heddle_endpoints *endpoints; /* NULL until a request has ended that took at least HEDDLE_ENDPOINT_LEAST */
 };
 
 /* Calls `configure` of each protocol with a checked configuration. May raise. */

@@ -18,7 +18,7 @@ enum {
 
 typedef struct {
     int status;
-    bool by_admission; /* the queue is full, or the request waited too long; such rejections are reported together */
+    bool by_admission; /* for a reason of heddle_overload; such rejections are reported together */
     bool unlogged;     /* not reported, because the request is a health check */
     char reason[112];
 } heddle_rejection;
@@ -28,5 +28,5 @@ int heddle_reject(heddle_rejection *rejection, int status, const char *format, .
     __attribute__((format(printf, 3, 4)));
 /* Rejects CONNECT without an upgrade: this server is not a proxy. */
 void heddle_reject_connect(heddle_rejection *rejection);
-/* Rejects a waiting request by admission. `queue_timeout`: in ns. */
+/* Rejects a request by admission, with 503. `queue_timeout`: the option in ns, for HEDDLE_QUEUED_TOO_LONG. */
 void heddle_reject_overload(heddle_rejection *rejection, heddle_overload why, int64_t queue_timeout);

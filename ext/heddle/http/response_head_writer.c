@@ -69,8 +69,8 @@ static heddle_field_result take_length(heddle_head_writer *head, const char *val
 }
 
 /*
- * Transfer-Encoding is not sent, because the server frames the content itself. `identity` means no coding. An empty
- * value is invalid.
+ * The application's Transfer-Encoding is only evaluated: put_framing writes the field. `identity` means no coding. An
+ * empty value is invalid.
  */
 static heddle_field_result take_coding(heddle_head_writer *head, const char *value, size_t size)
 {

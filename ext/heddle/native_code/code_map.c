@@ -7,7 +7,10 @@ typedef struct {
     uint32_t library;
 } code_range;
 
-/* Beginnings of the file names of system libraries. They call only functions that their callers have passed to them. */
+/*
+ * Beginnings of the file names of system libraries. Outside of system libraries, these libraries call only functions
+ * (callbacks) that their callers have passed to them.
+ */
 static const char *const system_libraries[] = {
     "libc.",    "libc-2",    "ld-linux",  "ld-musl", "ld-2",     "libpthread", "libm.",    "libm-2",     "libdl",
     "librt",    "libgmp.",   "libcrypt.", "libgcc_s", "libasan", "libubsan",   "libtsan",
@@ -120,7 +123,7 @@ static bool add_ranges(const heddle_object *object, uint32_t library)
     return true;
 }
 
-/* Returns true if out of memory, which ends the visits. */
+/* Adds a library and its ranges of code. Returns true if out of memory, which ends the visits. */
 static bool add_library(heddle_object *object, void *unused)
 {
     char *path = strdup(object->path);
@@ -169,7 +172,7 @@ bool heddle_code_map_refresh(void)
         return true;
     counts = now;
     clear_map();
-    if (heddle_objects_each(add_library, NULL) || !range_count) { /* on other systems no object is visited */
+    if (heddle_objects_each(add_library, NULL) || !range_count) { /* without HEDDLE_ELF_OBJECTS, none is visited */
         clear_map();
         return false;
     }

@@ -36,7 +36,7 @@ bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_
 
 /* Updates the map if libraries were loaded or unloaded. Returns false if out of memory, and on other systems. */
 bool heddle_code_map_refresh(void);
-/* Changes each time a library is loaded or unloaded. */
+/* Changes each time heddle_code_map_refresh updates the map. */
 uint64_t heddle_code_map_version(void);
 /*
  * Returns the library whose code is at this address. Returns NULL if the code belongs to no library: a just-in-time

@@ -139,9 +139,9 @@ static bool follows_call(uintptr_t pc)
 }
 
 /*
- * Leaves a frame of code without an unwind table, such as just-in-time compiled code. It contains a few registers and a
- * return address. The first word that may be a return address is used as the return address. The registers are assumed
- * to be unchanged or not needed.
+ * Leaves a frame of code without an unwind table, such as just-in-time compiled code. The frame contains a few saved
+ * registers and a return address. The first word that may be a return address is used as the return address. The
+ * registers are assumed to be unchanged or not needed.
  */
 static bool skip_frame(machine *self)
 {
@@ -169,7 +169,7 @@ typedef struct {
     uintptr_t pc; /* 0: the entry is empty */
     const heddle_library *library;
     uintptr_t function;
-    bool uncovered; /* no unwind table covers it */
+    bool uncovered; /* no unwind table covers the address */
     bool usable;
     heddle_frame_rules rules;
 } known_code;

@@ -14,7 +14,7 @@ typedef struct {
 } heddle_stack_frame;
 
 typedef enum {
-    HEDDLE_WALK_COMPLETE, /* all frames were visited */
+    HEDDLE_WALK_COMPLETE, /* the walk has reached the base of the stack */
     HEDDLE_WALK_STOPPED,  /* the visitor has stopped the walk */
     HEDDLE_WALK_LOST,     /* the outer frames can't be found */
 } heddle_walk_end;

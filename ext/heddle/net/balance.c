@@ -43,8 +43,8 @@ static void check_again(heddle_timer *timer)
     heddle_sockets *sockets = (heddle_sockets *)((char *)timer - offsetof(heddle_sockets, balance.again));
     heddle_balance_try_resume(sockets);
     /*
-     * A worker that gets stuck notifies no other worker. So a worker that has stopped accepting checks the scoreboard
-     * regularly.
+     * Without handoff (handoff.c), a worker that gets stuck notifies no other worker. So a worker that has stopped
+     * accepting checks the scoreboard regularly.
      */
     if (sockets->paused & HEDDLE_PAUSED_LOADED)
         schedule_check(sockets);

@@ -170,7 +170,7 @@ static bool try_to_hand_off(heddle_sockets *sockets, heddle_connection *connecti
     return result == 0 || result == -EBUSY || result == -EOPNOTSUPP;
 }
 
-/* Hands off connections with new input. Returns false as above. */
+/* Hands off connections with new input. Returns false as try_to_hand_off does. */
 static bool hand_off_notified(heddle_sockets *sockets, int *left)
 {
     heddle_link *head = &sockets->handoff.notified;
@@ -188,7 +188,7 @@ static bool hand_off_notified(heddle_sockets *sockets, int *left)
 
 /*
  * Hands off connections whose work item (a request, for example) waits for a runner (a pooled fiber), because this
- * process can't run it now. Returns false as above.
+ * process can't run it now. Returns false as try_to_hand_off does.
  */
 static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int *left)
 {
@@ -214,7 +214,10 @@ enum {
     FAREWELLS = 256, /* the maximum number of connections that are checked while the lock is held once */
 };
 
-/* Sends the farewell: bytes that ask the client to open a new connection. Does so only if no frame is partly sent. */
+/*
+ * Sends the farewell: bytes that ask the client to open a new connection. Does nothing if it was sent before, if a
+ * frame is partly sent, or if the kernel accepts no output.
+ */
 static void send_farewell(heddle_connection *connection)
 {
     heddle_transport *transport = &connection->transport;
@@ -235,7 +238,10 @@ static void send_farewell(heddle_connection *connection)
     atomic_store_explicit(&transport->wire, HEDDLE_WIRE_OPEN, memory_order_release);
 }
 
-/* Sends each connection its farewell, once for each time that the loop is blocked. */
+/*
+ * Tries to send each connection its farewell, once for each time that the loop is blocked. Checks FAREWELLS connections
+ * in one call.
+ */
 static void send_farewells(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;
@@ -280,7 +286,10 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 
-/* Asks the master for another worker. Does nothing during a garbage collection, which ends by itself. */
+/*
+ * Notifies the master, once, when the loop has been blocked for HEDDLE_RESERVE_AFTER, so that the master starts a
+ * reserve worker. Does nothing during a garbage collection, which ends by itself.
+ */
 static void alarm_master(heddle_sockets *sockets)
 {
     heddle_handoff *handoff = &sockets->handoff;

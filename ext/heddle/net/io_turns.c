@@ -80,7 +80,10 @@ void heddle_turns_hang_up(heddle_connection *connection, uint8_t ready)
     connection->late_events |= ready;
     if (waits)
         return;
-    /* removes it from the queue for reading or sending: it can wait in one queue only, and what ends it reads first */
+    /*
+     * A connection can wait in one queue only, so this removes it from the queue for reading or sending. Handling the
+     * hang-up reads the remaining input.
+     */
     heddle_link_remove(&connection->turn_link);
     heddle_turns_take(connection, HEDDLE_TURN_ENDS);
 }

@@ -51,9 +51,9 @@ void heddle_output_added(heddle_output *output, size_t size);
  */
 bool heddle_output_take_back(heddle_output *output, const char *bytes, size_t size);
 
-/* Sets `pieces` to the beginning of the output. Returns how many pieces were used. */
+/* Sets up to `most` entries of `pieces` to the beginning of the output. Returns how many entries were set. */
 int heddle_output_gather(const heddle_output *output, struct iovec *pieces, int most);
-/* Removes the first `sent` bytes, which were sent. */
+/* Removes the first `sent` bytes, which were sent, and counts them. */
 void heddle_output_advance(heddle_output *output, size_t sent);
 void heddle_output_mark(const heddle_output *output);
 void heddle_output_clear(heddle_output *output);

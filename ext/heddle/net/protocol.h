@@ -16,8 +16,8 @@ enum {
 };
 
 /*
- * All operations except `collect_input` and `label` run in the loop, with the GVL, and never raise. `begin`,
- * `handle_event` and `handle_deadline` may free the connection.
+ * All operations except `collect_input` and `label` run in the loop, with the GVL, and never raise. The operations with
+ * the mark HEDDLE_LAST_USE may free the connection.
  */
 struct heddle_protocol {
     bool stays; /* its connections are never at rest (owner.h), so the watch thread never hands them off */
@@ -36,8 +36,8 @@ struct heddle_protocol {
      */
     HEDDLE_LAST_USE void (*handle_event)(heddle_connection *connection, uint8_t ready);
     /*
-     * Called when the connection's turn to read or to send has come (io_turns.h). NULL: this protocol has no turns, and
-     * all of its output is sent at once.
+     * Called in the connection's turn to read or to send (io_turns.h), unless events wait for that turn: then
+     * handle_event is called. NULL: only events wait for turns, and all output is sent at once.
      */
     HEDDLE_LAST_USE void (*take_turn)(heddle_connection *connection);
     /* Called after the kernel was offered output that heddle_connection_flush_later had queued. May be NULL. */

@@ -55,8 +55,9 @@ static VALUE call_block(VALUE data)
 }
 
 /*
- * Reports an exception that serving an item has raised. Returns 0 if the runner can continue, or else the state of
- * rb_protect, with which the loop raises the exception.
+ * Reports an exception that serving an item has raised, and returns 0. After an exception that is not a StandardError,
+ * the runner ends. An exception that ends the loop, and a jump such as throw, are not reported: for these, returns the
+ * state of rb_protect, with which the loop continues them.
  */
 static int handle_exception(heddle_runner *runner, int state)
 {

@@ -13,7 +13,7 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* clients that one check disconnects at most for their rate, and as many for the budget */
+    MOST_CUTS = 64, /* one check disconnects at most this many clients for their rate, and as many for the budget */
 };
 
 /* In ns. A client must have been measured for this long before it can count as the slowest. */
@@ -21,7 +21,7 @@ static const int64_t LEAST_WATCH = 500000000;
 
 /*
  * Returns how many bytes the client has acknowledged. Bytes in the kernel's send buffer don't count: the kernel accepts
- * many at once, even if the client reads nothing.
+ * many at once, even if the client reads nothing. On systems without SIOCOUTQ their number is unknown, so they count.
  */
 static int64_t count_taken(const heddle_connection *connection)
 {
@@ -30,7 +30,7 @@ static int64_t count_taken(const heddle_connection *connection)
     if (ioctl(connection->transport.fd, SIOCOUTQ, &kernel) != 0)
         kernel = 0;
 #endif
-    /* with TLS the kernel's number includes the overhead of TLS, which `sent` does not */
+    /* with TLS the result is a little too low: the kernel's number includes the overhead of TLS, but `sent` does not */
     return (int64_t)connection->output.sent - kernel;
 }
 
@@ -89,7 +89,7 @@ static bool watch_connection(heddle_connection *connection, int64_t now, double 
     bool ends = !begins && now - connection->watched_since >= span;
     bool slow = ends && find_rate(connection, now) < rate;
     connection->watched_check = slow_check;
-    /* if this check disconnects no more clients, the next one finds a slow client slow again */
+    /* A slow client's period does not end: if this check has reached MOST_CUTS, the next one finds the client slow. */
     if (begins || (ends && !slow)) {
         connection->watched_since = now;
         connection->watched_taken = count_taken(connection);

@@ -159,8 +159,9 @@ static int set_mac_key(void *mac, const ticket_key *key)
 }
 
 /*
- * The callback for SSL_CTX_set_tlsext_ticket_key_evp_cb(3). Returns -1 after an error, 0 for a full handshake without a
- * ticket, 1 to use the ticket, and 2 to use it and also send a new one.
+ * The callback for SSL_CTX_set_tlsext_ticket_key_evp_cb(3). With `sealing`, returns 1 to send a ticket and 0 to send
+ * none. Otherwise returns 1 to accept the client's ticket, 2 to accept it and also send a new one, and 0 to ignore it,
+ * so that a full handshake follows. In both cases returns -1 after an error.
  */
 static int handle_ticket(void *ssl, unsigned char *name, unsigned char *iv, void *cipher, void *mac, int sealing)
 {
@@ -206,8 +207,8 @@ static VALUE keys_use(VALUE self, VALUE context)
  * call-seq: TicketKeys.renew(age = 3600) -> true or false
  *
  * Makes a new key if the newest one is at least +age+ seconds old. Returns whether it did. The two keys before the
- * newest one still decrypt their tickets, so by default a ticket is valid for two hours at least. Does nothing except
- * in the process that has made or adopted the keys.
+ * newest one still decrypt their tickets, so by default a ticket is valid for two hours at least. Does nothing, and
+ * returns false, except in the process that has made or adopted the keys.
  */
 static VALUE keys_renew(int argc, VALUE *argv, VALUE self)
 {
@@ -236,7 +237,8 @@ HEDDLE_DEFINE_METHOD(keys_descriptor, "descriptor", ring && memory.fd >= 0 ? INT
  * call-seq: TicketKeys.adopt(descriptor) -> true or false
  *
  * Uses the keys of another process, by the descriptor that its .descriptor has returned, and takes ownership of the
- * descriptor. Returns false if the memory is of another version, or if this TLS library can't use the keys.
+ * descriptor. Returns false if the memory can't be mapped or is of another version, if this TLS library can't use the
+ * keys, or if this process already has keys.
  */
 static VALUE keys_adopt(VALUE self, VALUE number)
 {

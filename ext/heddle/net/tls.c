@@ -141,7 +141,10 @@ enum {
     INNER_TYPE = 0x101,
 };
 
-/* Returns whether this is a record of the handshake or, after the handshake, a message of TLS itself. */
+/*
+ * Returns whether this is a received record of the handshake or, after the handshake, a message of TLS itself in either
+ * direction.
+ */
 static bool is_overhead(const heddle_tls *tls, int sent, int type)
 {
     return tls->ssl ? type != RECORD_HEADER && type != INNER_TYPE : type == RECORD_HEADER && !sent;
@@ -249,7 +252,7 @@ static ssize_t tls_recv(heddle_transport *transport, void *memory, size_t size)
         if (used == 0)
             return why;
         if (why != -EAGAIN)
-            heddle_transport_note(transport, HEDDLE_HAS_INPUT); /* the next call of recv must report it */
+            heddle_transport_note(transport, HEDDLE_HAS_INPUT); /* the next call of recv reports the error or the end */
         break;
     }
     return (ssize_t)used;
@@ -285,7 +288,7 @@ enum {
 
 /*
  * After EAGAIN the same bytes must be passed to SSL_write again until it has sent the record that it made of them. So
- * this saves them.
+ * this function saves the bytes.
  */
 static ssize_t save_unsent_record(heddle_tls *tls, const char *bytes, size_t size)
 {

@@ -5,8 +5,8 @@
 #include "net/sockets.h"
 
 /*
- * Returns whether this worker has other work, for which the item would have to wait. This is not so for the requests of
- * a single client.
+ * Returns whether this worker has other work, for which the item would have to wait. Returns false if a single client
+ * sends one request after the other.
  */
 static bool is_busy(const heddle_sockets *sockets, int64_t now)
 {
@@ -15,7 +15,8 @@ static bool is_busy(const heddle_sockets *sockets, int64_t now)
 }
 
 /*
- * No work is shared if the process has several loops, because a worker's slot does not show which of its loops is idle.
+ * Returns whether handoffs are on and this process has a single loop. With several loops no work is shared, because a
+ * worker's slot in the scoreboard does not show which of its loops is idle.
  */
 static bool is_enabled(const heddle_sockets *sockets)
 {
@@ -24,7 +25,7 @@ static bool is_enabled(const heddle_sockets *sockets)
 
 /*
  * Returns whether another worker could serve the item sooner: its loop is idle, or, while this worker's gate is closed,
- * it has a shorter queue. Otherwise the clients of one worker would wait longer than those of another.
+ * it has a shorter queue. Without the second case, the clients of one worker would wait longer than those of another.
  */
 static bool has_taker(const heddle_sockets *sockets)
 {

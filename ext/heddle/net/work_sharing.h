@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Work sharing. A worker that computes without a pause hands off waiting requests to a worker whose loop is idle or,
- * while its own gate is closed (request_gate.h), to a worker with a shorter queue.
+ * Work sharing. A worker that computes without a pause hands off waiting requests to a worker whose loop is idle. While
+ * the gate of the busy worker is closed (request_gate.h), it also hands them off to a worker with a shorter queue. A
+ * process with several loops shares no work.
  *
  * New connections go to the worker with the fewest connections. But a connection remains with its worker, and after a
  * reload or a refork most clients are connected to one worker. So the load is shared by request as well.
@@ -16,7 +17,7 @@
 
 /*
  * Hands off the item's connection if another worker could serve the item sooner. `now` is from the coarse clock. The
- * item must not be in a list. Returns true if the connection was handed off. Returns false if it was not, for example
- * because it is not at rest (owner.h).
+ * item must not be in a list. Returns whether the connection was handed off. This is not possible, for example, if the
+ * connection is not at rest (owner.h).
  */
 bool heddle_work_share(heddle_sockets *sockets, heddle_work *work, int64_t now);

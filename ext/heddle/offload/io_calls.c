@@ -11,8 +11,8 @@
 #include <sys/file.h>
 
 /*
- * Since Ruby 4.0, the functions have the IO as a parameter, and IO#close waits for the calls that are registered with
- * the IO.
+ * Since Ruby 4.0, rb_thread_io_blocking_call and rb_thread_io_blocking_region have the IO as a parameter, and IO#close
+ * waits for the calls that are registered with the IO.
  */
 #define BY_IO (RUBY_API_VERSION_MAJOR >= 4)
 

@@ -60,8 +60,8 @@ static const char *const libc_functions[] = {
 };
 
 /*
- * Functions of Ruby's C API, by the beginnings of their names; ruby_exceptions has the exceptions. A library calls them
- * with the GVL, and so on the calling fiber's own thread.
+ * Functions of Ruby's C API, by the beginnings of their names, except those in ruby_exceptions. A library calls them
+ * with the GVL, and therefore on the calling fiber's own thread.
  */
 static const char *const ruby_functions[] = {
     "rb_ary_", "rb_str_", "rb_hash_", "rb_obj_", "rb_class", "rb_module_", "rb_mod_", "rb_define_", "rb_undef",

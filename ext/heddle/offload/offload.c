@@ -171,7 +171,7 @@ static VALUE offload_hook_libc(VALUE self, VALUE list)
     return Qnil;
 }
 
-/* Sets the maximum number of jobs that run at once, and so of offload threads. */
+/* Sets the maximum number of jobs that run at once, each on its own thread. A few prompt jobs may run in addition. */
 static VALUE offload_limit_threads(VALUE self, VALUE limit)
 {
     heddle_threads_set_limit(NUM2UINT(limit));
@@ -236,8 +236,8 @@ static VALUE symbol_of(const char *name)
 /*
  * call-seq: libraries -> [{path:, class:, reason:}]
  *
- * Returns the libraries whose calls are intercepted, each with its class and the reason for the class. Libraries that
- * have made no call yet are judged now, which takes some milliseconds for each library.
+ * Returns the libraries whose calls are intercepted, each with its class and the reason for the class (nil: none is
+ * known). Libraries that have made no call yet are judged now, which takes some milliseconds for each library.
  */
 static VALUE offload_libraries(VALUE self)
 {

@@ -14,8 +14,8 @@
 #endif
 
 /*
- * If there are more threads than this, plus one for each core, another thread is started only for a job that was queued
- * for HEDDLE_OVERDUE_NS.
+ * If there are at least this many threads, plus one for each core, another thread is started only for a job that was
+ * queued for HEDDLE_OVERDUE_NS.
  */
 enum { SOFT_LIMIT = 64 };
 
@@ -25,7 +25,7 @@ enum { SOFT_LIMIT = 64 };
  */
 enum { RESERVED = 8 };
 
-/* A thread that has not begun for this time was killed before it could begin, ns. */
+/* A requested thread that has not begun after this time (ns) was killed before it could begin. */
 static const int64_t START_LIMIT = HEDDLE_SECOND;
 
 /* A thread ends after it was idle for this time. */

@@ -335,7 +335,10 @@ void heddle_unsubscribe(heddle_subscriber *subscriber)
 size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *text)
 {
     const heddle_fanout *fanout = subscriber->topic->fanout;
-    /* Until the subscriber has received its reset, its position belongs to an earlier generation. */
+    /*
+     * Until the subscriber has received its reset, its position belongs to an earlier generation. Then this returns the
+     * offset 0: a client that resumes from there gets all messages that the history has, or a reset.
+     */
     heddle_message message = {.offset = subscriber->generation == fanout->generation ? subscriber->seen : 0};
     memcpy(message.epoch, fanout->epoch, sizeof(message.epoch));
     return heddle_message_position(&message, text);

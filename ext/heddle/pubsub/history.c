@@ -101,7 +101,7 @@ static void choose_entry(const heddle_history *history, const char *name, size_t
 
 /* -- messages ------------------------------------------------------------------------------------------------------ */
 
-/* Also writes the padding to the next multiple of 8 bytes. */
+/* Writes the bytes as words of 8 bytes. Pads the last word with zeros. */
 static void write_words(const heddle_history *history, uint64_t lsn, const void *bytes, size_t size)
 {
     for (size_t at = 0; at < size; at += 8) {

@@ -90,8 +90,8 @@ int64_t heddle_history_publish(heddle_history *history, const char *topic, size_
                                size_t data_size, heddle_history_state *state);
 /*
  * From now on the history follows a backend with this epoch. The backend's messages up to `offset` are not in the
- * history, so subscribers get a reset. Changes nothing if the history already has this epoch and reaches this offset.
- * Returns 0 or -ETIMEDOUT.
+ * history, so subscribers get a reset. Changes nothing if the history already follows a backend with this epoch, and
+ * its last message has at least this offset. Returns 0 or -ETIMEDOUT.
  */
 int heddle_history_begin(heddle_history *history, const char *epoch, uint64_t offset);
 /*

@@ -175,7 +175,8 @@ static VALUE data_of(VALUE payload)
  * call-seq: take -> [data, position] or nil
  *
  * Waits for the next message. Its data is a String in UTF-8, or in BINARY if it is not valid UTF-8. For a reset
- * (messages are lost) the data is nil. Returns nil if the subscription has ended. Only one fiber may wait at a time.
+ * (messages are lost) the data is nil. Returns nil if the subscription has ended and no message is queued. Only one
+ * fiber may wait at a time.
  */
 static VALUE subscription_take(VALUE self)
 {

@@ -15,7 +15,7 @@ static VALUE fiber_class;
  */
 static const ssize_t FIBER_MEMORY = 760;
 
-/* After a fiber has started this many others, the fibers that are ready run before it continues. */
+/* After this many starts of fibers in a tick, the fibers that are ready run before the starting fiber continues. */
 static const unsigned STARTS_BEFORE_YIELD = 16;
 
 /* Called when the extension is loaded, and not at first use, because two Ractors might use it at the same time. */
@@ -132,9 +132,9 @@ static VALUE run_body(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, scheduler))
     if (fiber && fiber->delivered_error && !state)
         heddle_hooks.take_back_error(fiber); /* the fiber has ended, so the exception can't be raised in it */
     /*
-     * Ruby 3.4 reuses the stack of an ended fiber only if the loop's fiber was the last one that switched to the ended
-     * fiber. If it was another fiber, the loop switches here once more (heddle_foreign_return), and then this fiber
-     * ends.
+     * From version 3.4 on, Ruby reuses the stack of an ended fiber only if the loop's fiber was the last one that
+     * switched to the ended fiber. If it was another fiber, the loop switches here once more (heddle_foreign_return),
+     * and then this fiber ends.
      */
     bool entered_by_other = HEDDLE_SWITCH_RETURNS_STACKS && fiber &&
                             loop->switching.last_target != self && !fiber->parent_park;

@@ -54,7 +54,7 @@ static bool is_unreported(const heddle_io_wait *wait)
     return RUBY_API_VERSION_MAJOR < 4 || wait->by_number;
 }
 
-/* Enlarges the arrays so that they have an entry for this descriptor; raises NoMemoryError. */
+/* Enlarges the arrays so that they have an entry for this descriptor. Raises NoMemoryError when out of memory. */
 static void reserve_descriptor(heddle_loop *loop, int fd)
 {
     if (fd < loop->io.size)

@@ -2,8 +2,9 @@
 
 /*
  * Waits for IO objects that Heddle has not created. Before Ruby 4.0 no hook reports that an IO was closed. So the waits
- * are listed by descriptor, and before the loop blocks it checks that their IOs are still open. A new wait for a
- * descriptor first ends the waits for closed IOs that had this descriptor.
+ * are listed by descriptor, and before the loop blocks it checks that their IOs are still open. From Ruby 4.0 on, it
+ * checks them only while there are waits with `by_number`. A new wait for a descriptor first ends the waits for closed
+ * IOs that had this descriptor.
  */
 
 #include "scheduler/loop.h"
@@ -77,9 +78,9 @@ bool heddle_io_has_others_ready(const heddle_loop *loop);
 /* Lets the fibers that are ready now run. Raises IOError when `io` is closed or reopened meanwhile. */
 void heddle_io_wait_tick(heddle_loop *loop, VALUE io, int fd);
 
-/* Makes the waits whose IO is closed raise IOError. For the waits that Ruby itself does not end then. */
+/* Makes the waits whose IO is closed raise IOError. Needed for waits that Ruby itself does not end in this case. */
 void heddle_io_fail_closed_waits(heddle_loop *loop);
-/* Makes the waits for this descriptor raise IOError. For Ruby >= 4.0, which reports closed IOs. */
+/* Makes the waits for this descriptor raise IOError. Called from Ruby 4.0 on, when Ruby reports that an IO closes. */
 void heddle_io_fail_waits(heddle_loop *loop, int fd);
 /*
  * Makes the waits for this descriptor raise IOError in all loops of the main Ractor, because IO#reopen has given it

@@ -99,8 +99,8 @@ static VALUE call_block(VALUE data)
  * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
  *
  * Calls the block, and raises +exception+ (a class or an instance, as for Kernel#raise) in it after +duration+ seconds,
- * at its current or next wait. If several timeouts have passed, the outermost one is raised. Thread.handle_interrupt
- * delays a timeout like exceptions that other threads raise.
+ * at its current or next wait; with preemption, also while it computes. If several timeouts have passed, the outermost
+ * one is raised. Thread.handle_interrupt delays a timeout like exceptions that other threads raise.
  */
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
 {

@@ -124,8 +124,8 @@ static void register_index(heddle_ring *ring)
 }
 
 /*
- * A registered index keeps the ring open until the thread ends, as a descriptor would. A thread can have only 16
- * indexes.
+ * Frees the registered index, if there is one. Otherwise it would keep the ring open until the thread ends, and a
+ * thread can have only 16 indexes.
  */
 static void unregister_index(const heddle_ring *ring)
 {

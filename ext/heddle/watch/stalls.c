@@ -77,8 +77,9 @@ static VALUE add_frames_of_fiber(VALUE data)
 /*
  * Writes a backtrace of the thread. Returns false if it shows no user code.
  *
- * With `apart`, if the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead. The
- * calling fiber may only help that fiber, for example to start a thread. This allocates objects, and takes longer.
+ * With `apart`, if the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead:
+ * perhaps the calling fiber works for that fiber, for example to start a thread. `apart` allocates objects, and takes
+ * longer.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {
@@ -93,7 +94,7 @@ static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *by
     VALUE arguments[] = {(VALUE)&text, loop->current->fiber};
     rb_protect(add_frames_of_fiber, (VALUE)arguments, &state);
     if (state)
-        rb_set_errinfo(Qnil);
+        heddle_take_errinfo();
     return text.has_user_code;
 }
 
@@ -230,7 +231,7 @@ static void announce_stalls(heddle_loop *loop)
     heddle_stalls_pending = false;
     heddle_call_module_protected("Heddle::Stalls", rb_intern("noted"), 1, &loop->scheduler, &state);
     if (state)
-        rb_set_errinfo(Qnil); /* an error in the report must not end the loop */
+        heddle_take_errinfo(); /* an error in the report must not end the loop */
 }
 
 /* -- methods of Ruby --------------------------------------------------------------------------------------------- */

@@ -2,9 +2,9 @@
 
 module Heddle
   module Adaptations
-    # Rack::Timeout has a thread that raises exceptions in the thread of a request. In a loop, this module replaces its
-    # time limits by timers of the loop. They raise the exceptions in the request's fiber: at a wait, and with
-    # preemption also while it computes. States, observers and `term_on_timeout` are still the gem's own code.
+    # Rack::Timeout has a thread that raises exceptions in the thread of a request. In a loop, this module replaces the
+    # gem's time limits by timers of the loop. They raise the exceptions in the request's fiber: at a wait, and with
+    # preemption also while the fiber computes. States, observers and `term_on_timeout` are still the gem's own code.
     module RackTimeout
       # Makes the exception when a limit has passed. The gem calls `raise` of this object, as if it were the request's
       # thread.

@@ -11,7 +11,7 @@ module Heddle
       private_constant :STREAMS
 
       # @param channel [Class] a channel's class
-      # @return [Boolean] whether it overrides none of these methods
+      # @return [Boolean] whether it overrides neither these methods nor `transmit`
       def self.plain?(channel)
         @plain ||= {}.compare_by_identity
         @plain.fetch(channel) do

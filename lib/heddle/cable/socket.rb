@@ -26,7 +26,7 @@ module Heddle
       attr_reader :logger
       # @return [ActionCable::Connection::Base]
       attr_reader :connection
-      # @return [Topics, nil] nil: cable.yml configures another adapter
+      # @return [Topics, nil] nil: the WebSocket is not open yet, or cable.yml configures another adapter
       attr_reader :topics
 
       # Makes a socket that continues a connection of another process.
@@ -78,6 +78,7 @@ module Heddle
       def close(...) = @client&.close
 
       # Calls the method soon, in the loop. The calls of a connection run in order. Any thread may call this method.
+      # Drops the call of a timer if its previous call still waits. Closes the connection when too many calls wait.
       # @return [void]
       def perform_work(receiver, method, *arguments)
         return @thread_calls.push(self, receiver, method, *arguments) if @thread_calls&.needed?
@@ -213,7 +214,7 @@ module Heddle
 
       def handle(command)
         return @connection.handle_incoming(command) unless command["command"] == "subscribe"
-        return reject_subscription(command, "the connection already has #{Commands::MAX_SUBSCRIPTIONS}") if
+        return reject_subscription(command, "its connection already has #{Commands::MAX_SUBSCRIPTIONS} of them") if
           subscriptions.size >= Commands::MAX_SUBSCRIPTIONS
         return reject_subscription(command, "its identifier has more than #{Commands::IDENTIFIER_LIMIT} bytes") if
           command["identifier"].to_s.bytesize > Commands::IDENTIFIER_LIMIT

@@ -66,8 +66,8 @@ module Heddle
         pidfile&.remove
       end
 
-      # Prevents that this process patches Ruby, if protections are off or this process is a master. Each worker patches
-      # Ruby by itself, because some workers run without protections.
+      # Prevents this process from patching Ruby, if protections are off or this process is a master. Each worker
+      # patches Ruby by itself, because some workers run without protections.
       def forbid_patches(configuration)
         reason = configuration.without_protection
         reason ||= "done in the workers" if configuration.worker_processes?
@@ -79,7 +79,8 @@ module Heddle
           raise Server::BootError, "a restart can't change a server with several processes into a single process, as " \
                                    "the new configuration requires: stop the server, and start it again"
         end
-        configuration.export_environment # with workers, the mold does it: the master's variables are read again
+        # With workers, only the mold calls this: a reload reads the master's variables again, so they must not change.
+        configuration.export_environment
         @server = server = Server.new(configuration, log:)
         server.open
         pidfile&.write
@@ -131,8 +132,8 @@ module Heddle
         Server::Control.open(configuration, source, log, taking_over:).tap { |control| control&.start }
       end
 
-      # Reports that the server serves. In the format text, these lines are also printed to the terminal if the log goes
-      # to a file. In the other formats, the log gets an event.
+      # Reports that the server serves. The log gets an event. In the format text, it gets lines for people instead. If
+      # such a log goes to a file, the file gets the event, and the lines are printed to the standard output.
       def announce(configuration, log, urls, details, workers: nil, reserves: 0)
         experimental = " (experimental)" if Server::Modes.fetch(configuration.mode).experimental
         fields = { version: VERSION, ruby: RUBY_VERSION, selector: details[:selector], application: app_name, urls:,

@@ -26,7 +26,7 @@ module Heddle
     GOLDEN = 0.6180339887498949
     private_constant :JITTER, :GOLDEN
 
-    # Raised when a waiting task can never get a resource, because all resources are in use by tasks that wait for it.
+    # Raised when a waiting task can never get a resource, because tasks that wait for this task use all resources.
     class NestedCheckoutError < OwnError; end
 
     # @return [Array<Pool>] the open pools of this process or Ractor
@@ -34,7 +34,7 @@ module Heddle
 
     class << self
       # @return [Boolean, nil] whether to report connections of Active Record and Sequel that are checked out but not
-      #   used. Every Heddle::Pool reports them. nil: only in development
+      #   used; nil: only in development. A Heddle::Pool always reports its own, if they are of a known driver.
       attr_accessor :report_held_connections
     end
 
@@ -140,8 +140,8 @@ module Heddle
     # @param timeout [Numeric, nil] maximum seconds to wait for a resource; nil: no limit
     # @return the resource
     # @raise [TimeoutError]
-    # @raise [NestedCheckoutError] if no resource can ever become free, because all are in use by tasks that wait for
-    #   this one
+    # @raise [NestedCheckoutError] if no resource can ever become free, because tasks that wait for this task use all
+    #   resources
     # @raise [ClosedQueueError] if the pool is closed
     # @raise the error of the block that makes resources, if the pool has no resource
     def acquire(timeout: @timeout) = take(timeout, caller_locations(1, 1).first).resource
@@ -197,10 +197,10 @@ module Heddle
 
     # :stopdoc:
 
-    # Closes idle and old resources, makes resources up to the minimum, and reports those that are checked out but not
-    # used.
+    # Closes idle and old resources, makes resources up to the minimum, and reports connections of a known driver that
+    # are checked out but not used.
     #
-    # @return [Float, nil] seconds until the next idle resource must be closed; nil: no resource must
+    # @return [Float, nil] seconds until the next idle resource must be closed; nil: no idle resource must be closed
     def tend
       shrink
       refill

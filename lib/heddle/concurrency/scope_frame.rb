@@ -158,8 +158,9 @@ module Heddle
         raise_outcome
       end
 
-      # Waits for all children. An exception during the wait cancels them, but the wait continues, because they need
-      # time to clean up. A killed thread has the status "aborting"; its block ends without an exception.
+      # Waits for all children. When only background tasks are left, cancels them. An exception during the wait cancels
+      # all children, but the wait continues, because they need time to clean up. A killed thread has the status
+      # "aborting"; its block ends without an exception.
       def join
         cancel if Thread.current.status == "aborting"
         @joiner = Fiber.current

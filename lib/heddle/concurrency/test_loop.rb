@@ -5,7 +5,7 @@ require "heddle/runtime"
 module Heddle
   module Concurrency
     # Runs one test in a loop, for {Heddle::Minitest} and {Heddle::RSpec}. Sets a time limit, and checks at the end that
-    # no task or fiber still runs.
+    # no fiber and no task still runs. Only background tasks may still run; they are cancelled.
     class TestLoop
       # Seconds that a test may take by default.
       TIME_LIMIT = 10

@@ -10,7 +10,7 @@ module Heddle
 
       # Exceptions of the driver itself. After them, the state of the connection is known.
       EXPECTED = [::Mysql2::Error, TypeError, EncodingError].freeze
-      # The time limits of the second connection, in whole seconds, because the driver allows no fractions.
+      # The time limits of the second connection (see {Mysql}), in whole seconds: the driver allows no fractions.
       TIMES = { connect_timeout: 1, read_timeout: 1, write_timeout: 1 }.freeze
       # The driver defers Timeout.timeout during a query, because a connection with an unread result can't be used.
       # Heddle closes such a connection, so it allows time limits to interrupt the query.
@@ -118,7 +118,8 @@ module Heddle
         # Checks the socket without sending anything, and without switching fibers.
         #
         # @param connection [::Mysql2::Client] an idle connection
-        # @return [Boolean] false: the server has closed it, is about to close it, or has sent something
+        # @return [Boolean] false: the server has closed it, is about to close it, or has sent something; or a streamed
+        #   result was not read to its end
         def alive?(connection)
           return false if streaming?(connection)
 

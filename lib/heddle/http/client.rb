@@ -20,9 +20,10 @@ module Heddle
     #     http.post("/orders", json: { id: 7 })
     #     http.stream(:get, "/events") { |response| response.events { |event| puts event.data } }
     #
-    # The client sends a request again by itself in two cases: no byte of the request was sent, or the request is
-    # idempotent (RFC 9110, 9.2.2) and the server has closed the reused connection. All other failures raise an {Error}.
-    # A truncated response is never returned as if it were complete.
+    # The client sends a request again by itself in two cases, if the body can be sent again. First, the server has
+    # closed a reused connection, and either no byte of the request was sent or the request is idempotent (RFC 9110,
+    # 9.2.2). Second, an HTTP/2 server has certainly not processed the request. All other failures raise an {Error}. A
+    # truncated response is never returned as if it were complete.
     class Client
       Autoloads.add(self, "heddle/http/client")
 
@@ -134,7 +135,7 @@ module Heddle
       end
 
       # Sends a request. The block reads the response's body piece by piece while it arrives. If the block leaves a part
-      # unread, the client closes the connection.
+      # unread, the client closes the connection (HTTP/1.1) or resets the stream (HTTP/2).
       # @yieldparam response [Response]
       # @return what the block returns
       def stream(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)

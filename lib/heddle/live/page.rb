@@ -4,9 +4,9 @@ require "heddle/live/template"
 
 module Heddle
   class Live
-    # The page of one client. Its state is in instance variables, from which a template makes the HTML. After each event
-    # of the client, message and timer call, the template is rendered again, and the changed parts are sent to the
-    # client. A page runs one callback at a time.
+    # The page of one client. Its state is in instance variables, from which a template makes the HTML. After each
+    # callback (an event of the client, a message, a timer call or an {#update}), the template is rendered again, and
+    # the changed parts are sent to the client. A page runs one callback at a time.
     class Page
       # The allowed types of an event's parameters, and how to parse each.
       TYPES = { String => ->(text) { text }, Integer => ->(text) { Integer(text, 10) },
@@ -77,7 +77,7 @@ module Heddle
       # @raise [NotFoundError] if there is no page for these parameters
       def mount(params) = params
 
-      # Override to clean up. Called when the page has ended.
+      # Override to clean up. Called when a connected page has ended; not called for the page of the GET request.
       # @return [void]
       def unmount = nil
 

@@ -21,8 +21,8 @@ module Heddle
       # The possible minimum versions of a listener or a client.
       VERSIONS = { "1.2" => OpenSSL::SSL::TLS1_2_VERSION, "1.3" => OpenSSL::SSL::TLS1_3_VERSION }.freeze
 
-      # The path of Ruby's openssl.so. Several OpenSSL libraries may be installed; the C extension must use the one that
-      # openssl.so is linked with.
+      # The path of Ruby's openssl.so; nil if openssl is linked into the Ruby executable. Several OpenSSL libraries may
+      # be installed; the C extension must use the one that openssl.so is linked with.
       OBJECT = $LOADED_FEATURES.grep(%r{/openssl\.(?:so|bundle)\z}).last
       private_constant :OBJECT
 

@@ -57,8 +57,8 @@ module Heddle
       # -- in the loop's fiber --
 
       # Makes the thread's calls until it releases the exchange.
-      # @return what the block of {#release} returns
-      # @raise what the block raises
+      # @return what the block of {#release} returns; nil without a block
+      # @raise what that block raises, or the error of a queued call that the thread has not received
       def follow
         while (call = Account.wait_for(Account::THREAD) { next_call })
           perform(call)
@@ -198,7 +198,8 @@ module Heddle
 
       private
 
-      # An exception that has come since the service has returned would be raised in the thread's next request.
+      # Drops a cancellation that has come since the service has returned. Otherwise it would be raised in the thread's
+      # next request.
       def drop_late_cancellation
         Thread.handle_interrupt(Cancelled => :immediate) { Thread.pass } if Thread.pending_interrupt?(Cancelled)
       rescue Cancelled
@@ -236,7 +237,7 @@ module Heddle
 
       def perform(call)
         if @failure
-          # After a failed write, queued calls are dropped until one of them returns the failure to the thread.
+          # After a failed call, queued calls are dropped until the thread waits for a result: it gets the failure.
           return unless call.answers
 
           failure = @failure

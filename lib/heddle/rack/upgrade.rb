@@ -90,7 +90,7 @@ module Heddle
         [403, {}, "pages of the origin #{origin[0, 200].inspect} may not open a WebSocket here (allowed_origins)"]
       end
 
-      # In a browser, a page can't forge Origin. Other programs send none.
+      # In a browser, a page can't forge Origin. Other programs may send any or none: the check is not for them.
       def allowed?(origin, env)
         return @allowed_origins.include?(origin) || @allowed_origins.include?("*") if @allowed_origins
 

@@ -13,8 +13,8 @@ module Heddle
     #
     # @api private
     class SignalGuard
-      # Of the signals that raise an exception in the main thread by default, those by which users and supervisors end a
-      # program.
+      # The signals by which users and supervisors end a program, and which by default raise an exception in the main
+      # thread.
       NAMES = %w[INT TERM HUP].freeze
       private_constant :NAMES
 

@@ -22,7 +22,7 @@ module Heddle
 
       # Checks the file without running it.
       # @return [void]
-      # @raise [BootError] if it does not exist, or has a syntax error
+      # @raise [BootError] if it is not a readable file, or has a syntax error
       def check
         check_file
         RubyVM::InstructionSequence.compile_file(File.expand_path(path)) if defined?(RubyVM::InstructionSequence)

@@ -27,7 +27,7 @@ module Heddle
       attr_reader :http
 
       # Finds the value of each option. The first source that has one counts: the flags, the environment variables, the
-      # configuration file, `defaults`, the option's default.
+      # configuration file, `defaults`, the platform's default, the option's default.
       #
       # @param flags [Hash{Symbol => Object}] the flags of the command line, by option: unparsed Strings, Arrays of
       #   these, true or false
@@ -139,9 +139,9 @@ module Heddle
         Options::AT_START.reject { |name| self[name] == newer[name] }
       end
 
-      # Sets RACK_ENV and RAILS_ENV to the option `environment`, because frameworks read them when they are loaded. A
-      # variable that the option comes from stays, and so does the other one. RAILS_ENV stays if nothing sets the
-      # option.
+      # Sets RACK_ENV and RAILS_ENV to the option `environment`, because frameworks read them when they are loaded. If
+      # the option comes from one of these variables, only an unset RACK_ENV is set. If nothing sets the option, only
+      # RACK_ENV is set.
       # @param variables [Hash{String => String}]
       # @return [void]
       def export_environment(variables = ENV)

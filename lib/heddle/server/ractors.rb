@@ -3,7 +3,7 @@
 module Heddle
   class Server
     # The experimental mode ractor, which runs loops in several Ractors. All code that is only for this mode is in this
-    # folder.
+    # file and in the folder ractors/.
     module Ractors
       # The entry of this mode in {Modes}.
       DEFINITION = Modes::Mode.new(

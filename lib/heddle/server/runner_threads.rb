@@ -117,8 +117,8 @@ module Heddle
         retry if !@requests.closed? && Thread.main.alive?
       end
 
-      # A new thread has a copy of its creator's fiber storage, and each request may change it. Thread locals remain, as
-      # in any server with threads.
+      # Clears the fiber storage: a new thread has a copy of its creator's storage, and each request may change it.
+      # Thread locals remain, as in any server with threads.
       def clear_storage = Fiber.current.storage&.each_key { |key| Fiber[key] = nil }
 
       def change_freed(by)

@@ -6,8 +6,8 @@ module Heddle
     # That process is forked from one that has loaded the application. When either the server or the supervisor ends,
     # the other one ends, too.
     module SolidQueue
-      # The signal with which the server stops the supervisor. The running jobs then have Solid Queue's shutdown_timeout
-      # to finish.
+      # The signal with which the server stops the supervisor, or itself when the supervisor has ended. When the
+      # supervisor is stopped, the running jobs have Solid Queue's shutdown_timeout to finish.
       SIGNAL = "INT"
 
       class << self

@@ -47,9 +47,9 @@ module Heddle
       end
       private_class_method :give
 
-      # Raises if the user may not open the log. That would otherwise fail later: in the new master of a restart, and in
-      # every process after a log rotation. A link, such as /dev/stdout, is not checked, because it may refer to a file
-      # that only root may open.
+      # Raises if the user may not open the log. Otherwise the error would come later: in the new master of a restart,
+      # and in every process after a log rotation. A link, such as /dev/stdout, is not checked, because it may refer to
+      # a file that only root may open.
       def self.check_log(path) = ::File.symlink?(path) || Log::File.new(path).close
       private_class_method :check_log
     end

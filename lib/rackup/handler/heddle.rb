@@ -10,14 +10,16 @@ module Rackup
     # `rackup -s heddle` and `rails server -u heddle`. `heddle serve` needs neither of them.
     #
     # Every option of `heddle help serve` can be set by its name (`rackup -s heddle -O head_timeout=5`) or by its
-    # environment variable. Requests are logged only with `-O access_log`, because rackup and Rails log them, too.
+    # environment variable. Requests are logged only with `-O access_log` or HEDDLE_ACCESS_LOG, because rackup and Rails
+    # log them, too.
     class Heddle
       # The port if neither rackup nor Rails passes one.
       DEFAULT_PORT = 9_292
       private_constant :DEFAULT_PORT
 
       class << self
-        # Serves until INT or TERM arrives, or {shutdown} is called. Then waits until the running requests are answered.
+        # Serves until INT, TERM, QUIT or HUP arrives, or {shutdown} is called. Then waits until the running requests
+        # are answered, at most as long as the option `stop_timeout` allows.
         #
         # @param app [#call]
         # @param options [Hash{Symbol => Object}] `:Host`, `:Port`, and the options that {valid_options} lists; other

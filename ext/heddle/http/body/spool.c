@@ -126,7 +126,7 @@ static void close_file(heddle_body_spool *spool)
 
 void heddle_body_spool_uncount(heddle_body_spool *spool)
 {
-    if (spool->state != HEDDLE_SPOOL_FILLING) /* the writer may be using the buffer */
+    if (spool->state != HEDDLE_SPOOL_FILLING) /* the writer may be writing the buffer to the file */
         return;
     heddle_body_disk_release(spool->counted);
     spool->counted.bytes = 0;

@@ -2,13 +2,13 @@
 
 /*
  * A spool stores a request's body that is too large for memory: an unlinked temporary file with one write buffer. The
- * owner (the protocol's record of the request) fills the buffer on the loop's thread. A native thread, the writer
- * (body/writer.c), creates, writes and closes the file, so the loop never waits for a disk. A spool uses no Ruby and no
- * connection, so every protocol can use it.
+ * owner (HTTP/1.1: the connection; HTTP/2: the carrier) fills the buffer on the loop's thread. A native thread, the
+ * writer (body/writer.c), creates, writes and closes the file, so the loop never waits for a disk. A spool uses no Ruby
+ * and no connection, so every protocol can use it.
  *
- * The owner may use a spool only in the state FILLING. heddle_body_spool_submit passes the buffer to the writer. When
- * the bytes are written, the writer posts the spool's message to the owner's loop. When the loop receives the message,
- * the state becomes FILLING again.
+ * The owner may use the buffer only in the state FILLING. heddle_body_spool_submit passes the buffer to the writer.
+ * When the bytes are written, or the write has failed, the writer posts the spool's message to the owner's loop. When
+ * the loop receives the message, the state becomes FILLING again.
  */
 
 #include "http/body/disk.h"
@@ -19,13 +19,13 @@
 
 /*
  * Buffer sizes in bytes. Each buffer that is passed to the writer costs two thread switches. So a large body gets a
- * larger buffer, as long as all larger buffers of the process together stay below HEDDLE_SPOOL_LARGE_BUFFERS. A body
+ * larger buffer, as long as all larger buffers of the process together do not exceed HEDDLE_SPOOL_LARGE_BUFFERS. A body
  * that fits into such a buffer can stay in memory without a file: heddle_body_memory_acquire counts it against the same
  * limit.
  */
 enum {
     HEDDLE_SPOOL_BUFFER = 65536,           /* the normal size of a buffer */
-    HEDDLE_SPOOL_LARGE_BUFFER = 262144,    /* the largest size of a buffer */
+    HEDDLE_SPOOL_LARGE_BUFFER = 262144,    /* the largest size that heddle_body_spool_make_room allocates */
     HEDDLE_SPOOL_LARGE_BUFFERS = 16777216, /* limit for all buffers above HEDDLE_SPOOL_BUFFER together */
     /* at most this many bytes are counted on disk before they are received, see heddle_body_spool_submit */
     HEDDLE_SPOOL_AHEAD = 1048576,
@@ -109,15 +109,15 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 /* Frees the buffer if it is empty: a client that sends nothing needs none. */
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
- * Passes the buffer to the writer, and counts its bytes on disk. If there is room, counts up to twice the received
- * bytes in advance, but at most `length`, so that few buffers change the count that all processes share. A client that
- * only announces a large body reserves nothing. Returns 0, -ENOBUFS if the disk has no room (heddle_body_disk_take), or
- * -EAGAIN if no thread could be started.
+ * Passes the buffer to the writer, and counts its bytes on disk. If `limit` allows it, also counts bytes that are not
+ * received yet: as many as were received, but at most HEDDLE_SPOOL_AHEAD, and not beyond `length`. So few buffers
+ * change the count that all processes share, and a client that only announces a large body reserves nothing. Returns 0,
+ * -ENOBUFS if `limit` leaves no room for the bytes (heddle_body_disk_take), or -EAGAIN if no thread could be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
 /*
  * Called when the response is complete. From now on the body does not count against the limit, although its file exists
- * until the spool is closed. Idempotent.
+ * until the spool is closed. Does nothing while the spool is being written. Idempotent.
  */
 void heddle_body_spool_uncount(heddle_body_spool *spool);
 /*
@@ -130,7 +130,7 @@ void heddle_body_spool_release(heddle_body_spool *spool);
 
 /* -- a complete spool, for its holders; with the GVL -------------------------------------------------------------- */
 
-/* Keeps the file open until heddle_body_spool_end_read. Returns false if the file is closed. */
+/* Keeps the file open until heddle_body_spool_end_read. Returns false if there is no file, or the spool was closed. */
 static inline bool heddle_body_spool_begin_read(heddle_body_spool *spool)
 {
     if (spool->ended || spool->fd < 0)
@@ -156,7 +156,7 @@ void heddle_body_memory_release(size_t bytes);
 
 /* -- body/writer.c; any thread ------------------------------------------------------------------------------------ */
 
-/* Adds a spool to the list of all spools, and removes it. A forked child uses the list to close inherited files. */
+/* Add a spool to the list of all spools, or remove it. A forked child uses the list to close inherited files. */
 void heddle_body_writer_add(heddle_body_spool *spool);
 void heddle_body_writer_remove(heddle_body_spool *spool);
 /* Queues the spool for the writer. Returns 0, or -EAGAIN if no thread could be started. */

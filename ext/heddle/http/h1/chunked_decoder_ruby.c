@@ -65,7 +65,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
 #define METHODS(X)                                                                                                     \
     /* Are the body and its trailers complete? */                                                                      \
     X(decoder_done_p, "done?", decoder_of(self)->chunked.done ? Qtrue : Qfalse)                                        \
-    /* Why the bytes are invalid, or nil if they are valid. */                                                         \
+    /* Why the bytes are invalid; nil while all bytes were valid. */                                                   \
     X(decoder_rejection, "rejection", decoder_of(self)->rejection)
 METHODS(HEDDLE_DEFINE_METHOD)
 

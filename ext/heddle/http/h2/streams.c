@@ -51,7 +51,7 @@ heddle_h2_stream *heddle_h2_find_stream(const heddle_h2_session *session, uint32
     return index < session->stream_count && session->streams[index]->id == id ? session->streams[index] : NULL;
 }
 
-/* When out of memory, the ring keeps its size: then the oldest stream is forgotten earlier. */
+/* Enlarges the ring of closed streams. When out of memory, keeps its size: the oldest stream is forgotten earlier. */
 static void grow_memory(heddle_h2_session *session)
 {
     unsigned room = session->remembered_room ? session->remembered_room * 2 : HEDDLE_H2_FIRST_REMEMBERED;
@@ -82,7 +82,7 @@ void heddle_h2_remember(heddle_h2_session *session, uint32_t id, heddle_h2_state
 
 heddle_h2_state heddle_h2_stream_state(const heddle_h2_session *session, uint32_t id)
 {
-    /* Even numbers are for streams that the server pushes, and this server pushes none. */
+    /* Even numbers are for streams that a server pushes. Heddle's server pushes none, and its client forbids it. */
     if (id > session->last_stream || id % 2 == 0)
         return HEDDLE_H2_IDLE;
     const heddle_h2_stream *stream = heddle_h2_find_stream(session, id);
@@ -105,7 +105,10 @@ bool heddle_h2_allocate_schedule(heddle_h2_session *session)
     return session->schedule != NULL;
 }
 
-/* Keeps the schedule while it contains the priority of a stream that has not begun: PRIORITY_UPDATE may come first. */
+/*
+ * Frees the schedule, unless it contains the priority of a stream that has not begun: PRIORITY_UPDATE may arrive before
+ * its stream begins.
+ */
 static void free_schedule(heddle_h2_session *session)
 {
     for (unsigned i = 0; i < HEDDLE_H2_EARLY_PRIORITIES; i++) {
@@ -121,7 +124,7 @@ bool heddle_h2_can_trim(const heddle_h2_session *session)
     return session->stream_room > 0 && session->stream_count == 0 && heddle_h2_is_open(session);
 }
 
-/* Keeps the decoder's table, because only the client can empty that. */
+/* Keeps the decoder's table, because only the peer can empty it. */
 void heddle_h2_trim(heddle_h2_session *session)
 {
     free(session->remembered);
@@ -149,7 +152,7 @@ heddle_h2_stream *heddle_h2_add_stream(heddle_h2_session *session, uint32_t id)
     if (!stream)
         return NULL;
     uint32_t window = session->limits->stream_window;
-    /* Until the client has received our SETTINGS it may assume the default. */
+    /* Until the peer has received our SETTINGS, it may assume the default window. */
     if (!session->settings_acknowledged && window < HEDDLE_H2_DEFAULT_WINDOW)
         window = HEDDLE_H2_DEFAULT_WINDOW;
     stream->id = id;
@@ -191,7 +194,8 @@ static void remove_stream(heddle_h2_session *session, heddle_h2_stream *stream)
         session->idle_since = session->now;
         heddle_h2_finish_drain(session);
     }
-    if (stream->unconsumed > stream->kept) /* last: without memory for WINDOW_UPDATE this removes all other streams */
+    /* This is the last step, because without memory for WINDOW_UPDATE it removes all other streams. */
+    if (stream->unconsumed > stream->kept)
         heddle_h2_credit(session, NULL, stream->unconsumed - stream->kept);
 }
 

@@ -7,7 +7,7 @@
 #include "http/push/session.h"
 
 enum {
-    READS = 2, /* after this many full reads of the scratch buffer the socket waits for its turn (io_turns.h) */
+    READS = 2, /* after this many reads into the scratch buffer, the socket waits for its next turn (io_turns.h) */
 };
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
@@ -55,7 +55,7 @@ static void read_input(heddle_push_session *session)
             heddle_connection_want(connection, HEDDLE_READING);
             return;
         }
-        if (bytes <= 0) { /* the client has ended the connection without a close frame */
+        if (bytes <= 0) { /* the client has ended the connection without a close frame, or the connection is broken */
             heddle_push_stop_carrier(session);
             return;
         }
@@ -124,7 +124,10 @@ static void wake_writer(heddle_push_session *session)
 
 /* -- the end ------------------------------------------------------------------------------------------------------- */
 
-/* After the last frame, ends the output and discards input until the client closes the connection (net/linger.c). */
+/*
+ * Called after the last frame. If this is a WebSocket, ends the output and discards input until the client closes the
+ * connection, or a limit of net/linger.c is reached. An event stream is closed as soon as all output is sent.
+ */
 static void end_output(heddle_push_session *session)
 {
     heddle_connection *connection = session->work.connection;

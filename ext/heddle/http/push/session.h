@@ -15,6 +15,8 @@
  *   sending.c            writes messages into the carrier's output
  *   keepalive.c          pings to the client, and comments of event streams
  *   pongs.c              the answers to pings of the client
+ *   subscriptions.c      the topics to which a session has subscribed, and their messages
+ *   handoff.c            hands off sessions to another process
  *   callbacks.c          the callbacks that are due, and the runner that calls them
  *   session_ruby.c       Heddle::HTTP::WebSocket::Session, which the handler uses
  *   session_methods.c    the methods that the handler calls
@@ -67,8 +69,8 @@ enum {
 };
 
 /*
- * The framing of a session: encodes its messages, and reads its client's bytes. All operations are called while the
- * session is held (heddle_push_hold). Operations that send may be called on any thread.
+ * The framing of a session: encodes its messages, and reads its client's bytes. All operations except `prepare` and
+ * `release` are called while the session is held (heddle_push_hold). Operations that send may be called on any thread.
  */
 typedef struct {
     /* Does the client send frames, and answer our close frame? Otherwise its bytes are discarded. */
@@ -83,7 +85,7 @@ typedef struct {
     bool (*send_close)(heddle_push_session *session, unsigned code, const char *reason, size_t size);
     /* Returns the time (coarse clock, ns) at which `check` is due for an open session; < 0: never. */
     int64_t (*next_check)(const heddle_push_session *session);
-    /* Called when that time has come, or another time limit of the session has passed. */
+    /* Called when the time that next_check has returned has come, or another time limit of the session has passed. */
     void (*check)(heddle_push_session *session, int64_t now);
     /* Called when the session is about to be freed. May be NULL. */
     void (*release)(heddle_push_session *session);

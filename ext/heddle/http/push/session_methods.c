@@ -15,7 +15,7 @@ static heddle_push_session *session_of(VALUE self)
     return heddle_push_handle_of(self)->session;
 }
 
-/* Returns NULL if the socket is not open. Also in a forked child, which must not write to its parent's sockets. */
+/* Returns NULL if the socket is not open, and in a forked child, which must not write to its parent's sockets. */
 static heddle_push_session *open_session(VALUE self)
 {
     heddle_push_session *session = session_of(self);
@@ -139,8 +139,8 @@ static void check_envelope(VALUE envelope, heddle_push_form form)
 /*
  * call-seq: subscribe_to(topic, since, as, slow, envelope) -> String, false or nil
  *
- * See ServerSocket#subscribe. Returns the position after which the client receives messages, false if messages are lost
- * and the client was sent a reset, or nil if the socket is closed.
+ * See ServerSocket#subscribe. Returns the position after which the client receives messages, or nil if the socket is
+ * closed. With an envelope, returns false if messages are lost and the client was sent a reset.
  */
 static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as, VALUE slow, VALUE envelope)
 {
@@ -197,8 +197,8 @@ static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 /*
  * call-seq: write_frame(frame) -> true or false
  *
- * Sends a frame that Codec.frame has made without a mask. Returns false if the socket is closed. Must be called on the
- * loop's thread.
+ * Sends a frame that Codec.frame has made without a mask. Returns false if the socket is closed, or is closed now
+ * because more than websocket_output_limit bytes are pending. Must be called on the loop's thread.
  */
 static VALUE client_write_frame(VALUE self, VALUE frame)
 {
@@ -274,7 +274,8 @@ static heddle_push_session *own_session(VALUE self)
 /*
  * call-seq: receive(timeout) -> String or nil
  *
- * Waits for the next message. Returns nil if the socket is closed. Raises IO::TimeoutError after +timeout+ seconds.
+ * Waits for the next message. Returns nil if the socket is closed. Raises IO::TimeoutError after +timeout+ seconds;
+ * nil: no limit.
  */
 static VALUE client_receive(VALUE self, VALUE seconds)
 {

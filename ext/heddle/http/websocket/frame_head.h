@@ -16,7 +16,7 @@ typedef enum {
 enum {
     HEDDLE_WEBSOCKET_HEAD = 14,    /* bytes of the longest head */
     HEDDLE_WEBSOCKET_CONTROL = 125, /* bytes of payload that a control frame may have */
-    HEDDLE_WEBSOCKET_REASON = 123,  /* bytes of a close frame's reason */
+    HEDDLE_WEBSOCKET_REASON = 123,  /* bytes that a close frame's reason may have */
 };
 
 /* Close codes (RFC 6455, section 7.4.1, and IANA's registry). */

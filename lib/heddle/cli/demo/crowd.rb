@@ -37,8 +37,8 @@ module Heddle
           @failures = []
         end
 
-        # Starts the process, and yields its reports. The process ends when IO.popen closes its standard input, at the
-        # end of this response body.
+        # Starts the process, and yields its reports. The process ends after its last report, or earlier if this
+        # response body ends: then IO.popen closes the standard input of the process.
         #
         # @yieldparam line [String] JSON
         def each

@@ -84,7 +84,8 @@ module Heddle
           @changed.each do |path, text|
             File.binwrite(path, text)
           rescue SystemCallError => e
-            raise UsageError, "can't write #{path}: #{ErrorText.reason(e)}. `heddle init --undo` restores the others."
+            raise UsageError, "can't write #{path}: #{ErrorText.reason(e)}. `heddle init --undo` restores files that " \
+                              "were already changed."
           end
         end
 
@@ -155,7 +156,7 @@ module Heddle
           has_heddle
         end
 
-        # Also replaces a comment that mentions Puma in the line above the call.
+        # Replaces a call of `gem`. Unless Puma is kept, also replaces a comment about Puma in the line above the call.
         def replace_call(lines, path, call, text, why)
           location = call.location
           numbers = (location.start_line - 1)..(location.end_line - 1)

@@ -12,7 +12,7 @@ module Heddle
       # @return [Float] when the resource is replaced because of its age, by CLOCK_MONOTONIC; infinity: never
       attr_reader :retire_at
 
-      # @return [Float] when the resource was last acquired or released, by CLOCK_MONOTONIC
+      # @return [Float, nil] when the resource was last acquired or released, by CLOCK_MONOTONIC; nil: never
       attr_accessor :since
 
       # @return [Fiber, nil] the fiber that uses the resource

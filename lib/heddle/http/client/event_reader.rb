@@ -15,8 +15,8 @@ module Heddle
         # @return [Integer, nil] milliseconds before a reconnect; nil: the server has not set it
         attr_reader :retry_after
 
-        # Characters that no field can have (RFC 9110, 5.5), so that Last-Event-ID can't carry them. WHATWG HTML
-        # excludes only the first.
+        # An id with one of these characters is ignored: no field can have them (RFC 9110, 5.5), so Last-Event-ID can't
+        # carry them. WHATWG HTML excludes only NUL.
         CONTROLS = /[\x00-\x08\x0a-\x1f\x7f]/
         # Values of `retry` above a billion milliseconds (eleven days) are ignored as a mistake.
         TIME = /\A\d{1,9}\z/

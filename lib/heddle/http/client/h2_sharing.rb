@@ -11,8 +11,8 @@ module Heddle
         include MonotonicClock
 
         # A request that needs a connection. `given`: the connection that is reserved for the request; `waited`: whether
-        # the request has been in the queue; `over`: whether the request has its connection, or the error that dialing
-        # raised for all waiting requests.
+        # the request has been in the queue; `over`: whether its wait has ended by itself, with a result or with the
+        # error of the request that opened the connection. An interrupted wait is not over.
         class Waiter
           attr_reader :queue
           attr_accessor :given, :waited, :over
@@ -58,7 +58,7 @@ module Heddle
           give_up(waiter) unless waiter.over
         end
 
-        # A request has ended.
+        # Called when a request has ended. Closes the connection if it has no other requests and accepts no new ones.
         # @param connection [SharedConnection]
         # @return [Boolean] whether the connection is closed now
         def release(connection)
@@ -137,7 +137,8 @@ module Heddle
           @reserved[connection] -= 1
           connection.idle_since = now
           serve_waiters
-          wake_one unless @dialing || (@connection && !@connection.leaving?) # this request opens a new connection
+          # The woken request opens a new connection.
+          wake_one unless @dialing || (@connection && !@connection.leaving?)
         end
 
         def reserve(connection)

@@ -7,8 +7,9 @@ module Heddle
       # caller has not asked for retries ({RequestedRetries}).
       #
       # A server may close an idle connection just when a request arrives, and ignore the request (RFC 9112, 9.3.1). The
-      # client can be sure of that only if no byte of the request was sent. Over HTTP/2, the server has not processed a
-      # request that it has refused (RFC 9113, 8.7). It may have processed a request whose connection was lost.
+      # client can be sure that the server has ignored the request only if no byte of it was sent. Over HTTP/2, the
+      # server has not processed a request that it has refused (RFC 9113, 8.7). It may have processed a request whose
+      # connection was lost.
       #
       # @api private
       module Repetition

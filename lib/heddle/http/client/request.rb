@@ -32,7 +32,7 @@ module Heddle
 
         def idempotent? = IDEMPOTENT.include?(@method)
 
-        # Has the caller set an Accept-Encoding of its own?
+        # Has the caller set an Accept-Encoding of its own, other than `identity`?
         def own_encodings?
           @fields.each.any? do |name, value|
             name.casecmp?("accept-encoding") && value != Defaults::HEADERS["Accept-Encoding"] && value != "identity"

@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # A body that is read while it is sent. Its size is determined once. Even if a file changes meanwhile, the client
-      # sends as many bytes as Content-Length announces.
+      # A body that is read while it is sent. Its size is determined once. If a file grows meanwhile, the client sends
+      # only as many bytes as Content-Length announces. If the file shrinks, the client raises IOError.
       #
       # @api private
       class Upload

@@ -5,8 +5,8 @@ module Heddle
     module DNS
       # Converts domain names between text and wire format (RFC 1035, sections 3.1 and 5.1).
       #
-      # The text has no final dot; the root is "". Inside a label, `\.` is a dot and `\\` is a backslash. Bytes outside
-      # of printable ASCII are written as three decimal digits: `\032`.
+      # The text has no final dot; the root is "". Inside a label, `\.` is a dot and `\\` is a backslash. Spaces, and
+      # bytes outside of printable ASCII, are written as three decimal digits: `\032` is a space.
       module Name
         MAX_LABEL = 63
         # Maximum bytes in wire format, without the final zero (RFC 1035, section 2.3.4).
@@ -83,8 +83,8 @@ module Heddle
           parts = bytes.scan(/((?:\\\d{3}|\\[^\d]|[^\\.])*)(\.|\z)/mn)
           parts.pop if parts.last&.first == "" # the empty match after the name
           unless parts.sum { |label, dot| label.bytesize + dot.bytesize } == bytes.bytesize
-            raise MalformedError, "#{text.inspect} is not a domain name: \\ must be followed by one character or by " \
-                                  "three digits"
+            raise MalformedError, "#{text.inspect} is not a domain name: \\ must be followed by three digits or by " \
+                                  "one other character"
           end
 
           parts.map { |label, _| unescape(label, text) }

@@ -121,12 +121,13 @@ module Heddle
           negative(:NXDOMAIN, soa)
         end
 
-        # Asks another name server, and responds with its RCODE and its records with the remaining TTLs.
+        # Asks another name server, and responds with its RCODE and its records with the remaining TTLs. If no server
+        # answers, responds with SERVFAIL.
         #
         # Reserved names are not forwarded but get NXDOMAIN (RFC 6761: localhost, invalid; RFC 7686: onion).
         #
-        # Clients outside of `allow` get REFUSED, because an open forwarder can be used to amplify attacks. Queries
-        # without recursion get REFUSED, too.
+        # Clients outside of `allow` get REFUSED, because an open forwarder can be used to amplify attacks. Queries that
+        # don't ask for recursion get REFUSED, too.
         #
         # @param upstream [#lookup] a {Client} or a {Resolver}. Both cache answers, and share one query between equal
         #   questions

@@ -7,7 +7,7 @@ module Heddle
       class TCPSession
         include MonotonicClock
 
-        # Maximum number of running queries on one connection. At the limit, reading stops until one is answered.
+        # Maximum number of running queries on one connection. At the limit, reading stops until a query is done.
         MAX_QUERIES = 64
         READ_SIZE = 16_384
 

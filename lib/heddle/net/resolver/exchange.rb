@@ -3,8 +3,9 @@
 module Heddle
   module Net
     class Resolver
-      # Sends several questions to one name server at the same time and collects the replies. UDP and TCP have the same
-      # time limit each. Every exchange uses a new socket, and so a new source port (RFC 5452).
+      # Sends several questions to one name server at the same time and collects the replies. The time limit applies to
+      # all questions over UDP together, and again to each question over TCP. Over UDP, every exchange uses a new
+      # socket, and so a new source port (RFC 5452).
       #
       # @api private
       class Exchange
@@ -40,7 +41,7 @@ module Heddle
           self
         end
 
-        # Whether the server sent nothing within the time limit.
+        # Whether neither a reply nor an error has come within the time limit.
         def silent? = @replies.empty? && @errors.empty?
 
         # @return [String, nil] why the server has not answered all questions; nil: it has

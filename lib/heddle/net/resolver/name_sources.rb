@@ -41,7 +41,7 @@ module Heddle
         end
 
         # @param name [String] in lower case
-        # @return [Array<Symbol>] :files, :dns and :system, in the order to use; :system (libc) is always the last
+        # @return [Array<Symbol>] some of :files, :dns and :system (libc), in the order to use; nothing follows :system
         def plan(name)
           plan = []
           @words.each do |word|

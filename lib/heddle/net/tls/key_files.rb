@@ -11,7 +11,7 @@ module Heddle
         attr_reader :key_path
 
         # @param path [String]
-        # @return [Object] a value that differs after the file has changed
+        # @return [Object, nil] a value that differs after the file has changed; nil: the file can't be examined
         def self.stamp(path)
           stat = File.stat(path)
           [stat.ino, stat.size, stat.mtime]

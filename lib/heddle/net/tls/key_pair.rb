@@ -17,7 +17,7 @@ module Heddle
           found.map(&:downcase)
         end
 
-        # @param within [Numeric] seconds
+        # @param within [Numeric] seconds from now
         # @return [Time, nil] when the certificate expires or has expired; nil: it expires later than `within`
         def expiry(within)
           certificate.not_after.utc if certificate.not_after - Time.now <= within

@@ -11,6 +11,7 @@ module Heddle
         FIRST = 0.05
         LONGEST = 10
 
+        # Makes a pause.
         # @param seconds [Numeric] upper limit of this pause
         # @return [Numeric] upper limit of the next pause
         def self.wait(seconds)

@@ -82,8 +82,8 @@ module Heddle
 
         # @param url [String]
         # @param name [String]
-        # @param stored [Integer]
-        # @raise [LostError]
+        # @param stored [Integer] how many messages the stream keeps at least
+        # @raise [LostError] if Redis can't be reached; {#open}, {#publish} and {#read} raise it, too
         def initialize(url, name, stored)
           # With equal text in braces, Redis Cluster keeps all keys on one node.
           @state = "{#{name}}:state"
@@ -107,8 +107,9 @@ module Heddle
         # @param publisher [String] the publisher's id
         # @param number [Integer] the batch's number
         # @param messages [Array<Array(String, String)>] topic and data of each message
-        # @return [Integer] the offset of the first message
-        # @raise [EpochChangedError]
+        # @return [Integer] the offset of the first message; 0: nothing was added, because a batch of this publisher
+        #   with a higher number was added before
+        # @raise [EpochChangedError] if the stream has another epoch
         def publish(epoch, publisher, number, messages)
           arguments = [epoch, number, @stored, MEMORY, *messages.flatten]
           first = translate { run(PUBLISH, [@state, @stream, @publisher + publisher], arguments) }

@@ -59,9 +59,9 @@ module Heddle
         # @return [Boolean] whether a worker that was asked to end was killed, or has not answered all requests
         def unclean? = @unclean
 
-        # Sets how many workers and reserve workers should run. If a running process changes from one kind to the other,
-        # it is replaced.
-        # @param number [Integer] workers
+        # Sets how many workers and reserve workers should run. Serving processes beyond these numbers are retired. If a
+        # process changes from one kind to the other, it is replaced.
+        # @param number [Integer] workers; at least 1, and at most as many as the scoreboard has room for
         # @param reserves [Integer] reserve workers
         # @return [void]
         def resize(number, reserves = @reserves)
@@ -98,7 +98,7 @@ module Heddle
         def start(index, replaces: nil)
           return unless mold&.ready?
 
-          @unknown_exits.clear if @workers.all?(&:pid) # orphans, whose process ids new workers may get
+          @unknown_exits.clear if @workers.all?(&:pid) # exits of orphans; new workers may get their process ids
           ours, theirs = MessageSocket.pair
           slot = @scoreboard.claim(mold.generation, index) or return ours.close
           rank = reserve_rank(index)

@@ -18,7 +18,7 @@ module Heddle
         # Loads the application, and forks workers until the master ends. Never returns.
         def run = run_fork_loop { load_application }
 
-        # Called in a fork of a worker that has served its last request, which so becomes a mold. Never returns.
+        # Called in a process that a worker forks after its last request. This process becomes a mold. Never returns.
         # @param app [#call]
         def run_warm(app) = run_fork_loop { prepare_warm(app) }
 
@@ -41,7 +41,8 @@ module Heddle
           exit_process(1)
         end
 
-        # Resets the statistics of stalls, which its workers would otherwise inherit.
+        # Prepares this process for forking workers. Resets the statistics of stalls, which the workers would otherwise
+        # inherit.
         def prepare_warm(app)
           Stalls.reset
           hooks.run(:after_mold)
@@ -145,7 +146,7 @@ module Heddle
           Process.wait(intermediate)
           raise ProcessLimit.failed_fork(-pid) if pid < 0
           # 0 must not be reported: a signal to process 0 goes to the master's whole process group.
-          raise "its parent was killed before; the kernel's log tells whether memory was short" if pid.zero?
+          raise "the process that should fork it was killed: see dmesg (memory may be short)" if pid.zero?
 
           @channel.send_message("#{jobs}spawned", slot:, pid:)
         rescue SignalException
@@ -158,7 +159,7 @@ module Heddle
 
         def fork_intermediate(message, reader, writer)
           fork do
-            # The worker inherits it until it sets its own. It has no request yet.
+            # The worker inherits this handler, and replaces it by its own one. Until then it has no request.
             trap("TERM") { exit!(0) }
             reader.close
             writer.write(fork_worker(message, writer).to_s)

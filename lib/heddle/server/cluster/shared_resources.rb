@@ -101,11 +101,11 @@ module Heddle
         def certificates = certificates_of(listeners)
 
         # @return [Integer, nil] the descriptor of the shared memory with the keys of TLS session tickets, for a new
-        #   master
+        #   master; nil: no address uses TLS
         def ticket_keys_descriptor = tls? ? Net::TLS::TicketKeys.descriptor : nil
 
-        # @return [Array(Integer, Integer), nil] the descriptors of the shared memory with pub/sub messages, for a new
-        #   master
+        # @return [Array(Integer, Integer), nil] the descriptors of the shared memory with pub/sub messages and of its
+        #   eventfd, for a new master; nil: there is none, or only forked processes can share it
         def pubsub_descriptors = PubSub::History.descriptors
 
         # Replaces old keys of TLS session tickets. Called about every second.

@@ -84,8 +84,8 @@ module Heddle
         end
 
         # Blames code outside of requests (another thread, or a fiber without a request) if it delayed the request for
-        # longer than any part lasts without that delay. Even a running request can be delayed: a thread may take the
-        # GVL from it.
+        # at least as long as each part lasts without that delay. Even a running request can be delayed: a thread may
+        # take the GVL from it.
         def outside_requests(request, began, ended, parts)
           taken = samples(0, began, ended).sum(&:last)
           return if taken.zero?
@@ -203,7 +203,7 @@ module Heddle
         def releaser(one) = behind(one)&.request.then { |request| request unless request == one.request }
 
         # @return [Array(String, Array<Stretch>, Float)] the place with the most time, its stretches, and the seconds;
-        #   nil without stretches
+        #   three nils without stretches
         def longest(stretches, began, ended)
           sum = ->(all) { all.sum { |one| overlap(one, began, ended) } }
           place, here = stretches.group_by(&:place).max_by { |_, all| sum.call(all) }

@@ -6,7 +6,7 @@ module Heddle
       # The files with traces. Only the server's user may read them. Old files of that user are deleted.
       class Files
         PREFIX = "heddle-trace-"
-        # Maximum number of files, and maximum size of all files together in bytes.
+        # Maximum number of files, and maximum size in bytes of all files together before a new one is written.
         COUNT = 20
         BYTES = 100 << 20
         MODE = ::File::WRONLY | ::File::CREAT | ::File::EXCL | ::File::NOFOLLOW
@@ -49,7 +49,7 @@ module Heddle
           nil # the file was not created, or is renamed already
         end
 
-        # Deletes the oldest files, so that there is room for one more. Sorted names are in the order of time.
+        # Deletes the oldest files beyond COUNT - 1 files or BYTES bytes. Sorted names are in the order of time.
         def remove_oldest
           bytes = 0
           Dir.glob("#{PREFIX}*", base: @folder).sort.reverse.each_with_index do |name, index|

@@ -89,7 +89,7 @@ static int judge_length(heddle_response_head *head, const char *bytes, const hed
     const char *text = bytes + controls->content_length.value.start;
     int64_t length = parse_repeated_length(text, text + controls->content_length.value.size);
     if (length < 0)
-        return heddle_reject(rejection, BAD_GATEWAY, "the Content-Length is not a number");
+        return heddle_reject(rejection, BAD_GATEWAY, "the Content-Length is not a single number");
     if ((uint64_t)length > limits->body || length == INT64_MAX) {
         return heddle_reject(rejection, BAD_GATEWAY, "the body is larger than %llu bytes",
                              (unsigned long long)limits->body);

@@ -1,7 +1,7 @@
 /*
  * The body of a request over HTTP/1.1. Unless the application streams the body, the body is complete before the
- * application is called: in memory, or in a spool (a file with a buffer). So reading it never waits and never switches
- * fibers.
+ * application is called: in memory, or in a spool (a file with a buffer). So reading it never waits for the client, and
+ * never switches fibers.
  */
 
 #include "http/body_deadline.h"

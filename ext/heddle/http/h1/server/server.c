@@ -156,7 +156,7 @@ static void handle_deadline(heddle_connection *connection)
             heddle_sockets_close_idle(connection);
         break;
     case HEDDLE_H1_BODY:
-        /* a streamed body pauses, but is not too slow overall: calls the application, which may read it */
+        /* a streamed body in chunks pauses, but is not too slow overall: the application is called, and may read it */
         if (h1->streams_body && h1->left < 0 && h1->body_deadline > heddle_clock_coarse())
             heddle_h1_queue_request(connection, false);
         else
@@ -244,7 +244,10 @@ static int64_t idle_since(const heddle_connection *connection)
     return heddle_connection_limited_since(connection, heddle_h1_idle_timeout(connection));
 }
 
-/* Returns when the client last sent or read something, or INT64_MAX if the server does not wait for the client. */
+/*
+ * Returns when the client last sent or read something. Returns INT64_MAX in the stages in which the connection must not
+ * be closed early (net/protocol.h).
+ */
 static int64_t heard_at(const heddle_connection *connection)
 {
     const heddle_engine *engine = heddle_engine_of_connection(connection);
@@ -263,8 +266,8 @@ static bool is_in_transit(const heddle_connection *connection)
 }
 
 /*
- * Collects the bytes that another process must parse again after a handoff. Returns -1 if this connection can't be
- * handed off.
+ * Collects the bytes that another process must parse again after a handoff. Returns the number of pieces, or -1 if this
+ * connection can't be handed off.
  */
 static int collect_input(const heddle_connection *connection, struct iovec *pieces)
 {
@@ -317,7 +320,10 @@ static void abandon_session(heddle_connection *connection)
         h1->exchange->work.connection = NULL;
 }
 
-/* Can the unread rest of the body be received and discarded? It must be small, and its end must be known. */
+/*
+ * Can the unread rest of the body be received and discarded? Not if it has more bytes than body_buffer by its
+ * Content-Length, if a chunk is malformed, or if the client waits for 100 Continue.
+ */
 static bool may_discard_body(const heddle_engine *engine, const heddle_h1 *h1)
 {
     return h1->received || (!h1->expects && !h1->chunked.failed && h1->left <= (int64_t)engine->body_buffer &&
@@ -384,7 +390,7 @@ const heddle_protocol heddle_h1_protocol = {
     .abandon = abandon_session,
 };
 
-/* If memory can't be allocated, closes the connection and returns NULL. */
+/* Allocates a session. When out of memory, closes the connection and returns NULL. */
 static heddle_h1 *new_session(heddle_connection *connection)
 {
     heddle_h1 *h1 = calloc(1, sizeof(*h1));

@@ -38,7 +38,10 @@ static heddle_field *copy_fields(const heddle_h2_response *response)
     return copy;
 }
 
-/* Returns NULL if the response is not wanted any more, because the stream has failed or was closed. */
+/*
+ * Returns the client's record of this stream. Returns NULL if the stream has failed or was closed: then its response is
+ * not wanted any more.
+ */
 static heddle_h2_client_stream *find_owner(const heddle_h2_stream *at)
 {
     heddle_h2_client_stream *stream = at->owner;
@@ -258,8 +261,8 @@ static VALUE stream_failure(VALUE self)
 /*
  * call-seq: write(data, offset) -> Integer
  *
- * Queues bytes of the request's body, from +offset+ on, and returns their number. If bytes are left, the caller must
- * wait until #room? returns true, and call this method again.
+ * Queues the bytes of +data+ from +offset+ on, as a part of the request's body, and returns how many were queued. If
+ * these are not all, the caller must wait until #room? returns true, and call this method again.
  */
 static VALUE stream_write(VALUE self, VALUE data, VALUE offset)
 {

@@ -1,9 +1,10 @@
 /*
  * The body of a request over HTTP/2. Unless the application streams the body, the body is complete before the
  * application is called, as over HTTP/1.1. A large body goes into a spool: a file with a buffer. Bytes are
- * credited to the client's windows as soon as they are in memory or in the spool's buffer. The exception are bytes that
- * arrive while the buffer is being written to the file: they wait in memory without credit, so the stream's window
- * limits them.
+ * credited to the client's windows as soon as they are in memory or in the spool's buffer, with two exceptions. While
+ * the application streams the body, the stream's window gets no credit until the application has read the bytes. And
+ * bytes that arrive while the buffer is being written to the file wait in memory without credit. In both cases, the
+ * stream's window limits the bytes.
  */
 
 #include "http/body_deadline.h"
@@ -81,7 +82,7 @@ static bool keep_in_memory(heddle_exchange *exchange, const char *bytes, size_t 
     return true;
 }
 
-/* Copies bytes into the spool's buffer until it is full. Returns how many bytes were copied. */
+/* Copies bytes into the spool's buffer until it is full or memory is exhausted. Returns how many bytes were copied. */
 static size_t fill_buffer(heddle_body_spool *spool, const char *bytes, size_t size)
 {
     size_t used = 0;

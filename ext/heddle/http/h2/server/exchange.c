@@ -112,8 +112,8 @@ static void check_written(heddle_h2_write_result result)
 /*
  * call-seq: write_head(status, fields, ended) -> nil
  *
- * Sends a head with fields from H2::ResponseWriter. If +ended+ is true, no content follows. Raises ClientGoneError, and
- * InvalidResponseError if HTTP/2 does not allow a field.
+ * Sends a head with fields from H2::ResponseWriter. If +ended+ is true, no content follows. Raises ClientGoneError if
+ * the stream has ended, and InvalidResponseError if HTTP/2 does not allow a field, or a head now.
  */
 static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE ended)
 {
@@ -141,7 +141,7 @@ static VALUE exchange_hold(VALUE self, VALUE status, VALUE fields)
     return Qnil;
 }
 
-/* Sends the held head now, unless it was sent already. Raises ClientGoneError. */
+/* Sends the held head now, unless it was sent already. Raises ClientGoneError if the stream has ended. */
 static VALUE exchange_release_head(VALUE self)
 {
     heddle_h2_carrier *carrier = find_writable(heddle_exchange_handle_of(self));
