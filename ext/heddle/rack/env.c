@@ -22,22 +22,13 @@ typedef struct {
 static void builder_mark(void *data)
 {
     env_builder *builder = data;
-    rb_gc_mark_movable(builder->template);
-    rb_gc_mark_movable(builder->proxies);
+    rb_gc_mark(builder->template);
+    rb_gc_mark(builder->proxies);
     heddle_env_memory_mark(&builder->memory);
 }
 
-static void builder_compact(void *data)
-{
-    env_builder *builder = data;
-    builder->template = rb_gc_location(builder->template);
-    builder->proxies = rb_gc_location(builder->proxies);
-    heddle_env_memory_compact(&builder->memory);
-}
-
 static const rb_data_type_t builder_type =
-    HEDDLE_TYPE("Heddle::Rack::EnvBuilder", RUBY_TYPED_WB_PROTECTED, .dmark = builder_mark, .dfree = RUBY_DEFAULT_FREE,
-                .dcompact = builder_compact);
+    HEDDLE_TYPE("Heddle::Rack::EnvBuilder", RUBY_TYPED_WB_PROTECTED, .dmark = builder_mark, .dfree = RUBY_DEFAULT_FREE);
 
 HEDDLE_ALLOCATE(builder_allocate, env_builder, builder_type)
 

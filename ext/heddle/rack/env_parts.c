@@ -207,37 +207,17 @@ VALUE heddle_env_field_of(heddle_env_memory *memory, VALUE owner, heddle_field_i
 
 /* -- the collector ----------------------------------------------------------------------------------------------- */
 
-static void each_slot(heddle_env_memory *memory, void (*visit)(VALUE *))
-{
-    for (int i = 0; i < HEDDLE_ENV_HOSTS; i++) {
-        visit(&memory->hosts[i].authority);
-        visit(&memory->hosts[i].name);
-        visit(&memory->hosts[i].port);
-        visit(&memory->hosts[i].template);
-    }
-    for (int i = 0; i < HEDDLE_ENV_CLIENTS; i++)
-        visit(&memory->clients[i].text);
-    for (int i = 0; i < HEDDLE_FIELD_COUNT; i++)
-        visit(&memory->latest[i]);
-    visit(&memory->own_port);
-}
-
-static void mark_slot(VALUE *place)
-{
-    rb_gc_mark_movable(*place);
-}
-
-static void update_slot(VALUE *place)
-{
-    *place = rb_gc_location(*place);
-}
-
 void heddle_env_memory_mark(const heddle_env_memory *memory)
 {
-    each_slot((heddle_env_memory *)memory, mark_slot);
-}
-
-void heddle_env_memory_compact(heddle_env_memory *memory)
-{
-    each_slot(memory, update_slot);
+    for (int i = 0; i < HEDDLE_ENV_HOSTS; i++) {
+        rb_gc_mark(memory->hosts[i].authority);
+        rb_gc_mark(memory->hosts[i].name);
+        rb_gc_mark(memory->hosts[i].port);
+        rb_gc_mark(memory->hosts[i].template);
+    }
+    for (int i = 0; i < HEDDLE_ENV_CLIENTS; i++)
+        rb_gc_mark(memory->clients[i].text);
+    for (int i = 0; i < HEDDLE_FIELD_COUNT; i++)
+        rb_gc_mark(memory->latest[i]);
+    rb_gc_mark(memory->own_port);
 }

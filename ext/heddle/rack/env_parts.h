@@ -67,7 +67,6 @@ typedef struct {
 } heddle_env_memory;
 
 void heddle_env_memory_mark(const heddle_env_memory *memory);
-void heddle_env_memory_compact(heddle_env_memory *memory);
 
 /* `owner`: the object that contains the memory. Only heddle_env_field_of may return an object that is not frozen. */
 heddle_env_host heddle_env_host_of(heddle_env_memory *memory, VALUE owner, VALUE template,
