@@ -24,7 +24,7 @@ class ClientTraceTest < ClientCase
 
   def test_each_request_carries_the_span_of_its_task
     server = serve { |socket, _| socket.write(hello) }
-    out, status = ruby(PROGRAM, server.url, flags: ["-r#{ROOT}/bin/support/gem_paths"])
+    out, status = ruby(PROGRAM, server.url, flags: ["--enable=gems", "-r#{ROOT}/bin/support/gem_paths"])
 
     assert_predicate status, :success?, out
     requests = server.received.to_h { |request| [request.target, request["traceparent"]] }
