@@ -11,10 +11,11 @@ class ErrorsTest < Minitest::Test
 
   LIB = File.join(ROOT, "lib")
 
-  # These end a task, a call on an offload thread, or the loading of a file. They are no errors to be handled, so a
+  # These end a task, a name resolution, a call on an offload thread, or the loading of a file. They are no errors to be handled, so a
   # `rescue` without a class must not take them.
   INTERRUPTIONS = %w[
-    Heddle::CLI::InitCommand::ApplicationGuard::Refused Heddle::Cancelled Heddle::Scheduler::ThreadPool::Job::Stop
+    Heddle::CLI::InitCommand::ApplicationGuard::Refused Heddle::Cancelled Heddle::Net::Connector::Expired
+    Heddle::Scheduler::ThreadPool::Job::Stop
   ].freeze
   # Files that need a library which the program has not loaded are left out.
   LOAD_ALL = <<~RUBY
