@@ -3,11 +3,11 @@
 module Heddle
   # Escapes text from clients and applications for logs and terminals, so that it can't begin a new log line or control
   # a terminal. Control characters except the tab (C0, DEL and C1: Unicode category Cc), and bytes that are not UTF-8,
-  # become `\xNN`. Unicode's line separators and direction marks become `\uNNNN`.
+  # become `\xNN`. Unicode's line separators, and controls of the text's direction, become `\uNNNN`.
   #
   # @api private
   module PrintableText
-    # DEL, C1, line separators, direction marks.
+    # DEL, C1, line separators, controls of the text's direction.
     BEYOND_C0 = /[\u007F-\u009F\u2028-\u202E\u2066-\u2069]/
     CONTROL = /[\u0000-\u0008\u000A-\u001F]|#{BEYOND_C0}/
     # The indentation of each line after the first.
@@ -21,7 +21,7 @@ module Heddle
 
       # @param text [Object]
       # @param indent [String] the beginning of each line after the first
-      # @return [String] the escaped text, with as many lines as before, without a newline at the end
+      # @return [String] the escaped text, without newlines and empty lines at the end
       def lines(text, indent: INDENT) = utf8(text).split(/\r?\n/).map { |one| line(one) }.join("\n#{indent}")
 
       # @param json [String] the output of JSON.generate, which escapes only C0

@@ -55,8 +55,8 @@ module Heddle
       # @param data [String, #to_json] an object that is not a String is encoded as JSON
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] if the topic or the message is too large
-      # @raise [UnreachableError] if no server answers, or if the backend does not confirm the message within 5 s; in
-      #   this case it may have been published
+      # @raise [UnreachableError] if no server answers, if too many messages wait for the backend, or if the backend
+      #   does not confirm the message within 5 s; unless no server runs, it may have been published
       def publish(topic, data)
         Route.publish(topic.to_s, data.is_a?(String) ? data : encode(data))
       end

@@ -31,7 +31,7 @@ module Heddle
     # Runs after the application's gems are loaded, and before its initializers.
     config.before_initialize { Rails.isolate_sentry }
 
-    # In `rails server`, this class is defined already, and has not started a server yet.
+    # In `rails server`, Rails::Server is defined already, and has not started a server yet.
     ::Rails::Server.prepend(Rails::WorkerStart) if defined?(::Rails::Server)
 
     # `rails server` starts the first installed server of Rackup's list. Makes it start Heddle unless the Gemfile lists

@@ -12,7 +12,7 @@ module Heddle
     # @return [String, nil] the folder; nil if no folder is usable: writable, and sticky if all users may write to it
     def self.find(environment = ENV)
       named = environment.values_at("TMPDIR", "TMP", "TEMP").reject { |folder| folder.to_s.empty? }
-      folders = [*named, Etc.systmpdir, "/tmp", "."].lazy # the current folder may have been deleted
+      folders = [*named, Etc.systmpdir, "/tmp", "."].lazy # a deleted current folder is an error only if needed
       folders.map { |folder| File.expand_path(folder) }.find { |folder| usable?(folder) }
     end
 

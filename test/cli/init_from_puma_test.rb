@@ -280,7 +280,7 @@ class InitFromPumaTest < Minitest::Test
     report = carry_over("workers [Etc.nprocessors, 3].min\n")
 
     assert_equal ["workers #{[Etc.nprocessors, 3].min}"], code.grep(/workers/)
-    assert_match(/The file computes this value; this was the result on the machine/, report)
+    assert_match(/The file computes this value; this was the result when heddle init ran/, report)
   end
 
   def test_a_value_that_needs_a_variable_which_is_not_set_is_reported_where_its_condition_does_not_hold
@@ -518,7 +518,7 @@ class InitFromPumaTest < Minitest::Test
     assert_equal [1, 4, 8, 10, 12, 15, 16], left(report).keys
     assert_equal ["application"], left(report).values_at(1, 16).map { |why| why[/application/] }.uniq
     assert_match(/uninitialized constant Membership/, left(report)[10])
-    assert_match(/The file computes this value; this was the result on the machine/, report)
+    assert_match(/The file computes this value; this was the result when heddle init ran/, report)
     assert_includes %w[DEFAULT SYSTEM_DEFAULT], trap(:PROF, "DEFAULT")
     assert_equal [1, 4, 8, 10, 12, 15, 16],
                  File.read("config/heddle.rb")[/Not translated:.*/m].scan(/^# (\d+): /).flatten.map(&:to_i)

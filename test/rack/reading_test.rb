@@ -150,6 +150,13 @@ class ReadingTest < Minitest::Test
     end
   end
 
+  def test_byte_order_mark_is_skipped_only_if_the_encoding_asks_for_that
+    text = "\uFEFFa"
+
+    assert_equal "a", complete(text).set_encoding("BOM|UTF-8").read.b
+    assert_equal text.b, complete(text).set_encoding("UTF-8:UTF-16LE").read.b
+  end
+
   def test_the_input_of_requests_without_a_body_keeps_no_state
     none = Heddle::Rack::NoInput::INSTANCE
     none.seek(3)

@@ -1,6 +1,6 @@
 /*
- * Time limits of connections, exchanges and so on. All records of a heddle_sockets share one heap, and one timer of the
- * loop expires the earliest ones.
+ * Time limits (heddle_due) of connections, exchanges and so on. Those of a heddle_sockets are in one heap, and one
+ * timer of the loop expires the earliest ones.
  */
 
 #include "net/sockets.h"
@@ -27,8 +27,8 @@ void heddle_due_set(heddle_sockets *sockets, heddle_due *due, int64_t at)
     int64_t deadline = heddle_add_duration(at - at % HEDDLE_DUE_INTERVAL, HEDDLE_DUE_INTERVAL);
     due->at = at;
     /*
-     * The timer may keep an earlier deadline: when it expires, it is set to the new one. So the heap does not change at
-     * each request, which makes a connection's deadline later.
+     * The timer may keep an earlier deadline: when it expires, it is set to the new one. Each request makes its
+     * connection's deadline later; in this way the heap need not change each time.
      */
     if (at < 0 || (due->timer.slot && due->timer.deadline <= deadline))
         return;

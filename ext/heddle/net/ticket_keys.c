@@ -55,7 +55,7 @@ static bool load_functions(void)
 enum {
     KEY_LIFE = 3600, /* seconds until the next key is made */
     SLOTS = 4,
-    /* the number of keys that are read; the slot that is written next is not, so readers need no lock */
+    /* the number of keys that are used; the slot that is written next is never read, so readers need no lock */
     VALID = SLOTS - 1,
     NAME = 16,
     IV = 16,

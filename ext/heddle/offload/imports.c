@@ -167,7 +167,7 @@ const char *heddle_offload_missing(size_t index, const char **use, const char **
 {
     size_t found = 0;
     if (core)
-        return NULL; /* no function is intercepted: heddle_offload_core returns the reason */
+        return NULL; /* none of Ruby's own functions is intercepted: heddle_offload_core returns the reason */
     for (int i = 0; i < CORE_FUNCTIONS; i++) {
         const core_function *each = &core_functions[i];
         if (each->missing && found++ == index) {

@@ -57,7 +57,7 @@ typedef struct {
 static void take_error(preemption *self, VALUE error)
 {
     if (heddle_exception_is_own(error)) {
-        self->owner->must_raise = true; /* a timeout whose exception was not created is still due */
+        self->owner->must_raise = true; /* if a timeout's exception was to be created, it is still due */
     } else if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
         self->exception = error;
     } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby kills the fiber at its next switch */

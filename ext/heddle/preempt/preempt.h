@@ -37,17 +37,17 @@ void heddle_exception_postpone(heddle_fiber *fiber, VALUE exception);
 VALUE heddle_exception_catch(heddle_loop *loop, VALUE (*function)(VALUE), VALUE data);
 
 /*
- * Was the exception raised by Heddle's own calls? They fail near the end of the fiber's stack, where the fiber's code
- * may have all the stack that it needs. Then nothing is raised in the fiber.
+ * Have Heddle's own calls exceeded the fiber's stack (SystemStackError)? The fiber's code may need no more stack than
+ * it has, so this exception must not be raised in the fiber.
  */
 bool heddle_exception_is_own(VALUE error);
 
 /*
  * Would Ruby raise a pending exception of the thread here? Ruby delays exceptions in finalizers, for example, and newer
  * versions also in hooks that wake fibers. A delayed exception belongs to the thread, which may then switch to another
- * fiber. If an earlier preemption has delivered an exception to this fiber, and Thread.handle_interrupt still delays
- * it, removes it from the thread and stores it in `kept`; the caller must deliver it again. Otherwise sets `kept` to
- * Qundef.
+ * fiber. If an earlier preemption has added an exception for this fiber to the thread, and Thread.handle_interrupt
+ * still delays it, this function takes it from the thread and stores it in `kept`; the caller must deliver it again.
+ * Otherwise sets `kept` to Qundef.
  */
 bool heddle_exception_would_be_raised(heddle_loop *loop, VALUE *kept);
 

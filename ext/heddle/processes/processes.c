@@ -78,8 +78,9 @@ static VALUE end_child(VALUE self, VALUE error)
 /*
  * call-seq: Heddle::Native::Processes.fill_heap_gaps -> Integer or nil
  *
- * Fills the small gaps between malloc's blocks, until the next call. Called before this process forks processes that
- * share its memory. Returns the number of filled bytes, or nil if malloc is not glibc's.
+ * Fills the small gaps between malloc's blocks, so that processes that are forked from this one allocate in new pages
+ * and not in shared ones. The next call frees what this call has allocated. Returns the number of filled bytes, or nil
+ * if malloc is not glibc's.
  */
 static VALUE fill_heap_gaps(VALUE self)
 {

@@ -20,8 +20,8 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception);
 
 /*
  * Makes the fiber's next wait raise the exception. Called when the fiber does not wait, or must not raise in its
- * current wait. Discards the exception of Ruby's IO#close, which is a frozen object: the interrupted call checks by
- * itself whether its IO is closed, and the next wait may belong to a later call.
+ * current wait. Discards the exception of Ruby's IO#close (only IO#close passes a frozen one), because the interrupted
+ * call itself checks whether its IO is closed, and the next wait may belong to a later call.
  */
 void heddle_interrupt_defer(heddle_loop *loop, VALUE fiber, VALUE exception);
 

@@ -25,8 +25,8 @@ static bool on_pool_thread(VALUE scheduler)
  * call-seq: io_wait(io, events, timeout = nil) -> Integer or false
  *
  * Waits until +io+ is ready for one of +events+ (IO::READABLE | IO::PRIORITY | IO::WRITABLE). Returns the mask of ready
- * events, or false after +timeout+ seconds. Without +timeout+, waits at most io.timeout, which Ruby does not check for
- * a hook, and then raises IO::TimeoutError.
+ * events, or false after +timeout+ seconds. Without +timeout+, waits at most io.timeout seconds, and then raises
+ * IO::TimeoutError: Ruby leaves io.timeout to this hook.
  */
 static VALUE scheduler_io_wait(int argc, VALUE *argv, VALUE self)
 {

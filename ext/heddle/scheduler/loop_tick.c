@@ -243,8 +243,8 @@ heddle_park *heddle_loop_choose_next(heddle_loop *loop, const heddle_park *leavi
     while (heddle_token_ring_count(&loop->ready)) {
         heddle_park *park = heddle_loop_find_park(loop, heddle_token_ring_at(&loop->ready, 0));
         /*
-         * Only the loop's fiber may start fibers, switch to fibers that were left by Fiber#raise or Fiber#transfer, and
-         * make switches that release stacks.
+         * Only the loop's fiber may start fibers, continue fibers that have switched to another one by Fiber#raise or
+         * Fiber#transfer, continue the fiber that is leaving, and make switches that release stacks.
          */
         if (park &&
             (park == &park->owner->queue_park || park->fiber == leaving->fiber || heddle_park_returns_stack(park)))

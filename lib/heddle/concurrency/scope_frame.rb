@@ -45,14 +45,14 @@ module Heddle
         child
       end
 
-      # @param child [TaskFrame] a started task
+      # @param child [TaskFrame] a task that has started, or starts directly after this call
       # @param background [Boolean] whether the scope does not wait for it
       def adopt(child, background)
         (@children ||= {}.compare_by_identity)[child] = background
         @foreground = (@foreground || 0) + 1 unless background
       end
 
-      # @param child [TaskFrame] a task that could not be started
+      # @param child [TaskFrame] a task that was adopted, and then could not be started
       def disown(child)
         return unless @children.key?(child)
 

@@ -44,8 +44,8 @@ module Heddle
       warn: {
         action_cable_not_closed: "Action Cable failed to close its connections: {error}",
         address_limited: "busy: {connections:connection was|connections were} closed, because their client address " \
-                         "had as many as one may have (a quarter of max_connections, but at least 16). If the client " \
-                         "is a proxy, add its address to trusted_proxies",
+                         "already had the maximum number (a quarter of max_connections, or 16 if that is more). If " \
+                         "the client is a proxy, add its address to trusted_proxies",
         blocking_call: "{function} blocked the event loop for {duration:ms}, because it was not offloaded: " \
                        "{reason}<; {advice}>",
         callback_switch: "{caller} called {library}, which called back the Ruby code at {place}, and this code let " \
@@ -86,9 +86,9 @@ module Heddle
                      "requests are answered",
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
-        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and none can be freed by a " \
-                      "new worker: none has grown enough, or exceeds worker_memory_limit. Reduce the option workers, " \
-                      "or use a larger container",
+        memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and replacing a worker would " \
+                      "free none: no worker has grown by a quarter, or exceeds worker_memory_limit. Reduce the " \
+                      "option workers, or use a larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
         offload_threads_exhausted: "all {limit} offload threads are busy: further native calls are queued " \
@@ -137,8 +137,8 @@ module Heddle
                             "(docs/threads.md)",
         trace_not_written: "can't write the trace {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
-        transaction_not_shared: "the task that started the task at {place} is in a transaction, but the two use " \
-                                "different database connections. The task at {place} does not see the " \
+        transaction_not_shared: "a task uses a database connection of its own at {place}, while a task that has " \
+                                "started it is in a transaction on another connection. It does not see the " \
                                 "transaction's uncommitted changes, and a rollback does not undo what it changes",
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
                             "clients can forge other headers with such names. If a client needs such headers, set " \

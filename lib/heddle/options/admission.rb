@@ -23,9 +23,10 @@ module Heddle
                        "the container or machine",
                  reason: "Set it when other programs run in the same container or machine",
                  details: "With `workers auto`, the number of workers depends on this limit. When the processes use " \
-                          "more, fewer requests run at once. Unless worker_memory_limit is set, the largest worker " \
-                          "is replaced, too, if it has grown by a quarter since it was forked. Heddle measures the " \
-                          "proportional share (PSS) of each process. See [Memory](processes.md#memory).")
+                          "more, fewer requests run at once. Unless worker_memory_limit is set, Heddle also replaces " \
+                          "a worker: the largest of those that are more than a quarter larger than the mold (the " \
+                          "process that they were forked from). Heddle measures the proportional share (PSS) of each " \
+                          "process. See [Memory](processes.md#memory).")
     ].freeze
   end
 end

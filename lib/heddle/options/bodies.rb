@@ -28,8 +28,8 @@ module Heddle
                    text: "minimum rate at which a client must send a request body, after the first 10 s; a slower " \
                          "client gets 408; 0 for no minimum",
                    reason: "Raise it when slow uploads occupy connections; lower it for very slow networks",
-                   details: "A client that sends nothing for 60 s gets 408 at any rate. The same limits apply to a " \
-                            "WebSocket message that has begun.")
+                   details: "A client that sends nothing for 60 s gets 408, whatever body_rate is. The same limits " \
+                            "apply to a WebSocket message that has begun.")
     ].freeze
   end
 end

@@ -17,16 +17,17 @@ module Heddle
                           "at least half a second, the longest idle first. Then it closes connections whose client " \
                           "pauses in the middle of a request or a response, and finally WebSockets and event " \
                           "streams. A client address outside of trusted_proxies may have at most a quarter of " \
-                          "max_connections, but 16 in any case. The log reports when max_connections or the limit of " \
-                          "an address is reached. See [Connections](sockets.md#connections-at-the-limit)."),
+                          "max_connections, or 16 if that is more. The log reports when max_connections or the limit " \
+                          "of an address is reached. See [Connections](sockets.md#connections-at-the-limit)."),
       Option.limit(:idle_timeout, :seconds, 75, 0.001,
                    text: "close a connection that has had no request for this long",
                    reason: "Raise it above the idle timeout of the proxy in front",
-                   details: "Over HTTP/1.1, head_timeout applies until the first response if it is shorter. Over " \
-                            "HTTP/2, it applies until the client has sent its preface and SETTINGS."),
+                   details: "Until the first response of an HTTP/1.1 connection, head_timeout applies instead if it " \
+                            "is shorter. An HTTP/2 connection must send its preface and SETTINGS within head_timeout."),
       Option.limit(:write_timeout, :seconds, 30, 0.001,
                    text: "close a connection whose client has read nothing of a response for this long",
-                   reason: "Raise it when clients pause downloads, as media players do")
+                   reason: "Raise it when clients pause downloads, as media players do",
+                   details: "Over HTTP/2, a client that reads less than 1 kB a second is too slow, too.")
     ].freeze
   end
 end

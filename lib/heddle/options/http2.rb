@@ -28,9 +28,10 @@ module Heddle
                    reason: "Raise it when busy clients get REFUSED_STREAM; lower it in a small container",
                    details: "Pending data are waiting requests and WebSocket frames; the first 176 KiB of each " \
                             "connection don't count. Above three quarters of this limit, request bodies are written " \
-                            "to files, and clients must wait before they send more frames. When the complete " \
-                            "responses that slow clients have not read yet exceed this limit together, further " \
-                            "requests of these clients wait until they have read more. See [Limits](http2.md#limits).")
+                            "to files, and clients must wait before they send more frames. The same limit applies to " \
+                            "another sum: the unread parts of responses with Array bodies. While it is exceeded, no " \
+                            "further request begins on connections with such a response. See " \
+                            "[Limits](http2.md#limits).")
     ].freeze
   end
 end

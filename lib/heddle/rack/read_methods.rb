@@ -124,13 +124,13 @@ module Heddle
         raise if exception
       end
 
-      # @param external [Encoding, String, nil] the encoding of lines, characters and of {#read} without a length; with
-      #   the prefix "BOM|" a byte order mark replaces it
+      # @param external [Encoding, String, nil] the encoding of lines, characters and of {#read} without a length. With
+      #   the prefix "BOM|" it is UTF-8 instead if the content begins with UTF-8's byte order mark
       # @return [self]
       def set_encoding(external, *, **)
         name = external.is_a?(String) ? external.sub(/\ABOM\|/i, "")[/[^:]+/] : external
         @encoding = name && Encoding.find(name)
-        set_encoding_by_bom if name != external
+        set_encoding_by_bom if external.to_s.match?(/\ABOM\|/i)
         self
       end
 

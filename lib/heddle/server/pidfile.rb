@@ -18,8 +18,8 @@ module Heddle
       SIZE = 32
       private_constant :SIZE
 
-      # Overwrites an existing file, which a killed server may have left. A server with the same addresses does not run
-      # any more: the sockets are opened before this call, and that would have failed.
+      # Overwrites an existing file, which a killed server may have left. The sockets are opened before this call: if
+      # that server still ran, opening them would have failed (but with reuse_port).
       # @param replaced [Boolean] whether the server whose ID is in the file ends now, so that {#remove} must not
       #   restore that ID
       # @return [void]
@@ -44,7 +44,7 @@ module Heddle
 
         @former && running?(@former) ? replace_id(@former) : File.unlink(path)
       rescue SystemCallError
-        # The file does not exist any more.
+        # The file does not exist any more, or this user may not remove it.
       end
 
       private
@@ -59,7 +59,7 @@ module Heddle
         end
       end
 
-      # Reads only regular files: a device may be endless, and a pipe would block.
+      # Reads only regular files: reading a pipe or a device may block.
       def named = (File.read(path, SIZE).to_i if File.file?(path))
 
       def running

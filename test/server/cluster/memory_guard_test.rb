@@ -141,7 +141,7 @@ class ClusterMemoryGuardTest < Minitest::Test
 
     assert_empty fleet.started
     assert_equal 2, @lines.size
-    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and none can be freed by a new worker/,
+    assert_match(/\Aall processes together use 220 MiB of 200 MiB of memory, and replacing a worker would free none/,
                  @lines.first)
   end
 

@@ -100,7 +100,7 @@ class ClusterMessageSocketTest < Minitest::Test
     message = @other.receive
     error = assert_raises(MessageSocket::MalformedError) { message.fetch("slot", Integer) }
 
-    assert_equal "\"spawned\" with String as \"slot\"", error.message
+    assert_equal "\"spawned\" without a valid \"slot\"", error.message
     assert_raises(MessageSocket::MalformedError) { message.fetch("pid", Integer) }
     assert_raises(MessageSocket::MalformedError) { message.fetch("none", String) }
     assert_equal "1", message.fetch("slot", String)

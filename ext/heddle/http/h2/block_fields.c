@@ -102,8 +102,9 @@ static void take_regular(heddle_h2_block *block, const heddle_hpack_field *field
 }
 
 /*
- * Counts a field. Returns false if a limit is exceeded. Each field counts, even a malformed one: one-byte references to
- * a field of HPACK's table are the cheapest way to fill memory (RFC 9113, 10.5.1).
+ * Counts a field. Returns false if a limit is exceeded. Each field counts with its decoded size, even a malformed one.
+ * Otherwise one-byte references to a large field of HPACK's table would be a cheap way to fill memory (RFC 9113,
+ * 10.5.1).
  */
 static bool count_field(heddle_h2_block *block, const heddle_hpack_field *field, bool is_pseudo, bool is_crumb)
 {

@@ -21,7 +21,7 @@ module Heddle
           return workers_by_processors if name == :workers && call.processors
           raise SkippedError, unset(call) || "its value can't be computed" unless call.values
 
-          @remarks << "The file computes this value; this was the result on the machine of init." if call.computed
+          @remarks << "The file computes this value; this was the result when heddle init ran." if call.computed
           return same_option(call, PumaSettings::OPTIONS.fetch(name)) if PumaSettings::OPTIONS.key?(name)
           return bind(call) if name == :bind
           return translate_plugin(call, *call.values) if name == :plugin

@@ -13,7 +13,7 @@ module Heddle
         # @param columns [Integer]
         def initialize(workers, columns:)
           @workers = workers
-          # Characters for method and target. The columns before them need about 30, and a file and line should fit
+          # Characters for method and target. The columns before them need 19, and about 30 remain for a file and line
           # after them.
           @room = (columns - 50).clamp(20, 60)
         end

@@ -33,8 +33,8 @@ module Heddle
 
         # @param slots [Array<Slot>]
         # @param scheduler [Scheduler, nil] the loop whose fibers have the slots; nil: return all slots
-        # @return [Array<Slot>] the slots whose fibers wait, except for a notification. A preempted fiber does not count
-        #   as waiting.
+        # @return [Array<Slot>] the slots whose fibers wait for something other than a notification of the database. A
+        #   preempted fiber does not count as waiting.
         def waiting(slots, scheduler)
           return slots if slots.empty? || scheduler.nil?
 

@@ -65,7 +65,7 @@ module Heddle
 
         # Reads the stored certificate, or makes and stores one. The lock lets processes that start at the same time use
         # the same certificate.
-        # @return [KeyPair, nil] nil: the folder is not writable
+        # @return [KeyPair, nil] nil: there is no folder, or it is not writable
         def kept
           folder = self.class.folder or return
           folder = File.join(folder, "heddle")

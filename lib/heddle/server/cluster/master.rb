@@ -233,7 +233,7 @@ module Heddle
           end
         end
 
-        # @return [Boolean] whether neither a reload nor a restart can begin now
+        # @return [Boolean] true: no reload or restart can begin now
         def refuse(event)
           reason = @stopping ? "the server is stopping" : ("a new master is being started" if @restart.running?)
           return false unless reason

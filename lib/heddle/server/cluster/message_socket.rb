@@ -16,7 +16,7 @@ module Heddle
           # @raise [MalformedError] when it is absent, or of another class
           def fetch(name, type)
             value = values[name]
-            value.is_a?(type) ? value : raise(MalformedError, "#{what.inspect} with #{value.class} as #{name.inspect}")
+            value.is_a?(type) ? value : raise(MalformedError, "#{what.inspect} without a valid #{name.inspect}")
           end
         end
 

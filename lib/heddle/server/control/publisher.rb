@@ -26,7 +26,7 @@ module Heddle
         rescue Client::TooLargeError => e
           raise ArgumentError, e.message
         rescue Client::NoServerError, Client::DeclinedError => e
-          raise PubSub::UnreachableError, "the message was not published: #{e.message}"
+          raise PubSub::UnreachableError, "the message may not have been published: #{e.message}"
         end
       end
     end
