@@ -11,8 +11,8 @@ class ErrorsTest < Minitest::Test
 
   LIB = File.join(ROOT, "lib")
 
-  # These end a task, a name resolution, a call on an offload thread, or the loading of a file. They are no errors to be handled, so a
-  # `rescue` without a class must not take them.
+  # These end a task, a name resolution, a call on an offload thread, or the loading of a file. They are no errors to be
+  # handled, so a `rescue` without a class must not take them.
   INTERRUPTIONS = %w[
     Heddle::CLI::InitCommand::ApplicationGuard::Refused Heddle::Cancelled Heddle::Net::Connector::Expired
     Heddle::Scheduler::ThreadPool::Job::Stop
