@@ -229,7 +229,8 @@ module Heddle
     rescue Exception => e
       ended = true
       stop(e)
-      raise
+      # a killed thread ends silently; Ruby would report the exception that stands for the kill
+      e.is_a?(Cancelled) && Thread.current.status == "aborting" ? Thread.exit : raise
     ensure
       stop(nil) unless ended # the thread was killed, without an exception
     end
