@@ -118,8 +118,8 @@ module Heddle
 
         def edit_gemfile
           path = files("{Gemfile,gems.rb}").first or
-            return @report << "This folder has no Gemfile: add the gem heddle where the application's gems are listed.
-"
+            return @report << "This folder has no Gemfile: add the gem heddle where the application's gems are " \
+                              "listed.\n"
           edit(path) do |lines|
             calls = gems(path, lines.text)
             has_heddle = calls.any? { |call| name_of(call) == "heddle" }
