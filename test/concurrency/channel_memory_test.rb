@@ -74,23 +74,9 @@ class ChannelMemoryTest < Minitest::Test
     end
   end
 
-  # A second exception ends the wait for the clean-up of fibers that were cancelled.
   def test_channel_forgets_the_fibers_of_a_loop_that_was_closed_during_their_clean_up
     channels = [Heddle::Channel.new, Heddle::Channel.new(0)]
-    wait = [-> { channels.first.pop }, -> { channels.last << 1 }]
-    assert_raises(SystemExit) do
-      Heddle.run do
-        [*wait, -> { exit }].each do |clean_up|
-          Fiber.schedule do
-            forever
-          ensure
-            clean_up.call
-          end
-        end
-        Fiber.schedule { exit }
-        forever
-      end
-    end
+    close_loop_during(-> { channels.first.pop }, -> { channels.last << 1 })
     GC.start
 
     assert_equal [0, 0], channels.map(&:num_waiting)

@@ -150,22 +150,9 @@ class SemaphoreTest < Minitest::Test
     end
   end
 
-  # A second exception ends the wait for the clean-up of fibers that were cancelled.
   def test_fibers_that_a_closed_loop_has_left_waiting_get_no_permit
     semaphores = Array.new(2) { Heddle::Semaphore.new(1).tap(&:try_acquire) }
-    assert_raises(SystemExit) do
-      Heddle.run do
-        [*semaphores.map { |one| -> { one.acquire } }, -> { exit }].each do |clean_up|
-          Fiber.schedule do
-            forever
-          ensure
-            clean_up.call
-          end
-        end
-        Fiber.schedule { exit }
-        forever
-      end
-    end
+    close_loop_during(*semaphores.map { |one| -> { one.acquire } })
     semaphores.first.release
     in_loop { assert_raises(Heddle::TimeoutError) { semaphores.last.acquire(timeout: 0.001) } }
 

@@ -18,6 +18,24 @@ module Heddle
     # Waits for good.
     def forever = Fiber.scheduler.park
 
+    # Closes a loop whose fibers wait in these blocks, as clean-ups: a second exception ends the wait for the clean-up
+    # of fibers that were cancelled.
+    def close_loop_during(*waits)
+      assert_raises(SystemExit) do
+        Heddle.run do
+          [*waits, -> { exit }].each do |clean_up|
+            Fiber.schedule do
+              forever
+            ensure
+              clean_up.call
+            end
+          end
+          Fiber.schedule { exit }
+          forever
+        end
+      end
+    end
+
     # Seconds that the block took.
     def seconds
       start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
