@@ -135,14 +135,14 @@ lock_gems() {
 
 # install_gems RUBY VERSION [GEMFILE...]: the development gems, those of the examples and of tests, unless a stamp says that
 # exactly these are installed. With $runtime=yes only what running Heddle needs. Those of the examples and of test/switch
-# are only installed for Rubies whose version begins with $HEDDLE_EXAMPLES_ON, if that is set.
+# are only installed for Rubies whose version begins with $HEDDLE_TEST_EXAMPLES_ON, if that is set.
 install_gems() {
   local ruby=$1 version=$2 gemfile name stamp state lock
   shift 2
   if [ $# -eq 0 ]; then
     set -- "$root/Gemfile"
     [ "$runtime" = yes ] || set -- "$@" "$root"/test/rails/bundles/*/Gemfile
-    case $runtime$version in no"${HEDDLE_EXAMPLES_ON:-}"*)
+    case $runtime$version in no"${HEDDLE_TEST_EXAMPLES_ON:-}"*)
       set -- "$@" "$root"/examples/*/Gemfile "$root"/test/switch/*/Gemfile ;;
     esac
   fi

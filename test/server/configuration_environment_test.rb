@@ -43,13 +43,13 @@ class ConfigurationEnvironmentTest < Minitest::Test
   end
 
   def test_every_variable_that_the_code_reads_is_known
-    sources = Dir.glob(File.join(ROOT, "{lib,ext,bin,benchmark}/**/*")).select { |path| File.file?(path) }
+    sources = Dir.glob(File.join(ROOT, "{lib,ext,bin,benchmark,.ci}/**/*")).select { |path| File.file?(path) }
     names = sources.reject { |path| path.end_with?(".so", ".o") }
-                   .flat_map { |path| File.binread(path).scan(/["']HEDDLE_[A-Z_]+["']/) }.uniq
-    environment = names.to_h { |name| [name[1..-2].to_sym, ""] }
+                   .flat_map { |path| File.binread(path).scan(/(?:["']|\$\{|export )(HEDDLE_[A-Z_]+)(?=["'=:])/) }
+                   .flatten.uniq
 
-    assert_includes names, '"HEDDLE_NATIVE"'
-    assert_empty load(**environment).warnings
+    assert_empty %w[HEDDLE_NATIVE HEDDLE_WERROR HEDDLE_TEST_EXAMPLES_ON] - names
+    assert_empty load(**names.to_h { |name| [name.to_sym, ""] }).warnings
   end
 
   def test_what_only_puma_reads_is_warned_of

@@ -213,7 +213,7 @@ class SetupScriptsTest < Minitest::Test
   def gemfiles(version, examples_on)
     said, good = shell("root=#{checkout("gems")} runtime=no; . $support/prepare.sh; " \
                        "has_stamp() { printf '%s\\n' \"$2\"; }; install_gems ruby #{version}",
-                       { "HEDDLE_EXAMPLES_ON" => examples_on })
+                       { "HEDDLE_TEST_EXAMPLES_ON" => examples_on })
 
     raise said unless good
 
