@@ -2,7 +2,8 @@
 
 require "etc"
 
-# Whether the machine's processors idle, from Linux's /proc/stat.
+# Whether the machine's processors idle, from Linux's /proc/stat. Programs of a lower priority count as idle: the tests
+# take their time away.
 class IdleProcessors
   # Seconds over which it looks: tests wait and compute by turns.
   WINDOW = 1
@@ -10,14 +11,17 @@ class IdleProcessors
   ENOUGH = 0.75
   # With less than this there is one too many.
   TOO_LITTLE = 0.1
-  IDLE, IOWAIT = 4, 5
-  private_constant :WINDOW, :ENOUGH, :TOO_LITTLE, :IDLE, :IOWAIT
+  NICE, IDLE, IOWAIT = 2, 4, 5
+  private_constant :WINDOW, :ENOUGH, :TOO_LITTLE, :NICE, :IDLE, :IOWAIT
 
   # @param path [String]
   # @param clock [#call] seconds
-  def initialize(path: "/proc/stat", clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) })
+  # @param nice [Integer] this process's own; above 0 its tests are programs of a lower priority, too
+  def initialize(path: "/proc/stat", clock: -> { Process.clock_gettime(Process::CLOCK_MONOTONIC) },
+                 nice: Process.getpriority(Process::PRIO_PROCESS, 0))
     @path = path
     @clock = clock
+    @fields = nice > 0 ? [IDLE, IOWAIT] : [NICE, IDLE, IOWAIT]
     start_window
   end
 
@@ -46,7 +50,7 @@ class IdleProcessors
   end
 
   def idle_seconds
-    File.open(@path, &:gets).split.values_at(IDLE, IOWAIT).sum(&:to_f) / Etc.sysconf(Etc::SC_CLK_TCK)
+    File.open(@path, &:gets).split.values_at(*@fields).sum(&:to_f) / Etc.sysconf(Etc::SC_CLK_TCK)
   rescue Errno::ENOENT
     nil
   end

@@ -3,6 +3,7 @@
 # .ci/nightly's command line. The first argument names the file in which bin/setup lists the Rubies that are ready; with
 # --help there is none.
 
+require_relative "concerned_tests"
 require_relative "nightly"
 require_relative "test_runner"
 
@@ -14,7 +15,7 @@ OptionParser.new do |options|
   options.banner = "Usage: .ci/nightly [options] [stages]"
   options.separator "A stage is named by the beginning of its name; without a name all stages run."
   options.separator "The results are in #{SanitizedContent::RESULTS}."
-  options.on("--resume", "leave out stages that have passed at this commit") { resume = true }
+  options.on("--resume", "leave out what has passed with this code") { resume = true }
   options.on("--list", "print the names of the stages") { list = true }
   options.on("--fuzz-hours N", Float, "for how long the parsers are fuzzed together (#{hours})") { |n| hours = n }
 end.parse!
@@ -22,42 +23,53 @@ end.parse!
 root = TestRunner::ROOT
 rubies = TestInterpreter.list(rubies_file)
 first = rubies.first
-stages = rubies.flat_map do |ruby|
+plan = TestPlan.new(root:, rubies:, name: "nightly")
+files = TestRunner.files([File.join(root, "test")])
+product = %w[ext/ lib/ exe/ heddle.gemspec Gemfile.lock]
+tests = rubies.flat_map do |ruby|
   ["default", *ruby.selectors.drop(1)].map do |selector|
     name = "tests #{ruby.version[/\A\d+\.\d+/]} #{selector == "default" ? ruby.selectors.first : selector}"
+    with_it = selector == "default" ? files : files.reject { |file| plan.once?(file) }
     Nightly::Stage.new(name:, command: %W[bin/test --plan nightly --durations 25 --selector #{selector}],
-                       environment: { "HEDDLE_RUBY" => ruby.path, "HEDDLE_TEST_REPEAT" => repeat.to_s })
+                       environment: { "HEDDLE_RUBY" => ruby.path, "HEDDLE_TEST_REPEAT" => repeat.to_s },
+                       covers: [*product, "test/", "examples/", "benchmark/"],
+                       concerned: ConcernedTests.new(root, with_it).method(:call))
   end
 end
 
-plan = TestPlan.new(root:, rubies:)
+# A stage that runs while tests wait.
+def beside(name, *command, covers:) = Nightly::Stage.new(name:, command: %w[nice] + command, covers:, beside: true)
+
 c_tests = Dir.glob("test/c/*_test.c", base: root).sort
 content = SanitizedContent.new(root)
 kqueue_tests = c_tests.select { |path| content.files(path).include?("ext/heddle/selector/kqueue.c") }
-stages.push(
-  Nightly::Stage.new(name: "c address", command: [first.path, "test/c/run"], sanitizer: "address", tests: c_tests),
-  Nightly::Stage.new(name: "c kqueue", command: [first.path, "test/c/run", "--kqueue"], sanitizer: "kqueue",
+ruby = first.path
+stages = [
+  *tests,
+  Nightly::Stage.new(name: "c address", command: [ruby, "test/c/run"], sanitizer: "address", tests: c_tests),
+  Nightly::Stage.new(name: "c kqueue", command: [ruby, "test/c/run", "--kqueue"], sanitizer: "kqueue",
                      tests: kqueue_tests),
-  Nightly::Stage.new(name: "c thread", command: [first.path, "test/c/run", "--tsan"], sanitizer: "thread",
-                     tests: c_tests),
+  Nightly::Stage.new(name: "c thread", command: [ruby, "test/c/run", "--tsan"], sanitizer: "thread", tests: c_tests),
   Nightly::Stage.new(name: "ruby address", command: %w[bin/sanitize --no-c], sanitizer: "address",
-                     tests: plan.sanitized(TestRunner.files([File.join(root, "test")]))),
-  Nightly::Stage.new(name: "fuzz", command: [first.path, "test/fuzz/run", "--hours", hours.to_s]),
-  Nightly::Stage.new(name: "fuzz dns", command: [first.path, "-Ilib", "test/fuzz/dns", (hours * 1_000_000).to_i.to_s]),
-  Nightly::Stage.new(name: "fuzz client",
-                     command: [first.path, "-Ilib", "test/fuzz/client", (hours * 20_000).to_i.to_s]),
-  Nightly::Stage.new(name: "hold", command: [first.path, "-r", "./bin/support/gem_paths.rb", "test/hold/command.rb"]),
-  Nightly::Stage.new(name: "trials", command: [first.path, "test/trials/run"]),
-  Nightly::Stage.new(name: "switch", command: [first.path, "test/switch/run"]),
-  Nightly::Stage.new(name: "gem", command: [first.path, "bin/support/gem_check.rb"]),
-  Nightly::Stage.new(name: "nginx", command: %w[test/trials/nginx/run])
-)
+                     tests: plan.sanitized(files)),
+  beside("switch", ruby, "test/switch/run", covers: [*product, "test/switch/"]),
+  beside("trials", ruby, "test/trials/run", covers: [*product, "test/trials/"]),
+  beside("hold", ruby, "-r", "./bin/support/gem_paths.rb", "test/hold/command.rb", covers: [*product, "test/hold/"]),
+  beside("gem", ruby, "bin/support/gem_check.rb", covers: [*product, "bin/support/gem_check.rb"]),
+  beside("nginx", "test/trials/nginx/run", covers: [*product, "test/"]),
+  # An hour together.
+  beside("fuzz", ruby, "test/fuzz/run", "--hours", (hours * 0.75).to_s, covers: ["ext/", "test/fuzz/"]),
+  beside("fuzz dns", ruby, "-Ilib", "test/fuzz/dns", (hours * 1_000_000).to_i.to_s, covers: [*product, "test/fuzz/"]),
+  beside("fuzz client", ruby, "-Ilib", "test/fuzz/client", (hours * 20_000).to_i.to_s,
+         covers: [*product, "test/fuzz/"])
+]
 # Those with rows and options of their own: the others are programs for one question.
 Dir.glob("benchmark/*.rb", base: root).sort.each do |path|
   next unless File.read(File.join(root, path)).include?("Bench::Command")
 
   name = File.basename(path, ".rb")
-  stages << Nightly::Stage.new(name: "benchmark #{name}", command: %W[bin/bench #{name} --quick])
+  stages << Nightly::Stage.new(name: "benchmark #{name}", command: %W[bin/bench #{name} --quick],
+                               covers: [*product, "benchmark/"])
 end
 
 if list

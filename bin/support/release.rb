@@ -3,12 +3,13 @@
 require "digest"
 require "json"
 require "open3"
+require_relative "changed_code"
 
 # The checklist of docs/releasing.md: each item of its section "Before" has a name, and a method here that looks.
 class Release
   ROOT = File.expand_path("../..", __dir__)
   PAGE = "docs/releasing.md"
-  # Files whose change needs no other run of the soak or the nightly.
+  # Files whose change needs no other run of the soak or the nightly. Nor does a comment's.
   PAPERS = %r{\A(?:\.ci/\w+\.json|docs/|README\.md|CHANGELOG\.md|[A-Z_]+\.md|sig/)}
 
   # @!attribute good [Boolean, nil] nil: a person looks
@@ -81,8 +82,8 @@ class Release
   def step(name, good, text) = Step.new(name:, good:, text:)
 
   def unchanged_since?(commit)
-    files = git("diff", "--name-only", commit.to_s, "HEAD")
-    !files.start_with?("fatal") && files.lines(chomp: true).all? { |file| file.match?(PAPERS) }
+    files = ChangedCode.new(@root).since(commit.to_s)
+    !files.nil? && files.all?(PAPERS)
   end
 
   def version = @version ||= read("lib/heddle/version.rb")[/VERSION = "([^"]+)"/, 1]

@@ -2,10 +2,11 @@
 
 require "digest"
 require "json"
+require_relative "changed_code"
 
 # Which tests have to run under sanitizers again, because what they check has changed since .ci/nightly last ran them.
 # The nightly writes a digest for each test into its result file; with `--changed`, bin/sanitize and test/c/run leave
-# out tests whose digest is still the same. Comments of C are in no digest.
+# out tests whose digest is still the same. Comments are in no digest.
 class SanitizedContent
   RESULTS = ".ci/nightly.json"
 
@@ -29,9 +30,7 @@ class SanitizedContent
 
   # What tests of a variant are linked with beside their sources.
   ADDED = { "kqueue" => ["test/c/libkqueue_shim.c"] }.freeze
-
-  LITERAL_OR_COMMENT = %r{"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*}m
-  private_constant :ADDED, :LITERAL_OR_COMMENT
+  private_constant :ADDED
 
   # @param root [String] the checkout
   def initialize(root)
@@ -41,10 +40,11 @@ class SanitizedContent
 
   # @param sanitizer [String] "address", "thread" or "kqueue"
   # @param tests [Array<String>] test files, relative to the root
+  # @param known [Hash{String => Hash}] the digests of each sanitizer
   # @return [Array<String>] those that have changed, or that the nightly has not run
-  def changed(sanitizer, tests)
-    known = recorded.fetch(sanitizer, {})
-    tests.reject { |test| known[test] == digest(sanitizer, test) }
+  def changed(sanitizer, tests, known = recorded)
+    digests = known.fetch(sanitizer, {})
+    tests.reject { |test| digests[test] == digest(sanitizer, test) }
   end
 
   # @return [Hash{String => String}] what the nightly writes after these tests have passed with this sanitizer
@@ -73,15 +73,8 @@ class SanitizedContent
 
   def digest_of_file(file)
     @digests[file] ||= begin
-      content = File.read(File.join(@root, file))
-      content = code_of(content) if file.end_with?(".c", ".h")
-      Digest::SHA256.hexdigest(content)
+      Digest::SHA256.hexdigest(ChangedCode.code_of(file, File.binread(File.join(@root, file))))
     end
-  end
-
-  # C without its comments, which change nothing of what is tested. All of it but literals, in which there are none.
-  def code_of(content)
-    content.gsub(LITERAL_OR_COMMENT) { |found| found.start_with?("/") ? " " : found }.gsub(/[ \t]*\n\s*/, "\n")
   end
 
   # The test, the sources that it is linked with, and the headers that they include.

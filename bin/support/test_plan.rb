@@ -16,6 +16,9 @@ class TestPlan
   # Folders whose tests depend on the selector: they run with each.
   EACH_SELECTOR = %w[test/selector/ test/scheduler/].freeze
 
+  # Folders of programs and pages, which are the same with each selector.
+  ONCE = %w[test/benchmark/ test/docs/ test/examples/ test/fuzz/ test/hold/ test/setup/ test/soak/ test/switch/].freeze
+
   # Folders whose tests run with fibers, and once more with each of these.
   EACH_MODE = %w[test/server/conformance/].freeze
   MODES = %w[thread].freeze
@@ -54,7 +57,7 @@ class TestPlan
 
   # A comment in the first lines of a file: `# test: alone` (no other test beside it), `# test: each selector`,
   # `# test: each mode`, `# test: each version`, `# test: one version` (in CI on WHOLE_ON only, whatever its folder
-  # says), `# test: once` (not with each selector, not on each version), `# test: long` (it comes first),
+  # says), `# test: once` (as in the folders {ONCE}), `# test: long` (it comes first),
   # `# test: smoke` (on each Ruby, also in CI), `# test: nightly` (in .ci/nightly only), `# test: sanitize` and
   # `# test: not sanitized` (see bin/sanitize).
   def marked?(file, word) = file ? @marks[file].include?(word) : false
@@ -62,12 +65,15 @@ class TestPlan
   # @return [Boolean] whether the file runs on each Ruby in CI because it depends on the version
   def version_matters?(file)
     marked?(file, "each version") ||
-      (file.start_with?(*EACH_VERSION) && !marked?(file, "once") && !marked?(file, "one version"))
+      (file.start_with?(*EACH_VERSION) && !once?(file) && !marked?(file, "one version"))
   end
+
+  # @return [Boolean] whether it runs with the default selector only, and not on each version in CI
+  def once?(file) = marked?(file, "once") || file.start_with?(*ONCE)
 
   # @return [Boolean] whether its tests run with each selector
   def selector_matters?(file)
-    return false if marked?(file, "once")
+    return false if once?(file)
 
     file.start_with?(*EACH_SELECTOR) || marked?(file, "each selector")
   end
@@ -92,11 +98,11 @@ class TestPlan
   # The default selector is not run a second time by its name, nor ever by it: loops in Ractors can't have io_uring.
   def selectors_for(ruby, file)
     if @selectors
-      chosen = nightly? && marked?(file, "once") ? @selectors & %w[default] : @selectors
+      chosen = nightly? && once?(file) ? @selectors & %w[default] : @selectors
       return chosen.map { |selector| selector unless ["default", ruby.selectors.first].include?(selector) }.uniq
     end
 
-    each = nightly? ? !marked?(file, "once") : selector_matters?(file) && whole_on?(ruby)
+    each = nightly? ? !once?(file) : selector_matters?(file) && whole_on?(ruby)
     each ? [nil, *ruby.selectors.drop(1)] : [nil]
   end
 

@@ -72,8 +72,10 @@ class TestRunner
   private
 
   def processes(files)
-    cached = !@plan.nightly?
-    @plan.runs(files).map { |run| TestProcess.new(run:, root: @root, arguments: @arguments, limit: @limit, cached:) }
+    @plan.runs(files).map do |run|
+      cached = !@plan.nightly? || !run.selector.nil?
+      TestProcess.new(run:, root: @root, arguments: @arguments, limit: @limit, cached:)
+    end
   end
 
   def run_all(processes, folder, jobs)

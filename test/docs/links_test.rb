@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: once
-
 require "test_helper"
 
 # Whatever a page refers to is there: other pages, their headings, and the project's files.

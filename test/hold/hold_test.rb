@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-# test: once
 # test: smoke
 
 require "test_helper"

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: once
-
 require "test_helper"
 require "open3"
 require "tmpdir"

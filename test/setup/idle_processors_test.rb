@@ -11,18 +11,19 @@ class IdleProcessorsTest < Minitest::Test
     @now = 0
     @stat = Tempfile.new
     pass(seconds: 0, idle: 0)
-    @processors = IdleProcessors.new(path: @stat.path, clock: -> { @now })
+    @processors = IdleProcessors.new(path: @stat.path, clock: -> { @now }, nice: 0)
   end
 
   def teardown = @stat.close!
 
   # So many seconds pass, in which all processors together idle for so many.
-  def pass(seconds:, idle:, waiting: 0)
+  def pass(seconds:, idle:, waiting: 0, nice: 0)
     @now += seconds
+    @nice = (@nice || 0) + nice
     @idle = (@idle || 0) + idle
     @waiting = (@waiting || 0) + waiting
     ticks = Etc.sysconf(Etc::SC_CLK_TCK)
-    File.write(@stat.path, "cpu  9 9 9 #{@idle * ticks} #{@waiting * ticks} 0 0\ncpu0 9 9 9 9 9 0 0\n")
+    File.write(@stat.path, "cpu  9 #{@nice * ticks} 9 #{@idle * ticks} #{@waiting * ticks} 0 0\ncpu0 9 9 9 9 9 0 0\n")
   end
 
   def test_one_more_file_runs_when_three_quarters_of_a_processor_idle_in_the_window
@@ -32,6 +33,14 @@ class IdleProcessorsTest < Minitest::Test
     pass(seconds: 2, idle: 1.25)
 
     assert_equal 0, @processors.change
+  end
+
+  def test_programs_of_a_lower_priority_count_as_idle_unless_the_tests_have_it_too
+    equal = IdleProcessors.new(path: @stat.path, clock: -> { @now }, nice: 5)
+    pass(seconds: 2, idle: 0.5, nice: 1)
+
+    assert_equal 1, @processors.change
+    assert_equal 0, equal.change
   end
 
   def test_one_file_less_runs_when_no_processor_idles

@@ -39,7 +39,7 @@ class NightlyTest < Minitest::Test
 
     assert_equal ["passed", 3, 2, %w[a b]],
                  results.dig("stages", "trials").values_at("result", "passed", "skipped", "not_run")
-    assert_includes @out.string, "not run: a, b\npassed: 3 passed, 0 failed, 2 skipped"
+    assert_includes @out.string, "not run: a, b\ntrials passed: 3 passed, 0 failed, 2 skipped"
   end
 
   def test_failed_stage_fails_the_run_and_later_stages_run
@@ -84,7 +84,7 @@ class NightlyTest < Minitest::Test
     assert_equal 'no stage begins with "fuss" (there are: fuzz)', error.message
   end
 
-  def test_resumed_run_leaves_out_stages_that_passed_at_this_commit
+  def test_resumed_run_leaves_out_stages_that_passed_with_this_code
     stages = [stage("a", "File.write('tmp/a', 'x', mode: 'a')"),
               stage("b", "File.write('tmp/b', 'x', mode: 'a'); exit(File.read('tmp/b') == 'xx')")]
     FileUtils.mkdir_p(File.join(@root, "tmp"))
@@ -98,6 +98,55 @@ class NightlyTest < Minitest::Test
 
     assert nightly(*stages.take(1)).run(resume: true)
     assert_equal "xx", File.read(File.join(@root, "tmp/a"))
+  end
+
+  def test_result_holds_while_only_comments_and_files_that_the_stage_does_not_cover_change
+    one = stage("a", "File.write('tmp/a', 'x', mode: 'a')").with(covers: %w[ext/ test/])
+    FileUtils.mkdir_p(File.join(@root, "tmp"))
+    nightly(one).run
+    write "test/net/a_test.rb", "# another comment"
+    write "ext/heddle/net/a.c", "/* another */"
+    write "page", "text"
+
+    assert_equal "passed", nightly(one).result
+    write "ext/heddle/net/a.c", "int a;"
+
+    assert_equal "incomplete", nightly(one).result
+    assert nightly(one).run(resume: true)
+    assert_equal "xx", File.read(File.join(@root, "tmp/a"))
+  end
+
+  def test_resumed_run_runs_files_that_a_change_concerns_and_keeps_the_counts_of_the_whole
+    failed = "puts 'failed: 3.4.1 test/net/a_test.rb ATest#test_b: wrong', '7 passed, 1 failed, 0 skipped'; exit 1"
+    again = ->(changed) { changed.grep(/_test/) if changed.none?(/ext/) }
+
+    refute nightly(stage("a", failed).with(concerned: again)).run
+    assert_equal %w[test/net/a_test.rb], results.dig("stages", "a", "failed_files")
+    write TEST, "1"
+    commit
+
+    assert nightly(stage("a", "p ARGV; puts '2 passed, 0 failed'").with(concerned: again)).run(resume: true)
+    assert_equal %(["#{TEST}"]\n2 passed, 0 failed\n), File.read(File.join(@root, "tmp/nightly/a.log"))
+    assert_equal ["passed", 7, 1, nil], results.dig("stages", "a").values_at("result", "passed", "failed", "failed_files")
+    assert_equal [2, 0, [TEST]], results.dig("stages", "a", "again").values_at("passed", "failed", "files")
+    assert_equal "passed", results["result"]
+  end
+
+  def test_stage_whose_failed_file_no_change_concerns_runs_whole
+    failed = "puts 'failed: 3.4.1 test/net/b_test.rb BTest#test_b: wrong', '7 passed, 1 failed, 0 skipped'; exit 1"
+    nightly(stage("a", failed).with(concerned: ->(_) { [TEST] })).run
+    write TEST, "1"
+    commit
+
+    assert nightly(stage("a", "p ARGV").with(concerned: ->(_) { [TEST] })).run(resume: true)
+    assert_equal "[]\n", File.read(File.join(@root, "tmp/nightly/a.log"))
+  end
+
+  def test_stage_beside_the_others_runs_at_the_same_time
+    wait_for = ->(name) { "File.write('tmp/#{name}', ''); sleep 0.01 until Dir['tmp/[ab]'].size == 2" }
+    FileUtils.mkdir_p(File.join(@root, "tmp"))
+
+    assert nightly(stage("a", wait_for["a"]), stage("b", wait_for["b"]).with(beside: true)).run
   end
 
   def test_changed_files_are_marked_and_the_result_file_is_none
@@ -121,7 +170,7 @@ class NightlyTest < Minitest::Test
 
     assert_equal [TEST], changed
     assert nightly(sanitized("puts 1")).run
-    write TEST, "# another test"
+    write TEST, "another_test"
 
     assert_equal [TEST], changed
   end

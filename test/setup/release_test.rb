@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-# test: once
-
 require "test_helper"
 require "digest"
 require "fileutils"
@@ -73,11 +71,12 @@ class ReleaseTest < Minitest::Test
     assert_equal({ ci: nil, figures: nil }, results.reject { |_, good| good })
   end
 
-  def test_changed_code_makes_the_runs_stale_and_changed_papers_do_not
+  def test_changed_code_makes_the_runs_stale_and_changed_papers_and_comments_do_not
     write("docs/a.md", "text")
+    write("lib/heddle/version.rb", %(VERSION = "0.1.0" # new\n))
     commit
     before = results
-    write("lib/heddle/version.rb", %(VERSION = "0.1.0" # new\n))
+    write("lib/heddle/version.rb", %(VERSION = "0.1.0"; NEW = 1\n))
     commit
 
     assert_equal [true, true], before.values_at(:nightly, :soak)

@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 # test: long
-# test: once
 
 require "test_helper"
 require "open3"
