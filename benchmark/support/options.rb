@@ -20,7 +20,8 @@ module Bench
       @rounds ||= @quick ? 1 : DEFAULT_ROUNDS
     end
 
-    # @return [Boolean] small sizes and one round: whether everything runs, not how fast
+    # @return [Boolean] small sizes, one round, and of each row one contestant of Heddle and one other unless some are
+    #   named: whether everything runs, not how fast
     def quick? = @quick
 
     # @return [Boolean] whether the figures go to docs/benchmarks
@@ -43,7 +44,7 @@ module Bench
         parser.on("--rounds N", Integer, "rounds of every contestant (default: #{DEFAULT_ROUNDS})") do |n|
           @rounds = positive(n)
         end
-        parser.on("--quick", "small sizes, one round: a smoke run") { @quick = true }
+        parser.on("--quick", "small sizes, one round, two contestants a row: a smoke run") { @quick = true }
         parser.on("--no-yjit", "without YJIT, where this Ruby has it") { @yjit = false }
         parser.on("--raise-map-count", "run the sleepers a second time with vm.max_map_count raised, as root;",
                   "it is restored afterwards") { @raise_map_count = true }

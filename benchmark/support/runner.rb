@@ -56,9 +56,17 @@ module Bench
       sets = present.to_h { |contestant| [contestant, SampleSet.new(contestant.key, failure: nil)] }
       excluded, taking_part = present.partition { |contestant| row.excludes(contestant) }
       excluded.each { |contestant| sets[contestant].exclude(row.excludes(contestant)) }
+      taking_part = pair(taking_part, sets) if @options.quick? && @options.contestants.nil?
       measure(row, taking_part, sets)
       { key: row.key, title: row.title, unit: row.unit, better: row.better, compared: row.compared?,
         details: row.details, shown: row.shown, goals: row.goals.map(&:to_h), sets: sets.values.map(&:to_h) }
+    end
+
+    # One of Heddle's and one of the others show that a row runs.
+    def pair(taking_part, sets)
+      chosen = taking_part.partition { |contestant| contestant.role == :heddle }.filter_map(&:first)
+      (taking_part - chosen).each { |contestant| sets[contestant].exclude("left out by --quick") }
+      chosen
     end
 
     def measure(row, taking_part, sets)

@@ -33,6 +33,19 @@ class SchedulerBenchmarkTest < Minitest::Test
     assert result[:partial], "it lacks rows, so it is not published"
   end
 
+  def test_a_quick_run_takes_one_contestant_of_heddle_and_one_other_unless_some_are_named
+    @suite.define_singleton_method(:probe) { |*, **| { version: "1" } }
+    @suite.define_singleton_method(:sample) { |*, **| { value: 1 } }
+    own = @suite.contestants.select { |contestant| contestant.role == :heddle }.map(&:key).first(2)
+    roles, named = [[], ["--contestants", own.join(",")]].map do |contestants|
+      row = Bench::Report.new(run_quick("--only", "thread-join", *contestants)).rows.first
+      row.sets.map { |set| row.role(set) == :heddle }
+    end
+
+    assert_equal [false, true], roles.sort_by(&:to_s)
+    assert_equal [true, true], named
+  end
+
   def test_a_contestant_that_does_not_work_here_is_left_out_with_the_reason
     suite = @suite
     nobody = Class.new(Bench::Contestant) do
