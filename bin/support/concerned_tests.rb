@@ -20,17 +20,20 @@ class ConcernedTests
   private
 
   def concerned_by(path)
-    case path
-    when /_test\.rb\z/ then [path]
-    when %r{\Atest/support/(.+?)(?:\.rb)?\z} then users_of("support/#{$1}")
-    when %r{\Atest/([^/]+)/}, %r{\A(examples|benchmark)/} then @files.grep(%r{\Atest/#{Regexp.escape($1)}/})
+    case path.split("/")
+    in [*, /_test\.rb\z/] then [path]
+    in ["test", "support", *, name] then users_of("support/#{name.delete_suffix(".rb")}")
+    in ["test", folder, _, *] then @files.grep(%r{\Atest/#{Regexp.escape(folder)}/})
+    in ["examples" | "benchmark" => folder, *] then @files.grep(%r{\Atest/#{folder}/})
+    else nil
     end
   end
 
-  # What requires a file of test/support, or lies in a folder where something does; nil where test_helper is one of these.
+  # What requires a file of test/support, or lies in a folder where something does; nil where test_helper does.
   def users_of(name)
     paths = ["test/test_helper.rb", *Dir.glob("test/**/*.rb", base: @root)]
-    users = paths.select { |path| File.read(File.join(@root, path)).match?(%r{["'](?:[./]*)#{Regexp.escape(name)}["']}) }
+    required = %r{["'][./]*#{Regexp.escape(name)}["']}
+    users = paths.select { |path| File.read(File.join(@root, path)).match?(required) }
     return if users.include?("test/test_helper.rb")
 
     found = users.map { |path| path.end_with?("_test.rb") ? [path] : concerned_by(path) }

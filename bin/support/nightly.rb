@@ -170,8 +170,8 @@ class Nightly
   # The counts of the whole run stay, beside those of files that ran again after a change.
   def merged(whole, files, again)
     failed = again["failed_files"] ? { "failed_files" => again["failed_files"] } : {}
-    { **whole.except("again", "failed_files"), "result" => again["result"], **failed,
-      "again" => { **again.except("result", "failed_files"), "files" => files } }
+    whole = whole.except("again", "failed_files").merge("result" => again["result"], **failed)
+    whole.merge("again" => again.except("result", "failed_files").merge("files" => files))
   end
 
   # A program without a closing line, a benchmark say, counts as one test.

@@ -72,9 +72,7 @@ class SanitizedContent
   end
 
   def digest_of_file(file)
-    @digests[file] ||= begin
-      Digest::SHA256.hexdigest(ChangedCode.code_of(file, File.binread(File.join(@root, file))))
-    end
+    @digests[file] ||= Digest::SHA256.hexdigest(ChangedCode.code_of(file, File.binread(File.join(@root, file))))
   end
 
   # The test, the sources that it is linked with, and the headers that they include.

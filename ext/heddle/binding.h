@@ -13,8 +13,8 @@
         .wrap_struct_name = name, .function = {__VA_ARGS__}, .flags = RUBY_TYPED_FREE_IMMEDIATELY | (more_flags)       \
     }
 /*
- * The `dmark` of a record whose only references to Ruby objects are the given members, each as its offsetof. The type
- * needs the flag RUBY_TYPED_DECL_MARKING.
+ * The value of `dmark` for a record. The arguments are the offsets (offsetof) of all its members that refer to Ruby
+ * objects. The type needs the flag RUBY_TYPED_DECL_MARKING.
  */
 #define HEDDLE_REFERENCES(...) RUBY_REFS_LIST_PTR(((const size_t[]){__VA_ARGS__, RUBY_REF_END}))
 /* Defines a function that returns the record of an object. It raises TypeError for an object of another type. */

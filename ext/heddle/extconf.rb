@@ -44,15 +44,15 @@ def heddle_give_up(reason)
   abort "heddle: #{reason}" unless HEDDLE_MAY_LACK
 
   # Not printed by `warn`, which RUBYOPT=-W0 silences.
-  $stderr.print("heddle: #{reason}\n", "heddle: was installed without its C extension, so it can't run servers here.\n")
+  $stderr.print("heddle: #{reason}\n", "heddle: the gem was installed without its C extension: it can't serve here.\n")
   File.write("not_built.txt", "#{reason}\n")
   heddle_write_makefile("true")
   exit
 end
 
 # Writes a Makefile that runs the shell command `compile`. The command either compiles the library, by mkmf's
-# Makefile.heddle, or writes the reason of its failure to not_built.txt. If not_built.txt exists, it is installed
-# instead of the library. heddle_give_up has already written that file, so its command does nothing.
+# Makefile.heddle, or writes the reason for the failure to not_built.txt. If not_built.txt exists, it is installed
+# instead of the library. heddle_give_up passes a command that does nothing, because it has already written that file.
 def heddle_write_makefile(compile)
   File.write("Makefile", <<~MAKE)
     sitearchdir = #{RbConfig::CONFIG["sitearchdir"]}
@@ -141,7 +141,8 @@ else
   # four fifths of the library's size, and take a tenth of the compile time.
   $CFLAGS << " -O2 -g0"
   $LIBRUBYARG_SHARED = $LIBRUBYARG_STATIC = $LIBRUBYARG = "" if ENV["HEDDLE_PORTABLE"] == "1"
-  # With this, an undefined symbol fails the build. Otherwise the first program that needs the symbol would fail.
+  # With the linker flag -z defs, an undefined symbol fails the build. Otherwise the first program that needs the symbol
+  # would fail.
   if $LIBRUBYARG != "" && RbConfig::CONFIG["ENABLE_SHARED"] == "yes" && try_ldflags("-Wl,-z,defs")
     $DLDFLAGS << " -Wl,-z,defs"
   end

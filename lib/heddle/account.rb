@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Heddle
-  # The time accounts of requests: on what each request has spent its time. They are in C
+  # The time accounts of requests: on what each request has spent its time. C code keeps them
   # (ext/heddle/scheduler/account.h).
   #
   # @api private

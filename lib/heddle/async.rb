@@ -11,8 +11,8 @@ require "heddle/async/root"
 require "heddle/async/task_calls"
 
 module Heddle
-  # Runs programs that use the async gem on Heddle's event loop. The gem's own tasks, task tree and primitives are used
-  # unchanged. Only their calls of `Fiber.scheduler` reach Heddle's scheduler, if the thread has one. In other threads,
+  # Runs programs that use the async gem on Heddle's event loop. The gem's own tasks, task tree and primitives still do
+  # the work, but in a thread with Heddle's scheduler, they get that scheduler from `Fiber.scheduler`. In other threads,
   # the gem's own reactors run as before.
   #
   # Loaded by `require "heddle/async"`. {Heddle.run} and the server load it, too, if the program has loaded async.
@@ -21,8 +21,8 @@ module Heddle
   module Async
     # Private methods of Async::Task that {TaskCalls} replaces or calls.
     NEEDED = %i[schedule completed! failed! cancelled! finish!].freeze
-    # Gems whose code expects fiber switches only where it waits. Heddle does not preempt it, because a switch between
-    # two of its lines could corrupt its lists.
+    # Gems whose code expects fiber switches only where it waits. Heddle does not preempt this code, because a switch
+    # between two lines of it could corrupt the gems' lists.
     COOPERATIVE = %w[async async- protocol- io-endpoint- io-event- io-stream-].freeze
     private_constant :NEEDED, :COOPERATIVE
 

@@ -10,7 +10,7 @@ module Heddle
   module Cable
     Autoloads.add(self, "heddle/cable")
 
-    # Raised if this version of Action Cable does not support another server.
+    # Raised if this version of Action Cable can't use a server other than its own.
     class UnsupportedError < OwnError; end
 
     # The WebSocket subprotocols of Action Cable and of AnyCable. The second one has positions, from which a client can

@@ -49,9 +49,9 @@ module Heddle
       # @return [Float] the time of the monotonic clock, in seconds
       def now = MonotonicClock.now
 
-      # Runs the block, unless Fiber#kill is ending the calling fiber, which then can't wait any more: in this case it
-      # calls +killed+ instead. Ruby has no method to detect a kill, but in a killed fiber a switch to another fiber
-      # does not return. So this method switches to {kill_probe} and back.
+      # Runs the block. If Fiber#kill is ending the calling fiber, calls +killed+ instead, because a killed fiber can't
+      # wait any more. Ruby has no method to detect a kill, but in a killed fiber a switch to another fiber does not
+      # return. So this method switches to {kill_probe} and back.
       #
       # @param killed [#call]
       # @raise [FiberError] if the thread has no event loop, calls this for the first time, and the system has no memory

@@ -60,8 +60,7 @@ module Heddle
         end
       end
 
-      # Called by the extension to raise an error from a frame of Ruby code, as some errors require
-      # (scheduler/take_errinfo.h).
+      # Called by the extension for errors that only a frame of Ruby code can raise (scheduler/take_errinfo.h).
       #
       # @api private
       def raise_again(error) = raise(error)

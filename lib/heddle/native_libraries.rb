@@ -3,12 +3,12 @@
 require "heddle/native"
 
 module Heddle
-  # Lists the native libraries during whose callbacks other fibers may run, and the libraries during whose callbacks
-  # they must not.
+  # Two lists of native libraries: during callbacks of the first, other fibers may run; during callbacks of the second,
+  # other fibers must not run.
   #
-  # A C function that calls a block or a method (a callback) may keep state per thread meanwhile, as libxml2 does with
-  # its error handler. All requests of an event loop share a thread, so another request must not enter the library
-  # during the callback. Therefore Heddle does not preempt a fiber in a callback of an extension, unless the extension
+  # While a C function calls a block or a method (a callback), it may keep state per thread, as libxml2 does with its
+  # error handler. All requests of an event loop share a thread, so another request must not enter the library during
+  # the callback. Therefore Heddle does not preempt a fiber in a callback of an extension, unless the extension
   # is listed as re-entrant. If the extension is listed as not re-entrant, a fiber that waits in its callback blocks the
   # event loop.
   #

@@ -19,7 +19,7 @@ module Heddle
     # Opens a connection to a server. The connection can be used in any event loop, where only the calling fiber waits,
     # and in threads without a loop. Only one fiber or thread at a time may use it. A forked child can't use it.
     #
-    # Tries the addresses of the name, a further one every 250 ms, IPv6 and IPv4 alternately, and uses the first
+    # Tries IPv6 and IPv4 addresses of the name alternately. Starts a further attempt every 250 ms, and uses the first
     # connection that succeeds (Happy Eyeballs, RFC 8305).
     #
     #     connection = Heddle::Net.connect("example.com:443", tls: true)

@@ -9,14 +9,14 @@ require "heddle/offload/starting"
 module Heddle
   # The protection `:offload`: a native call that releases Ruby's lock blocks only the calling fiber.
   #
-  # Without it, a native call blocks its thread, and with it every fiber of the event loop. With it, another thread runs
-  # the call while the loop continues. For this, Heddle replaces +rb_nogvl+ and similar functions of Ruby in the import
-  # tables of the loaded libraries (Linux; see docs/offload.md). Only calls in fibers of Heddle's loops are offloaded,
-  # and only calls of libraries that are known to be safe, that Heddle judges safe from their files, or that the user
-  # allows.
+  # Without the protection, a native call blocks its thread, and so every fiber of the event loop. With the protection,
+  # another thread runs the call while the loop continues. For this, Heddle replaces +rb_nogvl+ and similar functions of
+  # Ruby in the import tables of the loaded libraries (Linux; see docs/offload.md). Only calls in fibers of Heddle's
+  # loops are offloaded, and only calls of libraries that are known to be safe, that Heddle judges safe from their
+  # files, or that the user allows.
   module Offload
-    # Methods of Ruby in which native calls are not offloaded, because they hold a lock that belongs to the thread: if
-    # another fiber loaded the same file meanwhile, Ruby would report a circular require.
+    # Methods of Ruby in which native calls are not offloaded, because these methods hold a lock that belongs to the
+    # thread: if another fiber loaded the same file meanwhile, Ruby would report a circular require.
     LOADING = %w[require require_relative load autoload].freeze
 
     # The value of `core` in {status} before the protection is switched on for the first time.

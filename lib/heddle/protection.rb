@@ -8,7 +8,7 @@ module Heddle
   # whole process.
   #
   # A protection is an object with +enable(**options)+, +disable+, +enabled?+ and +status+ (a Hash with its state, and
-  # the reason if a part of it does not work). It is in a separate file, which is loaded at the first use.
+  # the reason if a part of it does not work). Each protection is in its own file, which is loaded at the first use.
   #
   # @api private
   module Protection
@@ -67,8 +67,8 @@ module Heddle
         protection.enable unless protection.enabled?
       end
 
-      # Counts one user less. Without users the protection is switched off, unless the program itself has switched it
-      # on.
+      # Counts one user fewer. After the last user, the protection is switched off, unless the program itself has
+      # switched it on.
       # @param name [Symbol]
       def release(name)
         last = @lock.synchronize do
@@ -98,7 +98,7 @@ module Heddle
       # @return [Array<Symbol>] the protections that are on
       def enabled = @registered.filter_map { |name, protection| name if protection.enabled? }
 
-      # @param why [Hash{Symbol => String}] the reasons why these protections are off
+      # @param why [Hash{Symbol => String}] the name of a protection => why it is off
       # @return [String] a line for display: the protections that are on, and those that are off with the reason
       #   ({Table})
       def summary(why = {}) = Table.new(why).to_s

@@ -56,7 +56,7 @@ module Heddle
       # @return [String] the message's position, "epoch:offset"
       # @raise [ArgumentError] if the topic or the message is too large
       # @raise [UnreachableError] if no server answers, if too many messages wait for the backend, or if the backend
-      #   does not confirm the message within 5 s; unless no server runs, it may have been published
+      #   does not confirm the message within 5 s; the error's text says whether the message may have been published
       def publish(topic, data)
         Route.publish(topic.to_s, data.is_a?(String) ? data : encode(data))
       end
@@ -64,7 +64,7 @@ module Heddle
       # @return [String, Symbol, nil] where this process publishes: "unix:path" of a server's control socket;
       #   "redis://…" or "postgres://…" of a backend; or :process, for topics of this process and those that it forks.
       #   nil: the server that this process belongs to. If it belongs to none, the environment variable HEDDLE_PUBSUB
-      #   names the address; without it, the server in the same folder is used
+      #   contains the address; if the variable is not set, the server in the same folder is used
       def server = Route.server
 
       # @param address [String, :process, nil]

@@ -11,7 +11,7 @@ module Heddle
 
     REFUSED = "config.active_support.isolation_level is :thread, but Heddle runs each request in a fiber, and many " \
               "fibers share a thread: requests would share Current, the database connection and all other state that " \
-              "Rails keeps for a request. Remove that line from the application's configuration (Heddle sets " \
+              "Rails keeps for a request. Remove the setting from the application's configuration (Heddle sets " \
               ":fiber), or start the server with --mode thread."
     private_constant :REFUSED
 
@@ -23,8 +23,8 @@ module Heddle
       def application? = defined?(::Rails.application) && !::Rails.application.nil?
 
       # @param name [String] the name of a gem
-      # @return [Boolean] whether it is loaded because the Gemfile lists it, and not only as a dependency of another
-      #   gem, as with capistrano3-puma and puma
+      # @return [Boolean] whether the gem is loaded because the Gemfile lists it, and not only as a dependency of
+      #   another gem (as puma is of capistrano3-puma)
       def chosen?(name)
         return false unless Gem.loaded_specs.key?(name)
         return true unless defined?(::Bundler::Runtime) && ENV["BUNDLE_GEMFILE"]
@@ -121,7 +121,8 @@ module Heddle
           raise Server::BootError, REFUSED
         end
 
-        # The railtie has not set it, because the application does not use Rails, or Heddle was loaded before Rails.
+        # The railtie has not set the level, because the application does not use Rails, or Heddle was loaded before
+        # Rails.
         state.isolation_level = :fiber
       end
 

@@ -13,8 +13,8 @@ require "heddle/net/scheduler_resolver"
 require "heddle/pubsub"
 require "heddle/net"
 
-# A fiber runtime for Ruby, and a Rack server on top of it. This module has the methods that programs call. The file of
-# a method is loaded when it is first called.
+# A fiber runtime for Ruby, and a Rack server on top of it. This module has the methods that programs call. The first
+# call of a method loads the file that implements it.
 #
 #     Heddle.run do
 #       page = Heddle.async { Net::HTTP.get(URI("http://localhost:9292/")) }
@@ -38,8 +38,8 @@ module Heddle
     ])
   end
 
-  # Registers code of upper layers with lower layers, which must not depend on it. The lambdas are shareable, because
-  # other Ractors call them, too.
+  # Registers code of upper layers with lower layers, because lower layers must not depend on upper ones. The lambdas
+  # are shareable, because other Ractors call them, too.
   Concurrency.drivers = Ractor.make_shareable(-> { Databases })
   PubSub::Route.publisher = Ractor.make_shareable(
     ->(socket, topic, data) { Server::Control::Publisher.publish(socket, topic, data) }
@@ -56,7 +56,7 @@ module Heddle
     #   variable HEDDLE_SELECTOR, or else the best one that works on this machine. Threads other than the main thread
     #   prefer epoll, which is cheaper for a short-lived loop. Inside a loop the argument is ignored.
     # @param name [String, nil] the name of the loop's root task in {task_tree}
-    # @param cancel_grace [Numeric, nil] time that a cancelled task has to clean up, in seconds; nil: 5
+    # @param cancel_grace [Numeric, nil] maximum seconds that a cancelled task may take to clean up; nil: 5
     # @return what the block returns
     # @raise the error of the block, or of the first task that failed
     # @raise [DeadlockError] if all tasks wait for each other
@@ -102,8 +102,8 @@ module Heddle
     # Runs the block, and returns when every task that was started in it has ended. The first task that fails cancels
     # the other tasks and the block, and this call raises the task's error.
     #
-    # @param cancel_grace [Numeric, nil] time that its cancelled tasks have to clean up, in seconds; nil: as in the
-    #   enclosing scope
+    # @param cancel_grace [Numeric, nil] maximum seconds that the scope's cancelled tasks may take to clean up; nil: as
+    #   in the enclosing scope
     # @yield [Scope]
     # @return what the block returns; nil if the scope was cancelled with {Scope#cancel}
     # @raise [NoLoopError] outside a loop
@@ -176,8 +176,8 @@ module Heddle
       scope { |scope| Concurrency::Map.new(scope, limit).each_of(enum, &block) }
     end
 
-    # Runs several contenders concurrently. When the first contender ends, the others are cancelled. Then its value is
-    # returned or its error raised, after all contenders have ended.
+    # Runs several contenders concurrently. When the first contender ends, the others are cancelled. After all have
+    # ended, the first contender's value is returned, or its error is raised.
     #
     #     Heddle.race(mirrors, ignore: [SocketError]) { |mirror| fetch(mirror) }
     #

@@ -46,7 +46,7 @@ module Heddle
   # A fiber scheduler: when a fiber makes a blocking call of Ruby, only the fiber waits, and the thread runs other
   # fibers.
   #
-  # It can be used with Ruby's own methods only (see Fiber::Scheduler in Ruby's documentation):
+  # A program can use it without Heddle's own methods (see Fiber::Scheduler in Ruby's documentation):
   #
   #   Fiber.set_scheduler(Heddle::Scheduler.new)
   #   Fiber.schedule { sleep 1 }
@@ -160,8 +160,8 @@ module Heddle
 
     class << self
       # With Socket.tcp_fast_fallback (Ruby >= 3.4), TCPSocket.new resolves names without the scheduler, which blocks
-      # the loop. So the first scheduler switches it off. It can't distinguish a user's setting from the default; a
-      # program can switch it on again afterwards.
+      # the loop. So the first scheduler switches this setting off, even if the program has switched it on, because that
+      # can't be distinguished from the default. The program can switch it on again afterwards.
       def switch_off_fast_fallback
         return if RUBY_VERSION < "3.4" || @fast_fallback_done || Ractor.current != Ractor.main
 
@@ -184,8 +184,8 @@ module Heddle
       thread_pool.run { Process::Status.wait(pid, flags) }
     end
 
-    # Methods that the async gem may call first. If the program loads the gem after the loop was started, the first call
-    # loads Heddle's support for it.
+    # The methods by which the async gem's first call may reach the scheduler. If the program loads the gem after the
+    # loop was started, this first call loads Heddle's support for the gem.
     ASYNC_CALLS = %i[add_child transfer push with_timeout].freeze
     private_constant :ASYNC_CALLS
 
@@ -285,9 +285,9 @@ module Heddle
       raise deadlock_report ? deadlock_report.call(self) : DeadlockError.new(deadlock_message)
     end
 
-    # Finds out from its frames whether a fiber is in Kernel#sleep. Mutex#sleep and ConditionVariable#wait call the same
-    # hook, but they wait for another fiber. Between the frames of the hook and of Kernel#sleep are frames of modules
-    # that are prepended to this class, and of its subclasses.
+    # Returns whether a fiber is in Kernel#sleep, which its frames show. Mutex#sleep and ConditionVariable#wait call the
+    # same hook, but they wait for another fiber. Between the frames of the hook and of Kernel#sleep may be frames of
+    # subclasses of this class, and of modules that are prepended to it.
     def sleeps_forever?(fiber)
       # In the fiber that runs the loop, the backtrace begins with frames of the loop, so all frames are needed.
       frames = fiber.equal?(Fiber.current) ? fiber.backtrace_locations : fiber.backtrace_locations(0, HOOK_FRAMES)

@@ -8,7 +8,7 @@ module Heddle
   # By default Heddle uses the best one that works on this machine. +HEDDLE_SELECTOR=epoll+ in the environment,
   # +Heddle.run(selector: :epoll)+ and +Heddle::Scheduler.new(selector: :epoll)+ select another one.
   module Selector
-    # The environment variable that selects the selector.
+    # The environment variable that names the selector to use by default.
     VARIABLE = "HEDDLE_SELECTOR"
 
     class << self

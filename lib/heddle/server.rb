@@ -196,11 +196,11 @@ module Heddle
     def engine = engines.first
 
     # @return [Hash{Symbol => Numeric, Boolean, Symbol, nil}, nil] the sums over all loops; nil while the server does
-    #   not run. `connections` counts the open ones, and `idle`, `running` and `transit` ({Net::Sockets#transit}) count
-    #   them by state. `accepted` counts the connections so far, and `accepting` is whether the server accepts more.
-    #   `clients_gone` counts clients that left after the application had returned and before the response was sent. The
-    #   others are the TLS `handshakes` and `failed_handshakes`, `fibers`, `ticks`, the statistics of {PubSub} as
-    #   `pubsub_subscribers` and so on, and {Admission#statistics}.
+    #   not run. `connections` counts the open connections; `idle`, `running` and `transit` ({Net::Sockets#transit})
+    #   count them by state. `accepted` counts all connections since the start, and `accepting` says whether the server
+    #   accepts more. `clients_gone` counts clients that left after the application had returned and before the response
+    #   was sent. Further keys are `handshakes` and `failed_handshakes` (of TLS), `fibers`, `ticks`, the statistics of
+    #   {PubSub} with the prefix `pubsub_`, and the keys of {Admission#statistics}.
     def statistics
       all = @mode ? @mode.servings.filter_map(&:statistics) : []
       all.size < 2 ? all.first : Statistics.sum(all)

@@ -155,8 +155,8 @@ module Heddle
         CallbackReport::Switch.take.each { |wait| Protection.report(wait) } if enabled.include?(:callback_report)
       end
 
-      # Decides whether the stall gets a log line. If it does, stores in it how many stalls of the endpoint (outside of
-      # requests, of the place) got no line since the last one.
+      # Decides whether the stall gets a log line. If so, stores in the stall how many stalls of the same endpoint
+      # (outside of requests: of the same place) got no line since the last line.
       def line_for?(stall)
         return false if Switch.own?(stall) || stall.backtrace.any? { |frame| DEBUGGERS.match?(frame) }
 

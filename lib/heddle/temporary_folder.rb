@@ -12,7 +12,7 @@ module Heddle
     # @return [String, nil] the folder; nil if no folder is usable: writable, and sticky if all users may write to it
     def self.find(environment = ENV)
       named = environment.values_at("TMPDIR", "TMP", "TEMP").reject { |folder| folder.to_s.empty? }
-      folders = [*named, Etc.systmpdir, "/tmp", "."].lazy # a deleted current folder is an error only if needed
+      folders = [*named, Etc.systmpdir, "/tmp", "."].lazy # lazy: expanding "." raises if the folder was deleted
       folders.map { |folder| File.expand_path(folder) }.find { |folder| usable?(folder) }
     end
 

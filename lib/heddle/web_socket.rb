@@ -59,8 +59,8 @@ module Heddle
     # @param headers [Hash{String => String}] more fields of the request, such as authorization or origin
     # @param timeout [Numeric, nil] maximum number of seconds for each of: connecting, the TLS handshake, the response
     # @param write_timeout [Numeric, nil] maximum number of seconds for which the server may read nothing of a message
-    # @param ping [Numeric, nil] seconds without data from the server after which a ping is sent. After as many seconds
-    #   without a reply, the connection counts as lost. Works only while a fiber reads
+    # @param ping [Numeric, nil] seconds without data from the server after which a ping is sent. If the same time
+    #   passes again without data, the connection counts as lost. Works only while a fiber reads
     # @param message_limit [Integer] maximum size of a message in bytes; a larger one closes the socket with code 1009
     # @param deny_private [Boolean] whether to refuse addresses of this machine and of private networks
     # @param tls [Hash, nil] the arguments of Net::TLS::ClientContext; nil: trust the system's certificates

@@ -262,7 +262,7 @@ class AdmissionTest < Minitest::Test
       assert_operator head, :start_with?, "HTTP/1.1 503 Service Unavailable\r\n"
       assert_includes head, "retry-after: 1\r\n"
       assert_includes head, "connection: close"
-      assert_equal "503 Service Unavailable: the server is busy, and too many requests wait already.\n", body
+      assert_equal "503 Service Unavailable: the server is busy, and too many requests are already waiting.\n", body
       assert_equal [1, 0, 2], server.statistics.values_at(:rejected_full, :rejected_late, :waiting)
       3.times { @release << true }
 
@@ -302,7 +302,7 @@ class AdmissionTest < Minitest::Test
       late = connect
       ask(late, "/late")
 
-      assert_match(/\AHTTP.1.1 503 .*too many requests wait already/m, read_all(late))
+      assert_match(/\AHTTP.1.1 503 .*too many requests are already waiting/m, read_all(late))
       assert server.statistics[:accepting]
       9.times { @release << true }
     end
@@ -464,7 +464,7 @@ class AdmissionTest < Minitest::Test
     server.stop
 
     refute wait_for_end
-    sockets.drop(1).each { |socket| assert_match(/\AHTTP.1.1 503 .*the server stops/m, read_all(socket)) }
+    sockets.drop(1).each { |socket| assert_match(/\AHTTP.1.1 503 .*the server is stopping/m, read_all(socket)) }
     assert_match(/stopping (after \S+ s )?with 3 requests unanswered/, output.string)
     assert_equal 1, @arrived.size
   end

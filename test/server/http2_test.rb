@@ -181,7 +181,7 @@ class Http2Test < Minitest::Test
       frame = client.read_frame until frame.nil? || frame.end_stream?
 
       assert_equal 17, frame.stream
-      assert_match(/no file is free for the body/, frame.payload)
+      assert_match(/too many request bodies are stored in files/, frame.payload)
       assert_equal "1", curl("/length", "-d", "x").first
     ensure
       client&.close
@@ -452,7 +452,7 @@ class Http2Test < Minitest::Test
       client.send_preface
       client.send_frame("HEADERS es+eh 1 :method=CONNECT :authority=a:443")
 
-      assert_includes read_until(client, "DATA").payload, "opens no tunnels"
+      assert_includes read_until(client, "DATA").payload, "does not open tunnels"
       assert_empty called
       client.close
     end

@@ -58,7 +58,7 @@ class ExtconfTest < Minitest::Test
   # What each of them leads to on Linux is above.
   def test_mac_without_a_compiler_installs_the_gem_which_says_why_it_cannot_serve
     install("CC" => "no-such-compiler") do |said, folder|
-      assert_includes said, "heddle: was installed without its C extension"
+      assert_includes said, "heddle: the gem was installed without its C extension"
       assert_match(/its C extension could not be compiled \(no C compiler \(no-such-compiler is not on PATH\)/,
                    serve(folder))
     end

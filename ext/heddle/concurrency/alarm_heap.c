@@ -11,8 +11,8 @@
 #include <math.h>
 
 /*
- * Not embedded in the Ruby object: the garbage collector may move the object, but the heap refers to the record by
- * address.
+ * The record is not embedded in the Ruby object: the garbage collector may move the object, but the heap refers to the
+ * record by address.
  */
 typedef struct {
     heddle_timer timer;

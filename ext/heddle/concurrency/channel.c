@@ -247,7 +247,10 @@ static int wait_in_list(channel_wait *waiter, heddle_loop *loop, bool takes)
         append_entry(list_of(one, takes), one);
     }
     rb_protect(wait_until_served, (VALUE)waiter, &state);
-    /* If the loop is closed or the parent's, the channels have forgotten the entries, too: see channel_of. */
+    /*
+     * If the loop was closed, or this is a forked child, the entries must not be removed: channel_of empties the lists
+     * before they are used again.
+     */
     bool forgotten = !heddle_park_entered(&waiter->park);
     for (long i = 0; i < waiter->count; i++) {
         waiter->entries[i].listed &= !forgotten;

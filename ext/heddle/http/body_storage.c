@@ -3,9 +3,9 @@
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 /*
- * Returns how many bytes of a body may stay in memory: body_buffer, or up to HEDDLE_SPOOL_LARGE_BUFFER if that is more,
- * because a spool would need such a buffer, too, and would add thread switches. With body_buffer 0, every body goes to
- * a file.
+ * Returns how many bytes of a body may stay in memory: four times body_buffer, but not more than
+ * HEDDLE_SPOOL_LARGE_BUFFER or body_disk_limit, and at least body_buffer. A spool would need a buffer of that size,
+ * too, and would add thread switches. With body_buffer 0, every body goes to a file.
  */
 static uint64_t find_body_memory(const heddle_engine *engine)
 {
@@ -69,13 +69,13 @@ void heddle_body_reject(heddle_exchange *exchange, int error)
     bool never_fits = (length > 0 && (uint64_t)length > limit) || (spool && spool->size + spool->used > limit);
     heddle_rejection rejection;
     if (never_fits)
-        heddle_reject(&rejection, 413, "the body is larger than the %llu bytes of disk for all request bodies",
+        heddle_reject(&rejection, 413, "the body is larger than %llu bytes, the limit for all request bodies on disk",
                       (unsigned long long)limit);
     else if (error == ENOBUFS)
-        heddle_reject(&rejection, 503, "the %llu bytes of disk for all request bodies have no room for this one now",
+        heddle_reject(&rejection, 503, "the limit of %llu bytes for all request bodies on disk leaves no room now",
                       (unsigned long long)limit);
     else if (error == EMFILE)
-        heddle_reject(&rejection, 503, "no file is free for the body: too many are in use, by this client or in total");
+        heddle_reject(&rejection, 503, "too many request bodies are stored in files, from this client or in total");
     else
         heddle_reject(&rejection, 503, "the server could not write the body to its disk: %s", strerror(error));
     exchange->operations->reject(exchange, &rejection, never_fits ? NULL : HEDDLE_RETRY_AFTER);

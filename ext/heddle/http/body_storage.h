@@ -10,13 +10,13 @@ bool heddle_body_fits_memory(const heddle_engine *engine, heddle_exchange *excha
 bool heddle_body_still_fits_memory(const heddle_engine *engine, heddle_exchange *exchange, bool complete);
 /*
  * Creates the spool of an exchange (the file of its body). `others`: the number of spools that the connection already
- * has. Returns 0 or -errno: -ENOBUFS if the announced length exceeds the free part of Heddle's limit of bytes, -EMFILE
- * if there are too many files. The caller passes the (positive) errno to heddle_body_reject.
+ * has. Returns 0 or -errno: -ENOBUFS if body_disk_limit leaves no room for the announced length, -EMFILE if there are
+ * too many files. The caller passes the (positive) errno to heddle_body_reject.
  */
 int heddle_body_begin_spool(heddle_connection *connection, heddle_exchange *exchange, void *owner,
                             void (*written)(void *owner, int error), unsigned others);
 /*
- * Rejects a request whose body can't be stored. `error` is an errno. ENOBUFS stands for Heddle's limit of bytes, and
- * EMFILE for Heddle's limit of files.
+ * Rejects a request whose body can't be stored. `error` is an errno: ENOBUFS if body_disk_limit leaves no room, EMFILE
+ * if too many bodies are in files.
  */
 HEDDLE_LAST_USE void heddle_body_reject(heddle_exchange *exchange, int error);

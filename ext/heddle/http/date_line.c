@@ -1,4 +1,4 @@
-/* The Date field of responses, formatted once a second. Its names are English, whatever the locale. */
+/* The Date field of responses, formatted once a second. The names of days and months don't depend on the locale. */
 
 #include "http/response_head_writer.h"
 
@@ -10,7 +10,7 @@ void heddle_date_line(char *out, int64_t seconds)
     static const time_t first = -INT64_C(62167219200), last = INT64_C(253402300799);
     time_t time = seconds < first ? first : seconds > last ? last : (time_t)seconds;
     struct tm parts;
-    char line[96]; /* as long as the compiler, which does not know the ranges, expects it */
+    char line[96]; /* the compiler does not know the numbers' ranges, and would warn about a shorter array */
     gmtime_r(&time, &parts);
     snprintf(line, sizeof(line), "date: %.3s, %02d %.3s %04d %02d:%02d:%02d GMT\r\n",
              &"SunMonTueWedThuFriSat"[3 * parts.tm_wday], parts.tm_mday,

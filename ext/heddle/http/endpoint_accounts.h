@@ -14,7 +14,7 @@ enum {
     HEDDLE_ENDPOINTS = 50, /* entries; the last one sums all other endpoints */
 };
 
-/* Requests that take fewer ns are not summed by endpoint, because computing their label would cost too much. */
+/* In ns. Shorter requests are not summed by endpoint, because computing their label would cost too much. */
 #define HEDDLE_ENDPOINT_LEAST INT64_C(1000000)
 
 typedef struct {

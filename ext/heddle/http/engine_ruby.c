@@ -233,9 +233,9 @@ static VALUE duration_key(const heddle_duration_series *series)
 /*
  * call-seq: durations -> Hash
  *
- * The durations of complete responses. A key is [method, scheme, version of HTTP times 10, status]. A value is an
- * flat Array: the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in
- * nanoseconds. Keys after the first 128 are counted together, under the status 0.
+ * The durations of complete responses. A key is [method, scheme, version of HTTP times 10, status]. A value is a flat
+ * Array: the counts in the buckets of DURATION_BOUNDS, the count in a last bucket without a bound, and the sum in
+ * nanoseconds. After the first 128 keys, all other responses are counted under one key, whose status is 0.
  */
 static VALUE engine_durations(VALUE self)
 {
@@ -354,8 +354,8 @@ static VALUE engine_slowest(VALUE self)
 }
 
 /*
- * Adds the number of ended sockets for each close code: closed_1000 and so on. closed_3000 counts all codes from 3000
- * to 3999, and closed_4000 all codes from 4000 on. Codes that have not occurred are omitted.
+ * Adds the number of ended WebSockets for each close code: closed_1000 and so on. closed_3000 counts all codes from
+ * 3000 to 3999, and closed_4000 all codes from 4000 on. Codes that have not occurred are omitted.
  */
 static void add_closes(VALUE result, const heddle_websockets *sockets)
 {
@@ -371,10 +371,11 @@ static void add_closes(VALUE result, const heddle_websockets *sockets)
 /*
  * call-seq: websockets -> Hash
  *
- * Statistics of WebSockets and event streams: how many are +open+ now, and how many were +opened+ since the engine was
- * created. Messages that were +received+ and +sent+, and their bytes. Sockets that have ended because the client
- * violated the protocol or a limit (+failures+), read too slowly (+too_slow+) or did not answer a ping (+vanished+).
- * Ended sockets by close code: +closed_1000+ and so on, if there are any.
+ * Statistics of WebSockets and event streams. +open+: how many are open now. +opened+: how many were opened since the
+ * engine was created. +received+ and +sent+: the number of messages; +received_bytes+ and +sent_bytes+: their sizes.
+ * +failures+: how many ended because the client violated the protocol or a limit. +too_slow+: how many ended because
+ * the client read too slowly. +vanished+: how many ended because the client did not answer a ping. +closed_1000+ and so
+ * on: how many ended with this close code, if any.
  */
 static VALUE engine_websockets(VALUE self)
 {

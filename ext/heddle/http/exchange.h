@@ -127,7 +127,7 @@ struct heddle_exchange {
     char own_bytes[HEDDLE_EXCHANGE_BYTES];
 };
 
-/* Debug builds check the transition. */
+/* Changes the state. Debug builds check that the transition is allowed. */
 static inline void heddle_exchange_enter(heddle_exchange *exchange, heddle_exchange_state state)
 {
     HEDDLE_ASSERT(heddle_exchange_may_enter(exchange->state, state));

@@ -12,15 +12,15 @@ struct heddle_exchange_handle {
     heddle_engine *engine;
     VALUE engine_object;
     heddle_exchange *exchange; /* NULL once the application has returned */
-    int status;                /* of the response that C code has sent; 0: none */
-    uint64_t sent;             /* bytes of content */
+    int status;                /* the status of the response that C code has sent; 0: none */
+    uint64_t sent;             /* bytes of content that C code has sent */
     bool upgradable;           /* the client requests a WebSocket or an event stream, and the server allows it */
     bool chunking;             /* each piece of content is sent at once, as a chunk */
     VALUE env;                 /* the Rack env, a Hash; 0: not made yet */
     VALUE lock;                /* the Mutex that fibers hold while they write content; 0: none */
     VALUE on_disconnect;       /* its `cancel` is called when the client leaves; 0: none */
     heddle_address remote;
-    const char *tls_version;   /* of the connection, such as TLSv1.3; NULL: no TLS */
+    const char *tls_version;   /* the connection's version of TLS, such as TLSv1.3; NULL: no TLS */
 };
 
 /* Makes the Ruby object of an exchange that a runner has taken. */

@@ -13,7 +13,7 @@ static heddle_scheme scheme_of(const char *bytes, size_t size)
     return heddle_is_word(bytes, size, "http") ? HEDDLE_SCHEME_HTTP : HEDDLE_SCHEME_UNKNOWN;
 }
 
-/* Returns the last element of a list that is http or https, or `before` if there is none. */
+/* Returns the scheme of a list's last element that is http or https, or `before` if no element is. */
 static heddle_scheme find_last_scheme(const char *at, const char *end, heddle_scheme before)
 {
     while (at < end) {

@@ -102,7 +102,7 @@ typedef struct {
     uint32_t header_bytes;  /* bytes of fields: trailers count against the same limit as the head */
     uint32_t header_lines;
     uint64_t remaining;     /* bytes of this chunk's data that are still to come */
-    uint64_t data, framing, extensions; /* bytes so far */
+    uint64_t data, framing, extensions; /* how many bytes of each were decoded so far */
 } heddle_chunked;
 
 void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32_t header_lines);
@@ -110,7 +110,7 @@ void heddle_chunked_start(heddle_chunked *chunked, uint32_t header_bytes, uint32
 /*
  * Decodes bytes of a chunked body, up to its end. Moves the data to `output`, which has room for `size` bytes and may
  * be `bytes` itself, and sets `*length` to the size of the data. Returns the number of bytes it has used, or -1 if the
- * body is malformed. Once it has returned -1, it always does.
+ * body is malformed. Once it has returned -1 for a body, all further calls do, too.
  */
 int64_t heddle_chunked_decode(heddle_chunked *chunked, const char *bytes, size_t size, char *output, size_t *length,
                               const heddle_http_limits *limits, heddle_rejection *rejection);

@@ -19,7 +19,7 @@ static const uint16_t heddle_duration_bounds[HEDDLE_DURATION_BOUNDS] = {5,   10,
 typedef struct {
     uint16_t status;                             /* 0: unused, or the last series (any status) */
     uint8_t method;                              /* heddle_method */
-    uint8_t version;                             /* of HTTP, times 10 */
+    uint8_t version;                             /* the version of HTTP, times 10 */
     bool secure;                                 /* over TLS */
     uint64_t counts[HEDDLE_DURATION_BOUNDS + 1]; /* the last bucket has no bound */
     uint64_t sum;                                /* ns */

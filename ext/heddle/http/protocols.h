@@ -2,7 +2,7 @@
 
 /*
  * The protocols of the engine's connections. Each protocol registers a table of operations when the extension is
- * loaded. The engine uses a protocol only through its table, as does a protocol that replaces itself with another one.
+ * loaded. The engine calls a protocol only through its table. HTTP/1.1 begins HTTP/2 on its connection in the same way.
  */
 
 #include "net/protocol.h"

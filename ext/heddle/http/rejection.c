@@ -15,15 +15,15 @@ int heddle_reject(heddle_rejection *rejection, int status, const char *format, .
 
 void heddle_reject_connect(heddle_rejection *rejection)
 {
-    heddle_reject(rejection, 501, "this server opens no tunnels to other hosts");
+    heddle_reject(rejection, 501, "this server does not open tunnels to other hosts");
 }
 
 void heddle_reject_overload(heddle_rejection *rejection, heddle_overload why, int64_t queue_timeout)
 {
     static const char *const reasons[] = {
-        [HEDDLE_QUEUE_FULL] = "the server is busy, and too many requests wait already",
+        [HEDDLE_QUEUE_FULL] = "the server is busy, and too many requests are already waiting",
         [HEDDLE_CLIENT_LEFT] = "the server is busy, and the client has ended its side of the connection",
-        [HEDDLE_QUEUE_ENDS] = "the server stops",
+        [HEDDLE_QUEUE_ENDS] = "the server is stopping",
     };
     if (why == HEDDLE_QUEUED_TOO_LONG)
         heddle_reject(rejection, 503, "the server is busy, and the request waited for %g s",

@@ -4,9 +4,9 @@ static const char ID[] = ":id";
 
 enum {
     LONG = 15,     /* bytes; a longer segment that has digits, or is not a word, may be a token */
-    WORD = 20,     /* letters of the longest word in one case */
+    WORD = 20,     /* the maximum number of letters of a word that is all lower or all upper case */
     METHOD = 17,   /* bytes of the longest registered method */
-    EXTENSION = 6, /* the most letters and digits of a format such as `.json` */
+    EXTENSION = 6, /* the maximum number of letters and digits of a format such as `.json` */
 };
 
 static bool is_digit(char character)

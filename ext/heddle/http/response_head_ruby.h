@@ -8,7 +8,7 @@
 
 /*
  * A buffer grows as needed; its bytes are from malloc. An empty buffer is {0}. The caller frees it with
- * heddle_buffer_free, also after an exception. After an exception it contains nothing of the response.
+ * heddle_buffer_free, also after an exception. After an exception it contains no part of the response.
  *
  * Converting headers that are not Strings runs application code. Other fibers may use the same buffer meanwhile, so its
  * content is restored afterwards.

@@ -49,7 +49,7 @@ typedef struct {
     bool declared_close, declared_chunked, declared_upgrade, declared_date;
     bool has_internal; /* the application has set a field for the server only, such as rack.hijack */
 
-    heddle_framing framing;  /* set by heddle_head_writer_end, which also sets `length`, to -1 if it writes no length */
+    heddle_framing framing;  /* set by heddle_head_writer_end, which also sets `length`; then -1 means unknown */
 } heddle_head_writer;
 
 /* Begins a head: writes the status line, if the form has one. */

@@ -12,7 +12,7 @@ enum {
     HEDDLE_SLOWEST_TEXT = 200, /* bytes of a method, a space and a target */
 };
 
-/* Requests that take fewer ns are never listed. */
+/* In ns. Responses that took no longer than this are never listed. */
 #define HEDDLE_SLOWEST_LEAST INT64_C(1000000)
 /* How long an entry is kept, in ns. */
 #define HEDDLE_SLOWEST_KEPT INT64_C(300000000000)
@@ -25,8 +25,8 @@ typedef struct {
 } heddle_slow;
 
 typedef struct {
-    int64_t floor; /* only longer durations enter the list (ns) … */
-    /* … until this time, when an entry expires; both are 0 at first, so that the first response sets them */
+    int64_t floor; /* ns; until the time `until`, only longer durations enter the list */
+    /* when the next entry expires; `floor` and `until` are 0 at first, so that the first response sets them */
     int64_t until;
     unsigned count;
     heddle_slow list[HEDDLE_SLOWEST]; /* unordered */

@@ -76,7 +76,10 @@ static inline uint64_t heddle_mix_word(uint64_t hash, uint64_t word)
     return hash ^ hash >> 32;
 }
 
-/* Hashes eight bytes at a time; the last eight may overlap the eight before them. For tables in this process. */
+/*
+ * Hashes eight bytes at a time; the last eight may overlap the eight before them. Only for tables in this process,
+ * because the hash depends on the byte order.
+ */
 static inline uint64_t heddle_hash_bytes(uint64_t hash, const char *text, size_t size)
 {
     hash = heddle_mix_word(hash, size);

@@ -6,7 +6,7 @@
 
 typedef struct {
     bool present, malformed;
-    bool early_chunked, last_chunked; /* `chunked` is a coding before the last one; the last one */
+    bool early_chunked, last_chunked; /* `chunked` comes before the last coding; is the last coding */
     uint32_t codings;                 /* number of codings */
 } heddle_transfer_encoding;
 

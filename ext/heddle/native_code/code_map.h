@@ -34,7 +34,7 @@ typedef struct {
 void heddle_code_map_set_ruby(const void *ruby);
 bool heddle_code_map_list(heddle_code_kind kind, const char *const *names, size_t count);
 
-/* Updates the map if libraries were loaded or unloaded. Returns false if out of memory, and on other systems. */
+/* Updates the map if libraries were loaded or unloaded. Returns false if out of memory or on an unsupported system. */
 bool heddle_code_map_refresh(void);
 /* Changes each time heddle_code_map_refresh updates the map. */
 uint64_t heddle_code_map_version(void);

@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Reads loaded ELF objects (programs and libraries in memory), and the tables that the dynamic linker uses.
- * import_table.c changes import tables, and offload/library_judge.c judges libraries.
+ * Reads loaded ELF objects (programs and libraries in memory), and the tables that the dynamic linker uses. Used by
+ * import_table.c, which changes import tables, and by offload/library_judge.c, which examines whether a library's
+ * functions depend on their thread.
  */
 
 #include "system.h"
@@ -68,7 +69,8 @@ struct heddle_object {
 #endif
 
 /*
- * Calls `visit` for every loaded program and library, except the vDSO, until it returns true. Returns true if it did.
+ * Calls `visit` for every loaded program and library, except the vDSO, until a call returns true. Returns false if none
+ * has returned true.
  * The object is valid only during the call. `visit` must not load or unload anything.
  */
 bool heddle_objects_each(bool (*visit)(heddle_object *object, void *data), void *data);

@@ -10,7 +10,10 @@
 
 typedef struct {
     const char *name; /* the function's name, without a version */
-    /* the function's address; entries with any other value are not changed. NULL: all entries are changed */
+    /*
+     * the function's address: entries with any other value are not changed, unless they are for calls, which the linker
+     * may not have resolved yet. NULL: all entries are changed
+     */
     void *original;
     void *replacement;
 } heddle_import;

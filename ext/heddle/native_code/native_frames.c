@@ -64,7 +64,7 @@ heddle_frames_verdict heddle_native_frames_inspect(unsigned kinds, uintptr_t bas
         return HEDDLE_FRAMES_UNKNOWN;
     if (!contains_code(kinds, here, base))
         return HEDDLE_FRAMES_CLEAR;
-    if (!heddle_code_map_refresh()) /* the walk also needs the map of all other libraries */
+    if (!heddle_code_map_refresh()) /* the walk also needs libraries that were loaded since the last refresh */
         return HEDDLE_FRAMES_UNKNOWN;
     heddle_walk_end end = heddle_stack_walk(base, visit_frame, &self);
     *found = self.frame;

@@ -1,16 +1,16 @@
 #pragma once
 
 /*
- * Limits how many work items (requests, and callbacks such as a WebSocket's events) are served at once. Further items
- * wait on the ready list in order of arrival, for a limited time. When the queue is full, a new request gets 503 at
- * once. Connections are accepted even then: in the kernel's queue, clients and health checks would get no response.
- * Ruby code sets the limits.
+ * Limits how many work items (requests, and callbacks such as a WebSocket's events) are served at the same time.
+ * Further items wait on the ready list in order of arrival, for a limited time. When the queue is full, a new request
+ * gets 503 immediately. The server accepts connections even then: clients and health checks that wait in the kernel's
+ * queue would get no response. Ruby code sets the limits.
  */
 
 #include "system.h"
 
 /*
- * The maximum number of health checks, waiting and running together: of all addresses, and of one address. Further
+ * The maximum number of health checks that wait or run: from all addresses together, and from one address. Further
  * health checks are treated like other requests.
  */
 enum {
@@ -19,7 +19,7 @@ enum {
 };
 
 typedef struct {
-    size_t limit;          /* how many items are served at once; 0: no limit */
+    size_t limit;          /* how many items may be served at the same time; 0: no limit */
     size_t queue_limit;    /* how many items may wait */
     int64_t queue_timeout; /* how long an item may wait, ns; < 0: no limit */
     uint64_t rejected_full, rejected_late;

@@ -86,7 +86,7 @@ static void wake_pool_follower(heddle_sockets *sockets)
 static void handle_notification(heddle_waiter *waiter, int result, uint32_t flags)
 {
     heddle_sockets *sockets = (heddle_sockets *)((char *)waiter - offsetof(heddle_sockets, balance.notification));
-    /* select is level-triggered, so the counter must be reset by a read */
+    /* select is level-triggered: it would report the eventfd again and again until a read resets its counter */
     if (sockets->loop->operations == &heddle_select_operations) {
         uint64_t count;
         if (read(waiter->fd, &count, sizeof(count)) < 0)

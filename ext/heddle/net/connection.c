@@ -55,7 +55,7 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
     } else if (result == 0) {
         heddle_transport_note(transport, HEDDLE_INPUT_ENDS);
         if (connection->error)
-            return -connection->error; /* an earlier send has failed, so the input has not ended in order */
+            return -connection->error; /* the input ends because of the error of an earlier send */
     } else if (result == -EAGAIN) {
         if (connection->error)
             return -connection->error;

@@ -46,7 +46,7 @@ struct heddle_connection {
     _Atomic uint32_t label; /* its protocol's `label`, cached by the watch thread; 0: not read yet, or unknown */
     uint32_t round;       /* the round in which one of its items was last served (work_rounds.h) */
     heddle_link turn_link;      /* in its address's list of handshakes, or in a queue of io_turns.h */
-    heddle_link watch_link;     /* in the list of connections with watch_events, or handed off by the watch thread */
+    heddle_link watch_link;     /* in `notified` of heddle_handoff */
     heddle_link unsent_link;    /* in the list of connections with unsent output */
     heddle_due due;             /* the time limit of its protocol's current step */
     heddle_wait *waits[2];      /* the fibers that wait for it; the index is a heddle_direction */
@@ -94,8 +94,8 @@ ssize_t heddle_connection_receive(heddle_connection *connection, char *memory, s
 bool heddle_linger_begin(heddle_connection *connection, int64_t timeout);
 /*
  * Receives and discards input, at most `reads` times, and adds the number of bytes to `*discarded`. Returns -EAGAIN if
- * the connection waits for more input, or > 0 if there may be more at once. Returns another value if the connection can
- * be closed: the client has ended its side or has sent `limit` bytes, or the connection is broken.
+ * the connection waits for more input, or > 0 if more may have arrived already. Returns another value if the connection
+ * can be closed: the client has ended its side or has sent `limit` bytes, or the connection is broken.
  */
 ssize_t heddle_linger_read(heddle_connection *connection, uint64_t *discarded, uint64_t limit, unsigned reads);
 
@@ -117,7 +117,7 @@ void heddle_connection_wake(heddle_connection *connection, uint8_t ready);
 /* Ends all waits for the connection: the waiting fibers raise IOError. */
 void heddle_connection_drop_waits(heddle_connection *connection);
 
-/* Returns the address as a String, or nil if it is unknown. Equal addresses return the same object. */
+/* Returns the address as a String, or nil if it is unknown. Returns the same object for equal addresses. */
 VALUE heddle_address_string(const heddle_address *address);
 
 /* Raises ThreadError unless the calling thread is the thread of the connection's loop. */

@@ -1,6 +1,6 @@
 /*
- * Time limits (heddle_due) of connections, exchanges and so on. Those of a heddle_sockets are in one heap, and one
- * timer of the loop expires the earliest ones.
+ * Time limits (heddle_due) of connections, exchanges and so on. A heddle_sockets keeps all its time limits in one heap,
+ * and sets a single timer of the loop for the earliest of them.
  */
 
 #include "net/sockets.h"
@@ -18,7 +18,7 @@ static void set_timer(heddle_sockets *sockets)
     heddle_timer_heap_remove(&sockets->loop->timers, timer);
     int64_t now = heddle_clock_now();
     timer->deadline = next > now ? next : now; /* an overdue limit expires in the next tick */
-    /* If memory is exhausted, no time limit expires until the next one is set, which tries this again. */
+    /* If memory is exhausted, no time limit expires until the next heddle_due_set tries this again. */
     (void)heddle_timer_heap_push(&sockets->loop->timers, timer);
 }
 

@@ -46,7 +46,7 @@ struct heddle_event_set {
     int connections_fd, listeners_fd; /* epoll sets */
     heddle_waiter connections_waiter, listeners_waiter;
     bool unfinished; /* the last harvest has reached its limit, and events may be left */
-    bool unaccepted; /* the last accepting has reached its limit, and clients may be left */
+    bool unaccepted; /* the last call of heddle_listeners_accept has reached its limit, and clients may be left */
 };
 
 #ifdef __linux__

@@ -211,7 +211,7 @@ static bool hand_off_ready(heddle_sockets *sockets, heddle_ready_list *list, int
 }
 
 enum {
-    FAREWELLS = 256, /* the maximum number of connections that are checked while the lock is held once */
+    FAREWELLS = 256, /* the maximum number of connections that are checked each time the lock is taken */
 };
 
 /*
@@ -239,8 +239,8 @@ static void send_farewell(heddle_connection *connection)
 }
 
 /*
- * Tries to send each connection its farewell, once for each time that the loop is blocked. Checks FAREWELLS connections
- * in one call.
+ * Each time the loop is blocked, tries once to send each connection its farewell. One call checks at most FAREWELLS
+ * connections.
  */
 static void send_farewells(heddle_sockets *sockets)
 {
@@ -282,7 +282,7 @@ static void publish_stuck(heddle_sockets *sockets, bool stuck)
     }
     if (atomic_fetch_add(&slot->stuck, stuck ? 1 : -1) == 1 && !stuck)
         HEDDLE_SCOREBOARD_SET(slot->label, 0);
-    /* workers that have stopped accepting because this one had less to do accept again */
+    /* wakes the other workers: some may have stopped accepting because this one had less to do, and now accept again */
     heddle_scoreboard_notify(sockets->balance.scoreboard);
 }
 

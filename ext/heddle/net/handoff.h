@@ -9,10 +9,10 @@
  * - The watch thread hands off connections of a loop that can't run, because native code holds the GVL. The rest of
  *   this comment describes this case.
  *
- * The watch thread sends two kinds of connections, with their unused input, to another process. On the first kind input
- * arrives. The second kind has a work item (a request, for example) that waits for a runner (a pooled fiber). The
- * clients of other connections get a farewell: bytes that ask them to open a new connection (heddle_wire). The watch
- * thread has no GVL and calls no Ruby.
+ * The watch thread sends two kinds of connections, with their unused input, to another process: connections on which
+ * input arrives, and connections with a work item (a request, for example) that waits for a runner (a pooled fiber).
+ * The clients of other connections get a farewell: bytes that ask them to open a new connection (heddle_wire). The
+ * watch thread has no GVL and calls no Ruby.
  *
  * The owner word (net/owner.h) says which thread may use a connection's record. When a connection waits, the loop sets
  * its owner to AT_REST. From then on, the thread that wins the compare-and-swap of this word owns the connection. The
@@ -29,7 +29,7 @@
 
 enum {
     HEDDLE_HANDOFF_VERSION = 5, /* the version of the messages in handoff_messages.c */
-    HEDDLE_HANDOFF_BATCH = 64, /* connections sent, or events received, at most while the lock is held once */
+    HEDDLE_HANDOFF_BATCH = 64, /* at most so many connections are sent, and events received, while the lock is held */
 };
 
 typedef struct {
@@ -37,7 +37,7 @@ typedef struct {
     int socket; /* one end of a socket pair; other processes receive connections from the other end; -1: none */
     heddle_rescue rescue;
     pthread_mutex_t lock;
-    heddle_link notified; /* connections with watch_events or handed off by the watch thread, for the loop to handle */
+    heddle_link notified; /* connections that have watch_events, or were handed off; the loop must handle them */
     uint32_t next_farewell; /* the slot of the next connection to which the watch thread sends a farewell */
     bool alarmed; /* the master was notified of this stall; used by the watch thread alone */
     bool shown; /* the scoreboard (scoreboard.h) shows that this worker is stuck; used by the watch thread alone */
@@ -56,7 +56,7 @@ void heddle_handoff_end(heddle_sockets *sockets);
 /* Called instead of heddle_handoff_end in a forked child, which has no watch thread. */
 void heddle_handoff_abandon(heddle_sockets *sockets);
 
-/* The lock that must be held to change the table of connections. */
+/* Lock and unlock the mutex that must be held to change the table of connections. Do nothing while handoff is off. */
 void heddle_handoff_lock(heddle_sockets *sockets);
 void heddle_handoff_unlock(heddle_sockets *sockets);
 /* Handles the events that the watch thread has noted. Called in the loop. */

@@ -155,7 +155,7 @@ int heddle_handoff_send_idle(heddle_sockets *sockets, int socket)
 }
 
 #ifndef MSG_CMSG_CLOEXEC
-#define MSG_CMSG_CLOEXEC 0 /* macOS sets close-on-exec with a separate call */
+#define MSG_CMSG_CLOEXEC 0 /* macOS has no such flag, so receive_message calls fcntl */
 
 #endif
 
@@ -167,7 +167,7 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
     struct msghdr message = {.msg_iov = pieces,
                              .msg_iovlen = 2,
                              .msg_control = attached.room,
-                             /* without padding: it would have room for a second descriptor, which would leak */
+                             /* not CMSG_SPACE: its padding has room for a second descriptor, which would leak */
                              .msg_controllen = CMSG_LEN(sizeof(int))};
     ssize_t result;
     HEDDLE_RETRY(result, recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
@@ -191,12 +191,12 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
     return fd;
 }
 
-/* How long a worker does not receive a connection that it has shared itself, so that others can, in ns. */
+/* How long a worker does not take back a connection that it has shared, so that others can take it, in ns. */
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /*
  * Returns whether this worker has just shared the next connection itself. Returns false if this worker can't share
- * connections now, for example while it drains: then it must receive its own ones again.
+ * connections now, for example while it drains: then it must receive again what it has shared.
  */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {
@@ -214,7 +214,7 @@ int heddle_handoff_receive(heddle_sockets *sockets, int socket)
         return -EBUSY;
     if (sockets->max_connections && sockets->connections >= sockets->max_connections)
         return -EDQUOT;
-    /* If the process had no free descriptor, the received one would be lost. So this is checked first. */
+    /* If the process had no free descriptor, the received one would be lost. So first check that one is free. */
     int room = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (room < 0)
         return -errno;

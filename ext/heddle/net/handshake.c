@@ -63,7 +63,7 @@ static void handshake_due(heddle_connection *connection)
 
 /*
  * If the header contains the client's address, the connection from now on counts towards the limit of that address, and
- * no longer towards the limit of the proxy's.
+ * no longer towards the limit of the proxy's address.
  */
 static void apply_proxy_header(heddle_connection *connection, const heddle_proxy_header *header)
 {

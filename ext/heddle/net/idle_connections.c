@@ -64,8 +64,8 @@ void heddle_sockets_shutdown_idle(heddle_sockets *sockets, int64_t age)
 }
 
 /*
- * Returns whether the client has sent something whose event was not delivered yet. Closing the connection would lose
- * that request.
+ * Returns whether the kernel has input of this connection that was not read yet. Closing the connection would lose a
+ * request.
  */
 static bool has_unread_input(const heddle_connection *connection)
 {

@@ -9,7 +9,7 @@
  * - Reading: input that can be expensive. This includes HTTP/2, WebSockets (whose pings are answered in the same
  *   turn) and many short records of TLS.
  * - Sending: the rest of complete responses, whose first part is sent in the request's own turn, and large output of
- *   running requests. The kernel accepts some megabytes of each at once. Without turns, a tick with sixty clients that
+ *   running requests. The kernel may accept megabytes for each client. Without turns, a tick with sixty clients that
  *   read large responses took a quarter of a second.
  * - Hang-ups: closing a connection costs as much as a few requests. With turns, ten thousand clients that leave
  *   together do not block the others. A client that ends only its own side of the connection after its request waits

@@ -30,8 +30,8 @@ typedef struct heddle_address_share heddle_address_share;
 struct heddle_address_share {
     uint32_t connections;   /* open connections: see heddle_address_count */
     uint32_t waiting;       /* its work items (requests and callbacks) that wait in ready lists */
-    uint32_t begun;         /* its work items that runners (pooled fibers) serve now, without health checks */
-    uint32_t probes;        /* health checks, waiting and running */
+    uint32_t begun;         /* its work items, except health checks, that runners (pooled fibers) serve now */
+    uint32_t probes;        /* its health checks that wait or run */
     uint32_t round;         /* the round of its last waiting work item: see ready_list.c */
     heddle_link handshakes; /* connections whose TLS handshake can continue */
     heddle_link turn_link;  /* in the list of addresses (handshake.h) while `handshakes` is not empty */
@@ -100,6 +100,9 @@ void heddle_address_uncount(heddle_connection *connection);
 /* Adds the listeners to the event set again. Called by an event set that removes a listener after one event. */
 void heddle_listeners_rearm(heddle_sockets *sockets);
 void heddle_listeners_pause(heddle_sockets *sockets, uint8_t reason);
-/* Pauses for `duration` ns. If this worker is full then, and a client waits, closes idle connections to make room. */
+/*
+ * Pauses for `duration` ns. If this worker is still full after the pause and a client waits, closes idle connections to
+ * make room.
+ */
 void heddle_listeners_pause_for(heddle_sockets *sockets, uint8_t reason, int64_t duration);
 void heddle_listeners_resume(heddle_sockets *sockets, uint8_t reason);

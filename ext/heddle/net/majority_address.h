@@ -34,8 +34,8 @@ static inline void heddle_majority_count(heddle_majority *majority, uint16_t add
 }
 
 /*
- * Returns true if no address has a majority, or if this one has it. Address 0 can't have it: it stands for many
- * clients.
+ * Returns true if no address has a majority, or if this one has it. Address 0 can't have the majority, because it
+ * stands for many clients.
  */
 static inline bool heddle_majority_includes(const heddle_majority *majority, uint16_t address)
 {

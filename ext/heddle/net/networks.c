@@ -71,7 +71,7 @@ static VALUE networks_set_up(VALUE self, VALUE pairs, VALUE local)
         long size = RSTRING_LEN(bytes);
         if ((size != 4 && size != 16) || bits > 8 * (unsigned)size)
             rb_raise(rb_eArgError,
-                     "a network of %ld address bytes and %u bits: expected 4 or 16 bytes, and a prefix within them",
+                     "invalid network of %ld bytes and %u bits: use 4 bytes and up to 32 bits, or 16 and up to 128",
                      size, bits);
         memcpy(network.bytes + (16 - size), RSTRING_PTR(bytes), (size_t)size);
         network.bits = (uint8_t)(bits + 128 - 8 * (unsigned)size);

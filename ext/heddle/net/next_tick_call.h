@@ -43,7 +43,7 @@ static inline void heddle_next_tick_call_post(heddle_next_tick_call *call, heddl
 static inline void heddle_next_tick_call_drop(heddle_next_tick_call **call)
 {
     if (*call && (*call)->posted)
-        (*call)->owner = NULL; /* heddle_next_tick_call_open frees it */
+        (*call)->owner = NULL; /* heddle_next_tick_call_open frees the record */
     else
         free(*call);
     *call = NULL;

@@ -120,7 +120,7 @@ static string_list list_strings(VALUE data)
 }
 
 /*
- * Sets the pieces to the unsent data, as far as they suffice. Returns the number of pieces: 0 if everything was sent.
+ * Sets the pieces to as much of the unsent data as fits. Returns the number of pieces: 0 if everything was sent.
  */
 static int gather_strings(string_list *list, struct iovec pieces[PIECES])
 {

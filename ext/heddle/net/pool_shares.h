@@ -36,8 +36,8 @@ void heddle_pool_return(const heddle_scoreboard *scoreboard, uint32_t pool, uint
 void heddle_pool_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 void heddle_pool_end_wait(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot);
 /*
- * Among the other workers that wait for a share, returns the smallest number of shares that one has. Returns -1 if no
- * other worker waits, or if a share is free.
+ * Returns the smallest number of shares that any other waiting worker has. Returns -1 if no other worker waits, or if a
+ * share is free.
  */
 int heddle_pool_least_waiting(const heddle_scoreboard *scoreboard, uint32_t pool, uint32_t slot, int64_t now);
 /* Returns how many shares all workers have together. */

@@ -85,8 +85,8 @@ static VALUE scoreboard_wait_for_share(VALUE self, VALUE pool, VALUE slot, VALUE
 /*
  * call-seq: least_waiting(pool, slot) -> Integer or nil
  *
- * Among the other workers that wait for a share, returns the smallest number of shares that one has. Returns nil if no
- * other worker waits, or if a share is free.
+ * Returns the smallest number of shares that any other waiting worker has. Returns nil if no other worker waits, or if
+ * a share is free.
  */
 static VALUE scoreboard_least_waiting(VALUE self, VALUE pool, VALUE slot)
 {

@@ -124,8 +124,8 @@ typedef struct {
      */
     HEDDLE_LAST_USE void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
     /*
-     * Called when the client has not begun the expected TLS handshake. Returns whether its first byte can begin a
-     * protocol of the service without TLS.
+     * Called with the first byte of a client from which a TLS handshake is expected. Returns whether a protocol of the
+     * service without TLS can begin with this byte.
      */
     bool (*is_plaintext)(char first);
     /*

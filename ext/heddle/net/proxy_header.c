@@ -126,7 +126,7 @@ static void read_pair(heddle_proxy_header *header, const unsigned char *at, int 
 static bool read_rest(heddle_proxy_header *header, const unsigned char *bytes, size_t size)
 {
     unsigned command = bytes[12] & 0x0F, family = bytes[13] >> 4, protocol = bytes[13] & 0x0F;
-    /* bytes of both addresses and ports: unspecified, IPv4, IPv6, Unix */
+    /* the size of both addresses and ports together, in bytes: unspecified, IPv4, IPv6, Unix */
     static const size_t addresses[] = {0, 12, 36, 216};
     if (command > 1 || family > 3 || protocol > 2)
         return false;

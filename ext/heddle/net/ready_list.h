@@ -3,7 +3,7 @@
 /*
  * The work items that wait for a runner (a pooled fiber), in the order in which they will be served. Addresses take
  * turns. Only the loop adds and removes items. The lock exists for the watch thread, which reads the list only while
- * the loop is blocked, for microseconds.
+ * the loop is blocked, and holds the lock for microseconds.
  */
 
 #include "net/work_item.h"
@@ -40,8 +40,8 @@ static inline heddle_work *heddle_work_of_link(heddle_link *link)
 }
 
 /*
- * Adds the item behind the waiting items, but before the later items of addresses with several items. With `at_front`,
- * adds it before all items. Does nothing if the item is in a list already.
+ * Adds the item behind the items of its own round and of earlier rounds, and before the items of later rounds
+ * (ready_list.c). With `at_front`, adds it before all items. Does nothing if the item is in a list already.
  */
 void heddle_ready_list_add(heddle_ready_list *list, heddle_work *work, bool at_front);
 

@@ -10,8 +10,8 @@
  *   quantum (quantum.h). So all begun requests wait for something, or have computed for longer than most requests do.
  *   Requests that have waited for their clients do not count: many clients that read at the same time would keep the
  *   gate closed.
- * - The gate was closed while the loop has computed for HEDDLE_GATE_TIMEOUT. Begun requests that wait often and
- *   briefly use up no slice, and one of them may be ready whenever the loop polls.
+ * - The gate was closed while the loop computed for HEDDLE_GATE_TIMEOUT. Begun requests with many short waits never
+ *   use up their slices, and one of them may be ready whenever the loop polls.
  *
  * The loop judges the gate once in each tick while requests wait. The decision is valid for the next tick, in which
  * requests that don't wait are served one after another. Uses no Ruby.

@@ -24,7 +24,7 @@
 #define HEDDLE_RESERVE_RETURN_INTERVAL INT64_C(200000000)
 
 typedef struct {
-    uint32_t rank; /* its rank among the reserves, 1 or more; 0: this worker is not a reserve, or no longer */
+    uint32_t rank; /* its rank among the reserves, 1 or more; 0: this worker is not a reserve, or is no longer one */
     bool serves;   /* it accepts and serves clients now */
     heddle_timer again;
     /* requests that it must not start, because a request with the same label blocks a worker */

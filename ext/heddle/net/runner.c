@@ -24,8 +24,8 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner)
 }
 
 /*
- * Describes the request in reports about the runner's fiber, or about a fiber that a work item has started. Returns 0
- * if the runner serves another item meanwhile.
+ * Describes the request for reports about the runner's fiber, or about a fiber that a work item has started. Returns 0
+ * if the runner no longer serves that item.
  */
 static size_t summarize_work(heddle_fiber *fiber, char *text, size_t size)
 {
@@ -57,7 +57,7 @@ static VALUE call_block(VALUE data)
 /*
  * Reports an exception that serving an item has raised, and returns 0. After an exception that is not a StandardError,
  * the runner ends. An exception that ends the loop, and a jump such as throw, are not reported: for these, returns the
- * state of rb_protect, with which the loop continues them.
+ * state of rb_protect, with which runner_call continues the exception or jump.
  */
 static int handle_exception(heddle_runner *runner, int state)
 {

@@ -16,8 +16,8 @@ struct heddle_runner {
     const VALUE *served;  /* points to the work item's Ruby object, such as the exchange; NULL, or a value of 0: none */
     heddle_address_share *share; /* the address record that counts the work item as begun, or NULL */
     unsigned uses; /* how many work items it has begun to serve */
-    heddle_quantum quantum; /* the work item's */
-    heddle_account account; /* the work item's */
+    heddle_quantum quantum; /* the quantum of the work item */
+    heddle_account account; /* the time account of the work item */
     /* it has just ended the time account of a request and begins the next one: see heddle_account_begin */
     bool in_row;
     bool idle;     /* it is in the list of idle runners */
@@ -34,13 +34,13 @@ VALUE heddle_runner_describe_object(const heddle_runner *runner);
 /* -- runner_pool.c: the lists of idle and of serving runners ----------------------------------------------- */
 
 void heddle_runners_add_idle(heddle_runner *runner);
-/* Removes a runner from the list of idle runners. Called if it was woken while it is in the list. */
+/* Removes a runner from the list of idle runners. Called if the runner was woken while it was still in the list. */
 void heddle_runners_remove_idle(heddle_runner *runner);
 void heddle_runners_start_serving(heddle_runner *runner);
 void heddle_runners_stop_serving(heddle_runner *runner);
 /*
- * Called if no fiber can be made now. Summons a runner again after HEDDLE_RUNNERS_RETRY; until then the ready items
- * wait.
+ * Called if no fiber can be made now. Tries again to summon a runner after HEDDLE_RUNNERS_RETRY; until then the ready
+ * items wait.
  */
 void heddle_runners_summon_later(heddle_sockets *sockets);
 

@@ -167,7 +167,7 @@ void heddle_runners_stop_serving(heddle_runner *runner)
     HEDDLE_LIST_REMOVE(runners->serving, runner);
     runners->serving_count--;
     heddle_runners_publish_load(runner->sockets);
-    if (runner->sockets->balance.slot && runner->operations->waits_at_gate) /* not the callback of a WebSocket */
+    if (runner->sockets->balance.slot && runner->operations->waits_at_gate) /* callbacks are not counted */
         HEDDLE_SCOREBOARD_ADD(runner->sockets->balance.slot->requests, 1);
     heddle_admission_request(runner->sockets);
     heddle_runners_wake_if_done(runner->sockets);

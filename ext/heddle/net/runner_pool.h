@@ -33,7 +33,7 @@ typedef struct {
      */
     heddle_runner *idle;
     size_t idle_count;
-    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: so many runners were never needed */
+    size_t least_idle; /* the smallest idle_count since the timer `trim` was set: this many runners were never needed */
     heddle_runner *serving;
     size_t serving_count;
     size_t probing_count;  /* how many of the serving runners serve a health check */
@@ -60,7 +60,7 @@ VALUE heddle_runners_list_fibers(heddle_sockets *sockets);
 VALUE heddle_runners_list_work(heddle_sockets *sockets);
 /* Returns whether there is no connection and no runner serves an item. */
 bool heddle_runners_are_done(const heddle_sockets *sockets);
-/* Called when a connection or an item has ended. If none is left, wakes the fiber `waiting_for_end`. */
+/* Called when a connection or an item has ended. If no connection and no item is left, wakes `waiting_for_end`. */
 void heddle_runners_wake_if_done(heddle_sockets *sockets);
 /* Ends all idle runners. */
 void heddle_runners_end_idle(heddle_sockets *sockets);

@@ -12,7 +12,7 @@ enum {
     HEDDLE_SCOREBOARD_VERSION = 8,
     /* the size of a slot in bytes: two cache lines, because processors fetch them in pairs */
     HEDDLE_SCOREBOARD_SLOT = 128,
-    HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* maximum number of slots: `owners` of pools has 16 bits for each */
+    HEDDLE_SCOREBOARD_MAX = UINT16_MAX, /* the maximum number of slots: `owners` of a pool has 16 bits for a slot */
     HEDDLE_SHARED_POOLS = 32,     /* the maximum number of pools that can have a limit over all workers */
     HEDDLE_POOL_SHARES = 1024,    /* the largest limit of a pool */
 };
@@ -27,8 +27,8 @@ typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) uint64_t magic;
     uint32_t version, slot_size, slot_count;
     /*
-     * Slots from this index on were never assigned. Written by masters. Readers never go beyond the number of slots,
-     * because every process can write here.
+     * Slots from this index on were never assigned. Written by masters. Readers limit this value to slot_count, because
+     * any process could have written a wrong value here.
      */
     _Atomic uint32_t used;
     /* counts the changes of pools: a returned share, or a worker that began to wait for one */
@@ -38,7 +38,7 @@ typedef struct {
     /*
      * How many bytes of request bodies all workers have on disk. A worker adds to this word before it adds to its slot,
      * and subtracts from its slot first. When the worker has ended, the master subtracts the slot's bytes from this
-     * word. Because of that order it never subtracts more than the worker has added.
+     * word. Because of that order the master never subtracts more than the worker has added.
      */
     _Atomic uint64_t body_disk;
 } heddle_scoreboard_header;
@@ -51,8 +51,7 @@ typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint32_t generation;
     _Atomic uint32_t index;                                  /* the worker's number in logs and status */
     /*
-     * The members from here on are written by the worker. The master clears them before it assigns and when it releases
-     * the slot.
+     * The worker writes the members from here on. The master clears them when it assigns and when it releases the slot.
      */
     _Atomic uint32_t pid;
     /* how many of its loops accept connections, or have paused only because other workers have less to do */
@@ -79,7 +78,7 @@ typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* hash of its name; 0: the record is unused */
     _Atomic uint32_t total;                      /* the number of shares, as set by the worker that opened it last */
     _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* the owner of each share: see pool_shares.c */
-    _Atomic uint64_t waiting[];                  /* for each slot, since when its worker waits for a share */
+    _Atomic uint64_t waiting[];                  /* for each slot, a waiting_word (pool_shares.c); 0: not waiting */
 } heddle_shared_pool;
 
 _Static_assert(sizeof(heddle_scoreboard_header) == HEDDLE_SCOREBOARD_SLOT, "the header fills whole cache lines");
@@ -116,7 +115,7 @@ int64_t heddle_scoreboard_acquire(heddle_scoreboard *scoreboard, uint32_t genera
 void heddle_scoreboard_release(heddle_scoreboard *scoreboard, uint32_t slot);
 /* Makes all workers read the scoreboard again. */
 void heddle_scoreboard_notify(const heddle_scoreboard *scoreboard);
-/* Notifies the master that a worker has been stuck for HEDDLE_RESERVE_AFTER, so that it starts a reserve. */
+/* Notifies the master that a worker has been stuck for HEDDLE_RESERVE_AFTER, so that the master starts a reserve. */
 void heddle_scoreboard_alarm(const heddle_scoreboard *scoreboard);
 
 /*

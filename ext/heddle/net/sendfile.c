@@ -47,7 +47,7 @@ static void wait_to_write(heddle_connection *connection, int64_t timeout)
 static void wait_for_room(heddle_connection *const *place, int64_t timeout)
 {
     heddle_connection *connection = find_open_connection(place);
-    /* If the event has come already, no wait is needed: another fiber that waited before may have got it. */
+    /* If there has been room since the last attempt, don't wait: the kernel may not report the same event again. */
     if (!heddle_transport_has(&connection->transport, HEDDLE_HAS_ROOM))
         wait_to_write(connection, timeout);
 }

@@ -126,7 +126,7 @@ void heddle_sockets_flush(heddle_sockets *sockets)
         bool scheduled = connection->flush_scheduled;
         int result = scheduled ? heddle_connection_flush(connection) : 0;
         if (result != 0 && result != -EAGAIN)
-            /* Otherwise a fiber that reads from the connection might wait forever. */
+            /* Without this event, a fiber that reads from the connection might wait forever. */
             heddle_sockets_deliver_event(sockets, connection, HEDDLE_BROKEN);
         else if (scheduled && connection->protocol && connection->protocol->flushed)
             connection->protocol->flushed(connection);

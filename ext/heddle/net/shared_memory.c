@@ -26,8 +26,8 @@ int heddle_shared_memory_create(heddle_shared_memory *memory, const char *name, 
     if (memory->fd >= 0 && ftruncate(memory->fd, (off_t)size) != 0)
         result = -errno;
     /*
-     * The memory is sealed. Otherwise a process with the descriptor could shrink it, and the others would be killed by
-     * SIGBUS.
+     * The memory is sealed. Otherwise a process with the descriptor could shrink the memory, and SIGBUS would kill the
+     * other processes.
      */
     if (memory->fd >= 0 && result == 0)
         fcntl(memory->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);

@@ -13,7 +13,7 @@
 #endif
 
 enum {
-    MOST_CUTS = 64, /* one check disconnects at most this many clients for their rate, and as many for the budget */
+    MOST_CUTS = 64, /* one check disconnects at most this many clients for their rate, then this many for the budget */
 };
 
 /* In ns. A client must have been measured for this long before it can count as the slowest. */
@@ -78,8 +78,8 @@ static void cut_off(heddle_sockets *sockets, uint64_t identity)
 
 /*
  * Measures a connection's rate over periods of `span` ns. While the connection waits for its turn to send, each check
- * begins a new period, because then this server delays the output, and not the client. Returns true if a period ends
- * now in which the client received fewer than `rate` bytes per second.
+ * begins a new period, because then the delay is caused by this server. Returns true if a period ends now in which the
+ * client received fewer than `rate` bytes per second.
  */
 static bool watch_connection(heddle_connection *connection, int64_t now, double rate, int64_t span)
 {
@@ -89,7 +89,7 @@ static bool watch_connection(heddle_connection *connection, int64_t now, double 
     bool ends = !begins && now - connection->watched_since >= span;
     bool slow = ends && find_rate(connection, now) < rate;
     connection->watched_check = slow_check;
-    /* A slow client's period does not end: if this check has reached MOST_CUTS, the next one finds the client slow. */
+    /* A slow client's period continues. So if this check has reached MOST_CUTS, the next one finds the client again. */
     if (begins || (ends && !slow)) {
         connection->watched_since = now;
         connection->watched_taken = count_taken(connection);

@@ -155,7 +155,7 @@ static int forget_connection(heddle_connection *connection, bool closing)
 {
     heddle_sockets *sockets = connection->sockets;
     if (connection->flush_scheduled && closing && !sockets->abandoned)
-        heddle_connection_flush(connection); /* sends now the output that was deferred to the next tick */
+        heddle_connection_flush(connection); /* sends the output that was deferred to the next tick */
     heddle_handoff_forget(connection);
     if (connection->transport.tls && closing && !connection->running && !connection->output.size && !sockets->abandoned)
         /* All output was sent. close_notify lets the client distinguish this from a connection that was cut off. */
@@ -395,7 +395,7 @@ void heddle_sockets_close(heddle_sockets *sockets)
 
 void heddle_sockets_free(heddle_sockets *sockets)
 {
-    sockets->abandoned = true; /* wakes no waiting fiber, because the fibers and the loop may no longer exist */
+    sockets->abandoned = true; /* so that no fiber is woken: the fibers and the loop may no longer exist */
     heddle_handoff_end(sockets);
     heddle_fork_guard_remove(&sockets->fork_guard);
     for (uint32_t i = 0; i < sockets->slot_count; i++) {

@@ -43,7 +43,7 @@ struct heddle_sockets {
     heddle_service *service; /* chooses the protocol of each connection */
     heddle_event_set set;
     heddle_fork_guard fork_guard;
-    /* Makes the loop continue in its next tick. Allocated early, so that posting it can't fail. */
+    /* Makes the loop continue postponed work in its next tick. Allocated early, so that posting it can't fail. */
     heddle_next_tick_call *message;
     bool opened, closed;
     bool abandoned; /* this process is a forked child, and the connections belong to its parent */
@@ -109,21 +109,20 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object);
  */
 void heddle_sockets_check(heddle_sockets *sockets);
 /*
- * Adds an accepted socket and takes ownership of its descriptor. `listener` has accepted it; NULL: another process has
- * sent it, and may have a copy of its descriptor. Returns 0 or -errno. After an error the caller still owns the
- * descriptor.
+ * Adds an accepted socket and takes ownership of its descriptor. `listener` has accepted it; NULL: other code has, and
+ * may keep a copy of the descriptor. Returns 0 or -errno. After an error the caller still owns the descriptor.
  */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);
 /*
- * Adds a connection that another process has handed off, with the input that it had read. `session` is the session that
- * the service has loaded, or nil. Returns as above.
+ * Adds a connection that another process has handed off, with the input that the other process had read. `session` is
+ * the session that the service has loaded, or nil. Returns the same values as heddle_sockets_add.
  */
 int heddle_sockets_add_shared(heddle_sockets *sockets, int fd, const heddle_address *remote,
                               const heddle_address *local, bool secure, const char *bytes, size_t size, VALUE session);
 /*
- * Adds a connection that another process has handed off with the description of its session. Returns as above. May
- * raise; then it has closed the descriptor.
+ * Adds a connection that another process has handed off with the description of its session. Returns the same values as
+ * heddle_sockets_add. If it raises, it has closed the descriptor.
  */
 int heddle_sockets_add_session(heddle_sockets *sockets, int fd, const heddle_address *remote,
                                const heddle_address *local, bool secure, const char *description, size_t size);
@@ -260,14 +259,14 @@ static inline bool heddle_admission_contended(const heddle_sockets *sockets)
     return heddle_rounds_count_waiting(sockets) && !heddle_admission_open(sockets);
 }
 
-/* Makes the loop summon a runner at the end of the tick, as soon as admission allows it, if items wait. */
+/* If items wait, makes the loop summon a runner at the end of the first tick in which admission allows it. */
 static inline void heddle_admission_request(heddle_sockets *sockets)
 {
     if (heddle_rounds_count_waiting(sockets))
         sockets->loop->work_waits = true;
 }
 
-/* Sets how many items are served at once; 0: no limit. */
+/* Sets how many items may be served at the same time; 0: no limit. */
 void heddle_admission_set_limit(heddle_sockets *sockets, size_t limit);
 /* Counts an item of this address that begins. */
 void heddle_admission_count_begun(heddle_sockets *sockets, heddle_address_share *share);
@@ -292,8 +291,8 @@ void heddle_admission_limit_probe(heddle_sockets *sockets, heddle_work *work);
  */
 HEDDLE_FATE heddle_admission_admit(heddle_sockets *sockets, heddle_work *work);
 /*
- * Rejects the item if the queue, which has `waiting` items, is full. Also rejects it if as many items of its address
- * wait as the queue has free places. Returns true if the item was rejected.
+ * Rejects the item if the queue, which has `waiting` items, is full. Also rejects the item if its address already has
+ * as many waiting items as the queue has free places, or more. Returns true if the item was rejected.
  */
 HEDDLE_MUST_CHECK bool heddle_admission_reject_full(heddle_sockets *sockets, heddle_work *work, size_t waiting);
 /* Rejects an item that has waited for too long. */
@@ -348,7 +347,7 @@ void heddle_deadlines_start(heddle_sockets *sockets);
 void heddle_connection_set_deadline(heddle_connection *connection, int64_t deadline);
 /* Sets a deadline `duration` ns from now; < 0: none. */
 void heddle_connection_set_time_limit(heddle_connection *connection, int64_t duration);
-/* Returns when the current time limit was set, which had this duration, or INT64_MAX if there is none. */
+/* Returns when the current time limit, which lasts `duration` ns, was set. Returns INT64_MAX if there is no limit. */
 static inline int64_t heddle_connection_limited_since(const heddle_connection *connection, int64_t duration)
 {
     return duration < 0 || connection->due.at < 0 ? INT64_MAX : connection->due.at - duration;

@@ -214,7 +214,7 @@ static VALUE sockets_cut_slow_readers(VALUE self, VALUE budget, VALUE rate, VALU
 /*
  * call-seq: shutdown_idle(seconds = 0) -> nil
  *
- * Closes the connections that have waited for a request for at least +seconds+. Idle connections whose protocol can
+ * Closes the connections that have waited for a request for more than +seconds+. Idle connections whose protocol can
  * notify the client first (HTTP/2, WebSockets, event streams) are closed at any age. If +seconds+ is 0 and
  * #stop_listening was called, also closes connections when they become idle later.
  */
@@ -303,7 +303,7 @@ static VALUE sockets_end_queue(VALUE self)
 }
 
 #define METHODS(X)                                                                                                     \
-    /* False without a listener, and while accepting is paused: by max_connections, or for lack of descriptors. */     \
+    /* Returns false without a listener, and while accepting is paused, for example at max_connections. */             \
     X(sockets_accepting_p, "accepting?",                                                                               \
       heddle_sockets_of(self)->listeners && !heddle_sockets_of(self)->paused ? Qtrue : Qfalse)                         \
     /* Stops listening and closes every connection. Fibers that wait for a connection get IOError. Idempotent. */      \

@@ -56,7 +56,7 @@ static VALUE sockets_accept_handoff(VALUE self, VALUE io)
     if (result == -EAGAIN)
         return Qnil;
     if (result == -EDQUOT)
-        /* the scoreboard shows this to the other workers */
+        /* during the pause, the scoreboard shows the other workers that this one does not accept */
         heddle_listeners_pause_for(sockets, HEDDLE_PAUSED_FULL, HEDDLE_FULL_BACK_OFF);
     if (result == -EDQUOT || result == -EMFILE || result == -EBUSY)
         return Qfalse;

@@ -35,7 +35,7 @@ static size_t count_transit(const heddle_sockets *sockets)
     /* Work items rejected because they had waited for too long. */                                                    \
     X(rejected_late, sockets->admission.rejected_late)                                                                 \
     /* Connections in transit: they receive a request, or send the rest of a response, while no block runs for         \
-     * them. Looks at every connection. */                                                                             \
+     * them. Reading this counter examines every connection. */                                                        \
     X(transit, count_transit(sockets))                                                                                 \
     /* Connections that wait for a request, or to be served. */                                                        \
     X(idle, sockets->connections - sockets->running - count_transit(sockets))                                          \

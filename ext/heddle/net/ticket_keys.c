@@ -15,7 +15,7 @@
 
 /* -- the library ------------------------------------------------------------------------------------------------- */
 
-/* As OSSL_PARAM in openssl/core.h, and constants of openssl/params.h, from OpenSSL 3.0 on. */
+/* The layout of OSSL_PARAM in openssl/core.h, and constants of openssl/params.h, from OpenSSL 3.0 on. */
 typedef struct {
     const char *key;
     unsigned int type;

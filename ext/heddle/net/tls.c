@@ -115,7 +115,7 @@ void heddle_tls_mark(const heddle_tls *list)
 {
     for (const heddle_tls *tls = list; tls; tls = tls->next) {
         rb_gc_mark(tls->acceptor);
-        rb_gc_mark(tls->socket); /* keeps the SSL alive, which the socket would free */
+        rb_gc_mark(tls->socket); /* if the socket were collected, it would free its SSL, which `ssl` refers to */
     }
 }
 

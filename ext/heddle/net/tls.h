@@ -42,7 +42,7 @@ extern const heddle_transport_operations heddle_tls_transport;
  * NULL. Returns NULL, or the name of a function or library that is missing.
  */
 const char *heddle_tls_load(const char *path);
-/* Returns a function that not every version of the library has, or NULL. Called after heddle_tls_load. */
+/* Returns a function that some versions of the library lack; NULL if it is missing. Called after heddle_tls_load. */
 void *heddle_tls_function(const char *name);
 
 /* A function of the library, and the pointer that heddle_tls_find_functions sets to it. */
@@ -51,8 +51,8 @@ typedef struct {
     void *place;
 } heddle_tls_entry;
 /*
- * For a file with a macro FUNCTIONS(X) that has a row X(name, member, result, arguments) for each function that the
- * file calls. HEDDLE_TLS_LIBRARY defines a record `library` with a pointer to each of these functions.
+ * For use in a file that defines a macro FUNCTIONS(X), with a row X(name, member, result, arguments) for each function
+ * that the file calls. HEDDLE_TLS_LIBRARY defines a record `library` with a pointer to each of these functions.
  */
 #define HEDDLE_TLS_LIBRARY(FUNCTIONS) static struct { FUNCTIONS(HEDDLE_TLS_MEMBER) } library
 #define HEDDLE_TLS_MEMBER(name, member, result, arguments) result(*member) arguments;

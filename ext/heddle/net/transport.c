@@ -54,7 +54,7 @@ static size_t plain_pending(heddle_transport *transport)
 void heddle_transport_will_reset(heddle_transport *transport)
 {
     struct linger at_once = {.l_onoff = 1};
-    /* fails on a Unix socket, which does not support the option */
+    /* has no effect on a Unix socket */
     setsockopt(transport->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 }
 

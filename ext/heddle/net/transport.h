@@ -105,8 +105,8 @@ static inline bool heddle_transport_has(const heddle_transport *transport, uint8
 }
 
 /*
- * Clears pending events. Usually there are none, so this only loads the word first, which does not write to the cache
- * line.
+ * Clears pending events. Usually none is pending. So this function loads the word first: unlike the atomic change, a
+ * load does not write to the cache line.
  */
 static inline void heddle_transport_forget(heddle_transport *transport, uint8_t ready)
 {

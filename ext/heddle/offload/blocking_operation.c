@@ -22,7 +22,7 @@ static void *execute_operation(void *data)
     call->cancelled = rb_fiber_scheduler_blocking_operation_execute(call->operation) != 0;
     /*
      * Ruby's own unblocking function repeats its signal until the thread acquires the GVL. These signals must not
-     * interrupt the next job, so the thread leaves after this one.
+     * interrupt another job, so the thread ends after this one.
      */
     if (call->cancelled)
         heddle_threads_current()->last = true;
@@ -35,7 +35,7 @@ static void cancel_operation(void *data)
     call->interrupted = rb_fiber_scheduler_blocking_operation_cancel(call->operation) == 1;
 }
 
-/* Ruby's class of these objects has no name, so the type's name is compared. */
+/* The class of a blocking operation has no name, so this function compares the name of the data type. */
 static bool is_operation(VALUE object)
 {
     return RB_TYPE_P(object, T_DATA) && RTYPEDDATA_P(object) &&
@@ -49,7 +49,8 @@ static VALUE offload_operation_p(VALUE self, VALUE object)
 
 /*
  * Runs the operation on an offload thread, and returns true. Returns false if it could not be begun, so that the caller
- * must run it in place. Returns nil if the calling fiber can't use the offload threads, or if `object` is not one.
+ * must run it in place. Returns nil if the calling fiber can't use the offload threads, or if `object` is not a
+ * blocking operation.
  */
 static VALUE offload_run_operation(VALUE self, VALUE object, VALUE file)
 {
@@ -87,7 +88,7 @@ void heddle_define_operations(VALUE switch_class)
 
 #else
 
-/* This version of Ruby passes a Proc instead, which Ruby code calls. */
+/* This version of Ruby passes a Proc instead of an operation, and Ruby code calls the Proc. */
 static VALUE offload_operation_p(VALUE self, VALUE object)
 {
     return Qfalse;

@@ -2,7 +2,7 @@
 
 /*
  * Runs Ruby's own blocking operations on the offload threads. lib/heddle/scheduler/blocking_operations.rb decides which
- * operations.
+ * operations run there.
  */
 
 #include <ruby.h>

@@ -402,8 +402,8 @@ bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *fun
 
     /*
      * If no thread can be started, the call waits until one of the running threads is free. It must not run in place
-     * then, because it could block a fiber that a running call waits for. Only if there is no thread at all, the call
-     * runs in place.
+     * then, because it could block a fiber that a running call waits for. It runs in place only if there is no thread
+     * at all.
      */
     bool no_thread = heddle_threads_submit(&self.job) && !start_needed_thread() &&
                      heddle_threads_read_statistics().threads == 0;

@@ -19,8 +19,8 @@ typedef enum {
 /*
  * Runs the job's function on an offload thread. Returns true if job->result and errno are set. Returns false if the
  * function was not run, because it must run in place or no thread is available. If an exception is pending before the
- * call: raises it with HEDDLE_CALL_ENDS_EARLY; with HEDDLE_CALL_IS_SKIPPED does not run the function, and sets the
- * result to NULL.
+ * call, HEDDLE_CALL_ENDS_EARLY raises it, and HEDDLE_CALL_IS_SKIPPED sets the result to NULL without running the
+ * function.
  */
 bool heddle_offload_run(heddle_loop *loop, heddle_job *job, heddle_function *function, heddle_call_kind kind);
 

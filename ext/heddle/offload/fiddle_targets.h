@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Finds the function that Fiddle calls. Fiddle makes every call without the GVL through one function of its own, so
- * that function's library does not tell whether the call can be offloaded. The function's argument points to a record
+ * Finds the function that Fiddle calls. Fiddle makes every call without the GVL through one function of its own. So the
+ * library of this function does not tell whether the call can be offloaded. The function's argument points to a record
  * that contains the address of the called function. A trial call of a known function shows at which offset.
  */
 

@@ -71,8 +71,8 @@ static void remember_library(const heddle_object *object, bool intercepted)
 /* -- Ruby's own library -------------------------------------------------------------------------- */
 
 /*
- * A function that Ruby's own library calls. `use` is what can't be offloaded if the function is not intercepted;
- * `missing` is the reason why it is not, or NULL.
+ * A function that Ruby's own library calls. `use` is what can't be offloaded if the function is not intercepted.
+ * `missing` is the reason why the function is not intercepted, or NULL.
  */
 typedef struct {
     heddle_import import;

@@ -1,8 +1,9 @@
 #pragma once
 
 /*
- * Decides which functions are intercepted in which libraries: their calls go to Heddle's replacements. They stay
- * intercepted; heddle_offload_switch decides whether a replacement does anything (replacements.h).
+ * Decides which functions are intercepted in which libraries: the library's calls of the function then go to Heddle's
+ * replacement. The functions stay intercepted; heddle_offload_switch decides whether a replacement does anything
+ * (replacements.h).
  */
 
 #include <ruby.h>
@@ -18,9 +19,9 @@ void heddle_offload_intercept(void);
  */
 void heddle_offload_check_io_calls(VALUE file, VALUE expected);
 
-/* Returns NULL if import tables can be changed and the user has not forbidden it; otherwise the reason. */
+/* Returns NULL if import tables can be changed and the user has not forbidden it. Otherwise returns the reason. */
 const char *heddle_offload_unsupported(void);
-/* Returns NULL if calls that Ruby's own library makes are intercepted; otherwise the reason why not. */
+/* Returns NULL if calls that Ruby's own library makes are intercepted. Otherwise returns the reason why not. */
 const char *heddle_offload_core(void);
 /*
  * Lists the functions that could not be intercepted in Ruby's own library, while others were. Returns the name of the

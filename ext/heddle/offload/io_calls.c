@@ -48,7 +48,7 @@ static VALUE call_ruby(const io_call *call, rb_blocking_function_t *function, vo
 
 #if BY_IO
 
-/* Returns the IO object, which is the first field of Ruby's private record, or nil if the record is different. */
+/* Returns the IO object, which is the first field of Ruby's private record. Returns nil if the layout is different. */
 static VALUE read_io(file_reference file)
 {
     VALUE io = *(const VALUE *)file;

@@ -123,7 +123,7 @@ static unsigned hooked_sleep(unsigned seconds)
 
 DEFINE_CALL(connect, (int)at[0], (const struct sockaddr *)at[1], (socklen_t)at[2])
 
-/* Offloads connect also for a non-blocking socket, which costs one unnecessary offload for each connection. */
+/* Also offloads connect for a non-blocking socket, which costs one unnecessary offload for each connection. */
 static int hooked_connect(int fd, const struct sockaddr *address, socklen_t length)
 {
     heddle_loop *loop = current_loop();

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Judges a loaded library by its mapped ELF file: may each of its functions run on any thread, or do they depend on the
- * thread? Thread-local storage, locks with an owner, system calls about the calling thread, and callbacks into Ruby are
- * such dependences.
+ * Judges a loaded library by its mapped ELF file: may each of its functions run on any thread? Functions depend on the
+ * thread if they use thread-local storage, locks with an owner, system calls about the calling thread, or callbacks
+ * into Ruby.
  *
  * Only the imports of a library are known, not how it uses them. So a library is safe only if all its imports, and
  * those of each library that it needs, are known to be independent of the thread. In doubt a library counts as unsafe,
@@ -18,7 +18,7 @@ enum { HEDDLE_JUDGEMENT_REASON = 192 };
 
 typedef struct {
     bool safe;
-    char reason[HEDDLE_JUDGEMENT_REASON]; /* the reason; "" if safe */
+    char reason[HEDDLE_JUDGEMENT_REASON]; /* the reason why the library is not safe; "" if it is */
 } heddle_judgement;
 
 /*

@@ -317,8 +317,8 @@ static VALUE describe_function(const heddle_function *function)
 }
 
 /*
- * Returns the functions that have blocked a loop in place and were not reported yet, each with the longest time in
- * seconds.
+ * Returns the functions that have blocked a loop in place and were not reported yet, each with the longest time for
+ * which it has blocked a loop, in seconds.
  */
 static VALUE offload_take_blocking(VALUE self)
 {

@@ -15,8 +15,8 @@ typedef struct {
 } open_record;
 
 /*
- * The paths of the trial calls are as long as the record. So if a version of Ruby passes the path itself, it can be
- * read as a record without reading beyond its end.
+ * FILE_NAME is longer than the record. So if a version of Ruby passes the path instead of a record,
+ * heddle_open_calls_note does not read beyond the end of the path.
  */
 static const char FILE_NAME[] = "/././././././dev/null", FOLDER_NAME[] = "/././././././.";
 

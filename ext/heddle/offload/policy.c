@@ -55,7 +55,7 @@ bool heddle_policy_is_listed(heddle_policy_list list, const char *path)
 /*
  * Is the library on the list of known good libraries, and does it need only the libraries of its entry? An entry is
  * "name other another": the beginning of the library's file name, then the libraries that it may need. Sets `reason` if
- * it needs another one.
+ * it needs any other library.
  */
 static bool is_known_good(const char *path, const void *address, char *reason, size_t size)
 {

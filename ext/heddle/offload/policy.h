@@ -87,8 +87,8 @@ typedef enum {
 } heddle_policy_list;
 
 /*
- * Sets a list to these names, which are beginnings of libraries' file names, and copies them. Applies also to functions
- * that were called before. Returns 0 or -ENOMEM.
+ * Sets a list to these names, which are beginnings of libraries' file names, and copies them. The new list also applies
+ * to functions that were called before. Returns 0 or -ENOMEM.
  */
 int heddle_policy_set_list(heddle_policy_list list, const char *const *names, size_t count);
 /* Is the library with this path on the list? */

@@ -1,9 +1,8 @@
 #pragma once
 
 /*
- * The functions that replace Ruby's functions in import tables (imports.c). At every call, a replacement decides
- * whether an offload thread makes the call, or whether it calls Ruby's own function in place, that is, on the calling
- * thread.
+ * The functions that replace Ruby's functions in import tables (imports.c). At every call, a replacement either lets an
+ * offload thread make the call, or calls Ruby's own function in place, that is, on the calling thread.
  */
 
 #include "offload/policy.h"
@@ -57,7 +56,7 @@ void heddle_timed_call_record(heddle_function *known, const heddle_timed_call *c
 
 heddle_function *heddle_function_of_call(void *function);
 /*
- * Does this call, which Ruby itself makes, run in place? Yes while Ruby loads a file. If its function has been quick so
- * far, also for methods of the kind QUICK, and for calls that open a file without waiting (open_calls.h).
+ * Does this call, which Ruby itself makes, run in place? Yes while Ruby loads a file. Yes also in methods of the kind
+ * QUICK, and for calls that open a file without waiting (open_calls.h), while `known` has been quick on average.
  */
 bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void *data);

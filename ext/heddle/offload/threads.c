@@ -25,7 +25,7 @@ enum { SOFT_LIMIT = 64 };
  */
 enum { RESERVED = 8 };
 
-/* A requested thread that has not begun after this time (ns) was killed before it could begin. */
+/* A requested thread that has not begun after this time (ns) counts as killed before it could begin. */
 static const int64_t START_LIMIT = HEDDLE_SECOND;
 
 /* A thread ends after it was idle for this time. */
@@ -240,7 +240,7 @@ static void recheck_computing(void)
 /*
  * Has the first job of this queue waited for longer than 3 * HEDDLE_OVERDUE_NS, and was no thread requested for an
  * overdue job in the last 3 * HEDDLE_OVERDUE_NS? Then the loop of that job is blocked and requests no thread, so a
- * later job of the queue does.
+ * later job of the queue requests one.
  */
 static bool is_overdue(const job_queue *queue)
 {

@@ -57,7 +57,7 @@ typedef struct {
 static void take_error(preemption *self, VALUE error)
 {
     if (heddle_exception_is_own(error)) {
-        self->owner->must_raise = true; /* if a timeout's exception was to be created, it is still due */
+        self->owner->must_raise = true; /* a timeout whose exception could not be created is still due */
     } else if (!RB_SPECIAL_CONST_P(error) && RB_BUILTIN_TYPE(error) != T_IMEMO) {
         self->exception = error;
     } else if (error == INT2FIX(2)) { /* Fiber#kill; Ruby kills the fiber at its next switch */
@@ -131,8 +131,8 @@ static void deliver_error(preemption *self)
 }
 
 /*
- * Lets the other fibers run, then raises what was raised for this fiber meanwhile. Returns false if the fiber no longer
- * belongs to the loop, because the loop was closed or this is a forked child.
+ * Lets the other fibers run, then makes this fiber raise an exception that has arrived for it meanwhile. Returns false
+ * if the fiber no longer belongs to the loop, because the loop was closed or this is a forked child.
  */
 static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 {
@@ -168,7 +168,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
 static bool has_other_work(heddle_loop *loop)
 {
     if (!heddle_loop_is_running(loop))
-        return true; /* the program does not run the loop yet, and waits until this fiber first waits */
+        return true; /* the loop does not run yet; this fiber's first wait returns to the code that started it */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits ||
         loop->current->parent_park)
         return true;
@@ -201,8 +201,8 @@ static bool is_ruby_code(VALUE frame)
 }
 
 /*
- * Is it the frame of a method of Ruby that switches to another fiber? The class is compared last, because reading it
- * allocates a String.
+ * Does this frame belong to one of Ruby's methods that switch to another fiber? The class is compared last, because
+ * reading it allocates a String.
  */
 static bool makes_switch(VALUE frame)
 {
@@ -288,8 +288,8 @@ static heddle_heartbeat *heartbeat_of(VALUE thread)
 }
 
 /*
- * Records the stack of this thread: for its own loop, if a fiber of the loop runs. If the thread has no loop, for each
- * loop that waits for the GVL, which this thread holds.
+ * Records the stack of this thread. If the thread has a loop, records the stack for this loop while a fiber of the loop
+ * runs. Otherwise records the stack for each loop that waits for the GVL, which this thread holds.
  */
 static void record_stacks(heddle_heartbeat *own)
 {
@@ -359,7 +359,7 @@ static void follow_gvl(int wants)
 
 static bool exit_handler_registered;
 
-/* Has the main thread run the exit handlers? It then kills the other threads. */
+/* Has the main thread run the exit handlers? Afterwards it kills the other threads. */
 static bool has_program_ended(void)
 {
     return !RTEST(rb_funcall(rb_thread_main(), rb_intern("alive?"), 0));
@@ -367,7 +367,7 @@ static bool has_program_ended(void)
 
 /*
  * When the program ends, preempted fibers do not run again, like all other fibers in Ruby. From then on no fiber is
- * preempted, so a fiber that computes endlessly would keep the process from exiting.
+ * preempted, so a fiber that ran again and computed endlessly would keep the process from exiting.
  */
 static void end_preempted(heddle_loop *loop)
 {
@@ -409,8 +409,8 @@ static void register_end(void)
  *
  * Sets the limits that the watch thread checks, in seconds. +slice+: how long a fiber may run while others wait.
  * +threshold+: how long a tick may last before it counts as a stall. +handoff+: how long a tick may last before
- * connections are handed off to other processes. nil switches the check off. Raises SystemCallError if the watch thread
- * can't be started.
+ * connections are handed off to other processes. For each limit, nil switches the check off. Raises SystemCallError if
+ * the watch thread can't be started.
  */
 static VALUE native_watch(VALUE self, VALUE slice, VALUE threshold, VALUE handoff)
 {

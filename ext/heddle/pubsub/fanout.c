@@ -7,7 +7,7 @@ enum {
     RECORDS_A_TICK = 1024, /* records of the log that are read before the loop's other work gets its turn */
     /* deliveries in one tick; each delivers one message to one subscriber, and takes 10 us or less */
     DELIVERIES_A_TICK = 256,
-    CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick after an overrun */
+    CATCH_UPS_A_TICK = 256, /* subscribers that catch up in one tick of an overrun */
     RENEWALS = 3,           /* attempts to read a topic's offset and the state in the same generation */
 };
 

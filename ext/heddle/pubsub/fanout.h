@@ -36,7 +36,8 @@
  * Before each message the fan-out calls `is_full`. If it returns true, the subscriber's policy decides. CLOSE calls
  * `too_slow`, once. COALESCE skips messages, and delivers the newest one when the output has drained. DROP skips
  * messages. RESUME continues from the history when the output has drained, with a reset if messages are no longer in
- * the history. A subscriber that catches up from a position waits until its output has drained, with every policy.
+ * the history. With every policy, a subscriber that catches up from a position stops if `is_full` returns true, and
+ * continues when its output has drained.
  *
  * All functions run on the loop's thread, with the GVL. No operation may raise or run Ruby code.
  */
@@ -52,7 +53,7 @@ typedef struct heddle_topic heddle_topic;
 typedef struct heddle_subscriber heddle_subscriber;
 
 enum {
-    HEDDLE_PENDING_LIMIT = 1048576, /* bytes of waiting output, where no option sets the limit */
+    HEDDLE_PENDING_LIMIT = 1048576, /* the limit of waiting output in bytes, where no option sets it */
     HEDDLE_TOPIC_LIMIT = 1024,      /* bytes of a topic's name */
 };
 

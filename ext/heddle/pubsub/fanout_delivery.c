@@ -5,7 +5,7 @@
 #include "scheduler/take_errinfo.h"
 
 enum {
-    SHARED_MESSAGES = 64, /* the most messages that the subscribers of a topic share when all of them catch up */
+    SHARED_MESSAGES = 64, /* the maximum number of messages that the subscribers of a topic share in an overrun */
 };
 
 /*
@@ -308,7 +308,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     heddle_topic *topic = subscriber->topic;
     heddle_fanout *fanout = topic->fanout;
     uint64_t lsns[HEDDLE_HISTORY_MESSAGES], since = find_start_offset(subscriber, all_missed), offset = since;
-    /* A reset gets `offset`: that of the topic's last message, or `since` if the history can't be read. */
+    /* A reset gets `offset`: the offset of the topic's last message, or `since` if the history can't be read. */
     int count = heddle_history_find(fanout->history, topic->name, topic->size, fanout->generation, since, lsns,
                                     &offset);
     if (count == -ESTALE)
@@ -319,7 +319,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
     for (int i = 0; i < count && delivery.subscriber; i++) {
         heddle_message own, *message = read_message(topic, lsns[i], &own);
         /*
-         * read_message allocates, so the GC may have freed and unsubscribed this subscriber, which clears `delivery`.
+         * read_message allocates, so the GC may have freed this subscriber. Then `delivery.subscriber` was set to NULL.
          */
         if (!delivery.subscriber)
             break;
@@ -333,7 +333,7 @@ static void deliver_missed(heddle_subscriber *subscriber, bool all_missed)
         }
         deliver_message(subscriber, message);
     }
-    /* -ENODATA: messages are gone, or `since` was never assigned. Otherwise the history can't be read. */
+    /* -ENODATA: messages are gone, or `since` was never assigned. Another error: the history can't be read. */
     if (count < 0 && delivery.subscriber)
         heddle_fanout_deliver_reset(delivery.subscriber, offset);
     heddle_fanout_end_delivery(fanout, &delivery);

@@ -50,7 +50,7 @@ typedef struct {
 
 typedef struct heddle_shared_messages heddle_shared_messages;
 
-/* Exists until its Ruby object is freed and the last subscriber has left. */
+/* A fan-out. The record exists until its Ruby object is freed and the last subscriber has left. */
 struct heddle_fanout {
     heddle_attachment attachment;
     heddle_loop *loop;

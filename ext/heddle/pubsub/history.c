@@ -111,7 +111,7 @@ static void write_words(const heddle_history *history, uint64_t lsn, const void 
     }
 }
 
-/* Marks the bytes before `end - log_size` as overwritten, before they are. */
+/* Marks the bytes before `end - log_size` as overwritten. Called before they are overwritten. */
 static void move_tail(heddle_history *history, uint64_t end)
 {
     uint64_t tail = end > history->log_size ? end - history->log_size : 0;

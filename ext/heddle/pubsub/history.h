@@ -47,7 +47,7 @@ typedef struct {
     int64_t age;       /* how old a message that is replayed may be, ns */
 } heddle_history_limits;
 
-/* The values, beside the log and the table of topics, that change under the mutex. */
+/* The values that change under the mutex, besides the log and the table of topics. */
 typedef struct {
     char epoch[HEDDLE_EPOCH_SIZE + 4]; /* with its NUL */
     uint64_t count;        /* the offset of the last message of any topic */

@@ -32,7 +32,7 @@ struct heddle_message {
      * client continues from `offset`, the offset of the last message.
      */
     bool reset;
-    bool newest; /* when it was read, it was the last message of all topics: it can be sent at once */
+    bool newest; /* it was the last message of all topics when it was read, so it can be sent at once */
     VALUE payload; /* a frozen String; nil for a reset */
     struct {
         heddle_message_encoder *encoder;

@@ -10,7 +10,7 @@ enum {
     DEFAULT_AGE = 300,
 };
 
-/* For all Ractors of the process: a Ruby Mutex belongs to one Ractor. */
+/* Not a Ruby Mutex, which would belong to one Ractor: all Ractors of the process use this lock. */
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static heddle_history process_history = {.memory.fd = -1, .wake_fd = -1};
 static bool is_open;

@@ -15,7 +15,7 @@ typedef struct {
 } entry;
 
 enum {
-    ENTRY_SIZE = 96, /* bytes that a queued message needs beside its payload: two entries and the String's object */
+    ENTRY_SIZE = 96, /* bytes that a queued message needs besides its payload: two entries and the String's object */
 };
 
 typedef struct subscription {
@@ -24,7 +24,7 @@ typedef struct subscription {
     entry *entries;
     size_t first, count, room;
     size_t bytes; /* memory of the queued messages */
-    bool lost;    /* a message was lost when out of memory: #take must return a reset */
+    bool lost;    /* a message was lost because memory was exhausted: #take must return a reset */
 } subscription;
 
 static void mark_subscription(void *data)

@@ -97,7 +97,7 @@ static VALUE rack_env(VALUE self, VALUE builder, VALUE object, VALUE finished)
     rb_hash_aset(env, heddle_env_key.finished, finished);
     rb_hash_aset(env, heddle_env_key.after_reply, finished); /* Puma's name for the same list, see Handler#notify */
     if (exchange->head.content_length > 0 || exchange->head.content_length == HEDDLE_CHUNKED_BODY) {
-        /* ms; tools that compute the time in queues subtract this time, in which the client has sent the body */
+        /* ms in which the client has sent the body; tools that compute the time in queues subtract it */
         int64_t wait = exchange->queued > exchange->arrived ? exchange->queued - exchange->arrived : 0;
         rb_hash_aset(env, heddle_env_key.body_wait, DBL2NUM((double)wait / 1e6));
     }

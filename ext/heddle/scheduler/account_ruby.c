@@ -102,9 +102,10 @@ static VALUE yield_nothing(VALUE unused)
 /* -- a request in a thread (mode thread) --------------------------------------------------------------------------- */
 
 /*
- * While the runner's fiber waits for the thread that runs the application, its time counts as HEDDLE_SPENT_THREAD. This
- * record moves the thread's CPU time, and its waits that adapters name, from there to other parts. `account` is part of
- * the object `request`. It belongs to this request as long as account->request is `number`.
+ * While the runner's fiber waits for the thread that runs the application, the fiber's time counts as
+ * HEDDLE_SPENT_THREAD. This record moves the thread's CPU time, and the thread's waits that adapters name, from that
+ * part to other parts. `account` is part of the object `request`. It belongs to this request as long as
+ * account->request is `number`.
  */
 typedef struct {
     VALUE request;
@@ -176,8 +177,8 @@ static VALUE end_share(VALUE data)
 }
 
 /*
- * call-seq: Heddle::Account.use(share) { ... } -> the block's value. Runs the block, and counts the calling thread's
- * time meanwhile in that account.
+ * call-seq: Heddle::Account.use(share) { ... } -> the block's value. Runs the block, and adds the calling thread's time
+ * in the block to the account that .share has returned.
  */
 static VALUE account_use(VALUE self, VALUE object)
 {
@@ -276,8 +277,8 @@ static VALUE end_reason(VALUE data)
 /*
  * call-seq: Heddle::Account.wait_for(part) { ... } -> the block's value
  *
- * Makes the waits in the block count as +part+, a constant of Heddle::Account: those of the calling fiber, or in mode
- * thread those of the calling thread. In nested blocks, the part of the innermost block applies.
+ * Makes the waits of the calling fiber (in mode thread: of the calling thread) in the block count as +part+, a constant
+ * of Heddle::Account. In nested blocks, the part of the innermost block applies.
  */
 static VALUE account_wait_for(VALUE self, VALUE part)
 {

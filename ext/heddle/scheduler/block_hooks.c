@@ -41,8 +41,8 @@ static int64_t block_duration(VALUE timeout)
 }
 
 /*
- * Is it the frame of Mutex#sleep or ConditionVariable#wait? Since Ruby 4.0, ConditionVariable#wait calls the C function
- * of Mutex#sleep, which then has no frame of its own.
+ * Is this the frame of Mutex#sleep or ConditionVariable#wait? Since Ruby 4.0, ConditionVariable#wait calls the C
+ * function of Mutex#sleep, which then has no frame of its own.
  */
 static bool is_mutex_sleep(VALUE frame)
 {
@@ -52,9 +52,9 @@ static bool is_mutex_sleep(VALUE frame)
 }
 
 /*
- * Is the calling method Mutex#sleep or ConditionVariable#wait? The innermost frames are those of this hook and of
- * instrumented hooks with the same name; the next one is that of the method. After an exception in the sleep, frames of
- * the hook kernel_sleep may still be there, too.
+ * Is the calling method Mutex#sleep or ConditionVariable#wait? The innermost frames belong to this hook and to
+ * instrumented hooks with the same name; the next frame belongs to the method. After an exception in the sleep, frames
+ * of the hook kernel_sleep may still be there, too.
  */
 static bool is_in_mutex_sleep(void)
 {

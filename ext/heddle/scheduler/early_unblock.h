@@ -5,7 +5,7 @@
 /*
  * Wake-ups of fibers that have not begun to wait yet. Ruby first adds a fiber to the list of waiters of a Queue or
  * Mutex, and then calls the hook `block`. Code that runs in between (an instrumented hook, a TracePoint) may let
- * another thread run, which already unblocks the fiber.
+ * another thread run, and this thread may unblock the fiber before the fiber waits.
  *
  * Only the newest wake-up of a fiber is kept, together with its blocker (the Queue or Mutex): a later wait for another
  * blocker ignores it.

@@ -382,8 +382,8 @@ void heddle_fiber_start(heddle_fiber *fiber)
 }
 
 /*
- * When the fiber first waits or ends: returns the park of the fiber that started it, which then continues. Later
- * returns NULL.
+ * Called when the fiber waits or ends. The first call returns the park of the fiber that started it, which then
+ * continues. Later calls return NULL.
  */
 heddle_park *heddle_fiber_take_parent_park(heddle_fiber *fiber)
 {

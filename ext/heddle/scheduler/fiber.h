@@ -106,7 +106,7 @@ void heddle_fiber_drop_timeouts(heddle_fiber *fiber);
  * owner has resumed.
  */
 bool heddle_timeout_covers_wait(const heddle_timeout *timeout, VALUE waiting);
-/* Does an interrupt mask delay the timeout in that fiber? */
+/* Does an interrupt mask delay the timeout in the fiber `waiting`? */
 bool heddle_timeout_masked(const heddle_timeout *timeout, VALUE waiting);
 /* Reserves a slot for the fiber's `queue_park`; raises NoMemoryError. */
 void heddle_fiber_reserve_queue_park(heddle_fiber *fiber);

@@ -51,8 +51,8 @@ static VALUE call_proxy(VALUE pair)
 }
 
 /*
- * Above all a FiberError: the fiber has resumed another fiber, which has not returned. Then Ruby itself raises the
- * exception when the fiber's call ends. No error may end the loop.
+ * Ignores errors of call_proxy, because none may end the loop. The most frequent one is a FiberError: the fiber has
+ * resumed another fiber, which has not returned. Then Ruby itself raises the exception when the fiber's call ends.
  */
 static VALUE ignore_error(VALUE data, VALUE error)
 {
@@ -108,9 +108,9 @@ VALUE heddle_thread_raise(VALUE thread, VALUE exception)
 }
 
 /*
- * Called on another thread than the fiber's. Does Thread#raise reach this fiber, because its thread runs it now? Yes
- * for a blocking fiber, which never switches. Yes for the loop's current fiber if Ruby's IO#close interrupts it (only
- * IO#close passes a frozen exception), because the fiber is in a system call.
+ * Called on a thread that is not the fiber's. Does Thread#raise reach this fiber, because the fiber's thread runs it
+ * now? Yes for a blocking fiber, which never switches. Yes for the loop's current fiber if Ruby's IO#close interrupts
+ * it (only IO#close passes a frozen exception), because the fiber is in a system call.
  */
 static bool takes_thread_raise(const heddle_loop *loop, VALUE fiber, VALUE exception)
 {

@@ -16,8 +16,8 @@
 #endif
 
 /*
- * The holder of the list of vacant stacks, which has claimed it: the address of a loop, or the ID of a garbage
- * collection, which is an odd number. 0: there is none.
+ * The holder, which has claimed the list of vacant stacks: the address of a loop, or the ID of a garbage collection (an
+ * odd number). 0: the list is not claimed.
  */
 static _Atomic uintptr_t holder;
 static _Atomic int holding_thread; /* the native thread of the holder */
@@ -192,8 +192,8 @@ static void subscribe_again(void *unused)
 
 /*
  * Each Ractor has its own event hooks. But Ruby keeps in one global variable which events have hooks, and each call
- * that adds or removes a hook overwrites it for the calling Ractor's hooks. So the main Ractor, in which the program
- * may have hooks, must make the last such call.
+ * that adds or removes a hook overwrites this variable with the events of the calling Ractor's hooks. So the main
+ * Ractor, in which the program may have hooks, must make the last such call.
  */
 void heddle_fiber_stacks_join(void)
 {

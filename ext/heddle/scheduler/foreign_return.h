@@ -12,8 +12,8 @@
 /* Called when a switch from the loop's fiber has returned; its value is in `switching.returned`. */
 void heddle_foreign_return(heddle_loop *loop);
 /*
- * Called instead if the switch has raised: `state` is the result of rb_protect, and the error is in errinfo. Passes the
- * error to the task that expects it, and sets `state` to 0, or to the state of an exception raised meanwhile. Changes
- * nothing if the error is for the loop itself.
+ * Called instead of heddle_foreign_return if the switch has raised: `state` is the result of rb_protect, and the error
+ * is in errinfo. Passes the error to the task that expects it, and sets `state` to 0, or to the state of an exception
+ * raised meanwhile. Changes nothing if the error is for the loop itself.
  */
 void heddle_foreign_raise(heddle_loop *loop, int *state);

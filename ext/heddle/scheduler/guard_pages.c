@@ -139,7 +139,7 @@ static bool intercept_object(heddle_object *object, void *data)
         return false;
     ruby->intercepted = heddle_object_intercept(object, &PROTECT, 1);
     if (ruby->intercepted > 0)
-        heddle_object_intercept(object, &ADVISE, 1); /* may fail, because it is only an optimization */
+        heddle_object_intercept(object, &ADVISE, 1); /* only an optimization, so a failure is ignored */
     return true;
 }
 
@@ -173,7 +173,7 @@ static const char *install_guards(void)
     if (wanted && strcmp(wanted, "0") == 0)
         return "switched off by HEDDLE_GUARD_PAGES=0";
     if (sysconf(_SC_PAGESIZE) != PAGE_SIZE_NEEDED)
-        return "this needs memory pages of 4 KiB, but this kernel has larger ones";
+        return "guard pages without mappings need memory pages of 4 KiB, but this kernel has larger ones";
     if (!guards_work())
         return "this kernel has no MADV_GUARD_INSTALL (Linux 6.13 and later have it)";
     return intercept_ruby();
@@ -194,7 +194,7 @@ void heddle_guard_pages_install(void)
 
 void heddle_guard_pages_install(void)
 {
-    atomic_store(&status, "this needs Linux on x86-64 or ARM64");
+    atomic_store(&status, "guard pages without mappings need Linux on x86-64 or ARM64");
 }
 
 #endif

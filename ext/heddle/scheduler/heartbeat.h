@@ -97,7 +97,7 @@ struct heddle_heartbeat {
 
     /* Used by the watch thread alone. */
     uint64_t seen;        /* `word` at the last sample */
-    int64_t since, moved; /* when this heartbeat began, and when the loop was last seen not to be idle */
+    int64_t since, moved; /* when this heartbeat began, and when a sample last found that the loop was not idle */
     bool stuck;
     int64_t lost;                             /* ns since `since` in which the machine gave the thread no core */
     /* when `lost` was last updated, and the CPU time and queue time read then */

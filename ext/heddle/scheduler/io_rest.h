@@ -1,8 +1,8 @@
 #pragma once
 
 /*
- * Lets a loop sleep without a deadline although fibers wait for IOs that another thread may close: Ruby < 4.0 has no
- * hook for that. When another thread gets the GVL, the loop is woken, and looks for closed IOs.
+ * Lets a loop sleep without a deadline although fibers wait for IOs that another thread may close. Ruby < 4.0 has no
+ * hook that reports such a close. When another thread gets the GVL, the loop is woken, and looks for closed IOs.
  */
 
 #include "scheduler/loop.h"

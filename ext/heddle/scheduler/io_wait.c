@@ -24,7 +24,8 @@ static bool is_closed(VALUE io)
 /*
  * When an extension waits for a descriptor, as UNIXSocket#recv_io does, Ruby creates an IO from the descriptor's number
  * for the hook. That IO does not own the descriptor (FMODE_EXTERNAL), and does not notice when the extension closes its
- * own IO object. Then the number is unused, or belongs to another file. So this function records which file it is now.
+ * own IO object. Then the number is unused, or belongs to another file. So this function records to which file the
+ * number belongs now.
  */
 static void note_file(heddle_io_wait *wait)
 {
@@ -46,8 +47,8 @@ static bool has_lost_file(const heddle_io_wait *wait)
 }
 
 /*
- * Must the loop look whether the IO was closed? From Ruby 4.0 on, Ruby itself ends the waits for an IO that is closed
- * (fiber_interrupt.h). It does not know the waits for a descriptor's number.
+ * Must the loop check whether the IO was closed? From Ruby 4.0 on, Ruby itself ends the waits for an IO that is closed
+ * (fiber_interrupt.h). But Ruby does not know the waits for a descriptor's number.
  */
 static bool is_unreported(const heddle_io_wait *wait)
 {

@@ -103,8 +103,8 @@ struct heddle_io_rest {
 };
 
 /*
- * Waits for IO objects that Heddle has not created, and notes about their last transfers (scheduler/io_wait.h). Both
- * arrays are indexed by descriptor.
+ * The waits for IO objects that Heddle has not created, and notes about the last transfers of these objects
+ * (scheduler/io_wait.h). Both arrays are indexed by descriptor.
  */
 typedef struct {
     struct heddle_io_wait **waits;
@@ -127,7 +127,7 @@ typedef struct {
     VALUE in_place; /* the fiber that waits in place now (wait_in_place.h), or 0 */
 } heddle_loop_interrupts;
 
-/* What the watch thread and other processes read. */
+/* The members that the loop updates for the watch thread and for other processes. */
 typedef struct {
     heddle_heartbeat *heartbeat;     /* while the loop runs, in the main Ractor; else NULL */
     uint64_t word;                   /* the heartbeat's `word` while the current fiber runs; always odd */

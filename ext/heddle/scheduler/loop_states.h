@@ -4,10 +4,10 @@
  * The states of a loop.
  *
  *   from        to         when
- *   UNOPENED    OPEN       it is first used, also in a forked child: the selector is opened, on the thread that then
- *                          owns the loop
+ *   UNOPENED    OPEN       the loop is first used, or is first used in a forked child: the calling thread opens the
+ *                          selector, and owns the loop from then on
  *   OPEN        RUNNING    heddle_loop_run is called, or a fiber waits while nothing runs the loop
- *   RUNNING     RUNNING    the same, while the loop runs already
+ *   RUNNING     RUNNING    a run begins while the loop runs already
  *   RUNNING     OPEN       the run ends
  *   RUNNING     UNOPENED   a forked child notices the fork during a run; or a run ends in a forked child that has not
  *                          opened a selector

@@ -19,12 +19,12 @@ static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 static const int64_t POLL_INTERVAL = 20 * 1000;
 
 /*
- * The interval of polls if no fiber is ready, but work, such as requests, waits to begin (ns). It is longer than
- * POLL_INTERVAL, because most of this work begins to wait soon after it has begun.
+ * The interval of polls if no fiber is ready, but work, such as requests, has not begun yet (ns). It is longer than
+ * POLL_INTERVAL, because most of this work suspends its fiber soon after it has begun.
  */
 static const int64_t BEGIN_INTERVAL = 200 * 1000;
 
-/* The interval of checks while only other threads can wake the loop (ns): they may end without waking it. */
+/* How often the loop looks for a deadlock while only other threads can wake it (ns): they may end without doing so. */
 static const int64_t DEADLOCK_INTERVAL = 1000 * 1000 * 1000;
 
 static bool has_work(heddle_loop *loop)
@@ -296,8 +296,8 @@ void heddle_loop_tick(heddle_loop *loop)
             poll_selector(loop);
     } else {
         /*
-         * While other threads run, getting the GVL back may take a whole time slice. So the loop polls first, without
-         * releasing the GVL.
+         * While other threads run, the loop may have to wait for the GVL for a whole time slice of Ruby's threads
+         * (100 ms). So the loop polls first, without releasing the GVL.
          */
         if (!rb_thread_alone() && (!loop->operations->pending || loop->operations->pending(loop->selector))) {
             poll_selector(loop);
@@ -323,7 +323,7 @@ void heddle_loop_tick(heddle_loop *loop)
 
 void heddle_loop_wake(heddle_loop *loop)
 {
-    /* At most one write for each tick: only the first thread that sees the loop asleep writes. */
+    /* At most one system call for each sleep: only the first thread that sees the loop asleep wakes the selector. */
     if (atomic_load(&loop->sleeping) && atomic_exchange(&loop->sleeping, 0))
         heddle_selector_wake(loop->selector);
 }

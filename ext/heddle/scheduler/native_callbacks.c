@@ -19,8 +19,8 @@ heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop)
         return HEDDLE_FRAMES_UNKNOWN;
     heddle_frames_verdict verdict = heddle_native_frames_inspect(HEDDLE_CODE_UNSWITCHABLE, heddle_stack_base(), &found);
     /*
-     * The stacks of the fibers that have resumed this one can't be read, for example that of a fiber that uses an
-     * Enumerator.
+     * The stacks of the fibers that have resumed this one can't be read. For example, the fiber that uses an Enumerator
+     * has resumed the Enumerator's fiber.
      */
     if (verdict == HEDDLE_FRAMES_CLEAR && loop->current && loop->current->fiber != rb_fiber_current())
         return HEDDLE_FRAMES_UNKNOWN;

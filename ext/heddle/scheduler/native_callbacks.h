@@ -15,8 +15,8 @@ uintptr_t heddle_stack_base(void);
 heddle_frames_verdict heddle_native_callbacks_inspect(heddle_loop *loop);
 
 /*
- * May the calling fiber's stack contain a function of a library that is listed as not re-entrant? While no such library
- * is loaded, the check is one comparison.
+ * Returns true if a function of a library that is listed as not re-entrant is on the calling fiber's stack, or might be
+ * there. While no such library is loaded, the check is one comparison.
  */
 bool heddle_native_callbacks_pinned(heddle_loop *loop, heddle_native_frame *found);
 

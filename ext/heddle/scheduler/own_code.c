@@ -49,9 +49,9 @@ static bool is_waking_hook(VALUE frame)
 }
 
 /*
- * The innermost frame that has an owner decides. The following count as code of their caller: methods in C, which have
- * no path, except the hooks above; methods of Ruby's core that are written in Ruby; the standard library; Heddle's
- * signal handlers (lib/heddle/own_code.rb).
+ * The innermost frame that does not count as code of its caller decides. The following count as code of their caller:
+ * methods in C (they have no path), except the hooks of is_waking_hook; methods of Ruby's core that are written in
+ * Ruby; the standard library; Heddle's signal handlers (lib/heddle/own_code.rb).
  */
 bool heddle_own_code_runs(void)
 {

@@ -214,7 +214,7 @@ void heddle_park_set_deadline(heddle_park *park, int64_t deadline)
     park->timer.deadline = deadline;
     park->timer.fn = deadline_passed;
     if (heddle_timer_heap_push(&park->loop->timers, &park->timer) != 0) {
-        heddle_park_leave(park); /* some callers do not run under rb_ensure yet */
+        heddle_park_leave(park); /* some callers set the deadline before they call rb_ensure */
         rb_memerror();
     }
 }

@@ -46,16 +46,16 @@ struct heddle_park {
 
 void heddle_park_enter(heddle_loop *loop, heddle_park *park);
 void heddle_park_leave(heddle_park *park); /* idempotent */
-VALUE heddle_park_leave_ensured(VALUE park); /* the same for rb_ensure */
+VALUE heddle_park_leave_ensured(VALUE park); /* calls heddle_park_leave; for rb_ensure */
 bool heddle_park_entered(const heddle_park *park);
 /* Called when the fiber runs again: sets the loop's `current`. */
 void heddle_park_finish_switch(heddle_park *park);
 /*
  * Records the target of the switch by which this park's fiber leaves. Not called if the target is the loop's fiber.
- * When this park's fiber continues, Ruby 3.4 reads the target's record, which Ruby has not marked, and releases the
- * target's stack if the target has ended. So Heddle marks the target until then. If the target has ended, Heddle also
- * locks Ruby's list of vacant stacks before the switch back (fiber_stacks.h). Ruby 3.3 leaves the stack to the garbage
- * collector, so there is nothing to mark.
+ * When this park's fiber continues, Ruby 3.4 reads the target's record, and releases the target's stack if the target
+ * has ended. But Ruby does not keep that record from being garbage collected. So Heddle marks the target until then. If
+ * the target has ended, Heddle also locks Ruby's list of vacant stacks before the switch back (fiber_stacks.h). Ruby
+ * 3.3 leaves the stack to the garbage collector, so there is nothing to mark.
  */
 static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 {
@@ -71,7 +71,7 @@ void heddle_park_mark_idle(heddle_park *park);
  * (heddle_park_leave_ensured).
  */
 void heddle_park_wait(heddle_park *park);
-/* Waits like heddle_park_wait, and leaves the park in any case. For callers that don't need the result. */
+/* Waits like heddle_park_wait, and then leaves the park, even if an exception ends the wait. */
 void heddle_park_wait_and_leave(heddle_park *park);
 /* Waits like heddle_park_wait, but pending exceptions are raised only at the next wait. */
 void heddle_park_wait_uninterruptibly(heddle_park *park);

@@ -28,7 +28,7 @@ static inline bool heddle_quantum_is_left(const heddle_quantum *quantum, unsigne
     return quantum && quantum->counts && quantum->request == request && quantum->used < HEDDLE_QUANTUM;
 }
 
-/* Called when a slice has ended. `cpu`: ns that the thread has computed, in all fibers, since the last slice ended. */
+/* Called when a slice has ended. `cpu`: CPU time of the thread, in all fibers, since the previous slice ended, ns. */
 static inline void heddle_quantum_use_slice(heddle_quantum *quantum, unsigned request, int64_t cpu)
 {
     if (quantum && quantum->request == request)

@@ -147,7 +147,7 @@ static void record(const heddle_spender *spender, int64_t now)
     one->task = spender->task;
     one->timed_out = spender->timed_out;
     note_name(spender, request);
-    /* the stretch ends where the next wait begins, so the fiber's current line is its place */
+    /* the stretch ends where the next wait begins, so the place of the stretch is the fiber's current line */
     if (spender->doing == HEDDLE_SPENT_RUNNING)
         one->place = heddle_places_find(&recorder->places);
 }

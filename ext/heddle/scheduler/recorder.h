@@ -2,9 +2,9 @@
 
 /*
  * The recorder: keeps how all requests of this process have recently spent their time, in rings of fixed size. One ring
- * has stretches of time; for a stretch of computing, also the line of the application at which the next wait began.
- * Another ring has stacks of code that computes. A table has the names of the requests. All are filled only while the
- * recorder is on.
+ * has stretches of time. A stretch of computing also has the line of the application at which the next wait began.
+ * Another ring has stacks of code that computes. A table has the names of the requests. The rings and the table are
+ * filled only while the recorder is on.
  */
 
 #include "scheduler/account.h"

@@ -33,7 +33,7 @@ static void dispatch_put_back(heddle_loop *loop, heddle_park *entry)
     int state = 0;
     heddle_park_leave(entry);
     loop->switching.switching_to = NULL;
-    VALUE before = rb_errinfo(); /* not nil while the program is being ended */
+    VALUE before = rb_errinfo(); /* not nil while the program exits */
     loop->switching.returned = rb_protect(transfer_checked, entry->fiber, &state);
     if (!state)
         return;
@@ -138,7 +138,7 @@ void heddle_loop_run_ready(heddle_loop *loop)
      * one, so that the loop polls for events in between.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
-    dispatch_unblocked(loop); /* if an exception ended the last tick before it dispatched that fiber */
+    dispatch_unblocked(loop); /* because an exception may have ended the last tick before it did this */
     loop->left = heddle_token_ring_count(&loop->ready);
     while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
         loop->left--;

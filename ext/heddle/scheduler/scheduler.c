@@ -181,8 +181,8 @@ static VALUE scheduler_spawn(VALUE self, VALUE job)
 /*
  * call-seq: interrupt(fiber, exception) -> true or false
  *
- * Raises +exception+ in a scheduled fiber: at its current wait, or at that of a fiber nested in it, or else at its next
- * wait. Returns false if the fiber has ended.
+ * Raises +exception+ in a scheduled fiber: at its current wait, at the current wait of a fiber nested in it, or else at
+ * its next wait. Returns false if the fiber has ended.
  */
 static VALUE scheduler_interrupt(VALUE self, VALUE fiber, VALUE exception)
 {
@@ -288,8 +288,8 @@ static VALUE end_patching(VALUE unused)
 }
 
 /*
- * patch_alone { }: runs the block, unless another Ractor runs a block of this method; then returns nil. Ruby does not
- * protect a class from Ractors that change it at the same time.
+ * patch_alone { }: runs the block, and returns its value. While another Ractor runs a block of this method, returns nil
+ * instead. Ruby does not protect a class from Ractors that change it at the same time.
  */
 static VALUE scheduler_patch_alone(VALUE class)
 {

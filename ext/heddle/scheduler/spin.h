@@ -15,8 +15,8 @@
 
 /*
  * Records whether spinning has helped. A failed attempt costs more than a successful one saves, and on busy processors
- * half of the attempts fail. So after each failure, the number of opportunities to skip about doubles, up to 1,023. It
- * begins anew when spinning has helped eight times in a row.
+ * half of the attempts fail. So after each failure, the number of opportunities to skip about doubles, up to 1,023.
+ * Eight successes in a row reset this number.
  */
 typedef struct {
     unsigned skips_left, failures, successes;

@@ -5,8 +5,8 @@
 
 /*
  * The body of the starter fiber: switches to one new fiber after another. The code that switches to the starter has
- * locked Ruby's list of vacant stacks (fiber_stacks.h), because Ruby may add the stack of the previous fiber to the
- * list, if that fiber has ended, and takes a stack for the next fiber.
+ * locked Ruby's list of vacant stacks (fiber_stacks.h), because Ruby changes the list here: it takes a stack for the
+ * next fiber, and adds the stack of the previous fiber if that fiber has ended.
  */
 static VALUE start_others(RB_BLOCK_CALL_FUNC_ARGLIST(yielded, data))
 {

@@ -7,8 +7,8 @@
  * the fiber.
  *
  * The loop runs on a blocking fiber. If a first switch from a blocking fiber fails, Ruby (at least 3.3 and 3.4)
- * miscounts the blocking fibers: from then on every fiber of the thread counts as blocking, and no wait calls the
- * scheduler any more. So the loop has a non-blocking fiber, the starter, which makes these switches.
+ * miscounts the blocking fibers. From then on, every fiber of the thread counts as blocking, so waits no longer call
+ * the scheduler. So the loop has a non-blocking fiber, the starter, which makes these switches.
  */
 VALUE heddle_starter_switch(heddle_loop *loop, VALUE fiber);
 /* Creates the starter in advance, while a stack for it is available. */

@@ -25,8 +25,8 @@ VALUE heddle_call_protected(VALUE receiver, ID method, int count, const VALUE *a
 VALUE heddle_call_module_protected(const char *path, ID method, int count, const VALUE *arguments, int *state);
 
 /*
- * Clears the error that rb_protect has caught, and returns it. rb_set_errinfo(Qnil) alone is not enough: a fiber in
- * which memory or stack ran out handles no interrupt (Thread#raise, a signal, the end of its time slice) until the
+ * Clears the error that rb_protect has caught, and returns it. rb_set_errinfo(Qnil) alone is not enough after memory or
+ * stack has run out: the fiber then handles no interrupt (Thread#raise, a signal, the end of its time slice) until the
  * error has left a frame of Ruby code. While an interrupt is pending, a loop can't sleep.
  */
 VALUE heddle_take_errinfo(void);

@@ -10,7 +10,7 @@ static void expire_timeout(heddle_timer *timer)
     heddle_timeout *timeout = (heddle_timeout *)((char *)timer - offsetof(heddle_timeout, timer));
     timeout->fired = true;
     timeout->owner->must_raise = true;
-    /* Only wakes the fiber, which then raises the exception itself. If it does not wait, its next wait raises it. */
+    /* Only wakes the fiber: its current wait raises the exception, or else its next wait. */
     heddle_park *park = timeout->owner->park;
     if (!park || !heddle_timeout_covers_wait(timeout, park->fiber))
         return;
@@ -78,9 +78,9 @@ static VALUE yield_duration(VALUE data)
 }
 
 /*
- * Preemption may have added an exception to the thread's pending interrupts, which a mask delays. After this block it
- * must not be raised in other code or in another fiber. If it is this block's own timeout, it is discarded with the
- * block. Any other exception is raised at the fiber's next wait.
+ * Preemption may have added an exception to the thread's pending interrupts, and a mask may still delay that exception.
+ * After this block, it must not be raised in other code or in another fiber. If it is this block's own timeout, it is
+ * discarded with the block. Any other exception is raised at the fiber's next wait.
  */
 static VALUE take_back(VALUE data)
 {
@@ -98,9 +98,9 @@ static VALUE call_block(VALUE data)
 /*
  * call-seq: timeout_after(duration, exception, message = nil) { |duration| ... } -> the block's value
  *
- * Calls the block, and raises +exception+ (a class or an instance, as for Kernel#raise) in it after +duration+ seconds,
- * at its current or next wait; with preemption, also while it computes. If several timeouts have passed, the outermost
- * one is raised. Thread.handle_interrupt delays a timeout like exceptions that other threads raise.
+ * Calls the block. After +duration+ seconds, raises +exception+ (a class or an instance, as for Kernel#raise) at the
+ * block's current or next wait; with preemption, also while the block computes. If several timeouts have passed, the
+ * outermost one is raised. Thread.handle_interrupt delays a timeout like exceptions that other threads raise.
  */
 static VALUE scheduler_timeout_after(int argc, VALUE *argv, VALUE self)
 {

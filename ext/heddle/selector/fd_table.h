@@ -5,8 +5,8 @@
 #include "selector.h"
 
 /*
- * In ns. Some systems reject waits of more than 100,000,000 s. A longer wait ends after a year, because `wait` may
- * return early.
+ * In ns. Some systems reject waits of more than 100,000,000 s. So `wait` limits each wait to a year; it may return
+ * early.
  */
 #define HEDDLE_LONGEST_WAIT (INT64_C(1000000000) * 86400 * 365)
 

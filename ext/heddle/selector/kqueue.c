@@ -128,7 +128,7 @@ static int kqueue_open(heddle_selector **selector)
 /* -- waiters ----------------------------------------------------------------------------------------------------- */
 
 /*
- * If the descriptor never blocks, returns those of the waiter's events that are ready. Returns 0 if the descriptor may
+ * If the descriptor never blocks, returns which of the waiter's events are ready. Returns 0 if the descriptor may
  * block, or -errno. `error` is the error with which the kernel has rejected a filter; 0: no filter was added yet.
  */
 static int ready_at_once(const heddle_waiter *waiter, int error)
@@ -222,8 +222,8 @@ static int kqueue_wait(heddle_selector *selector, int64_t timeout)
     if (count < 0)
         return errno == EINTR ? 0 : -errno;
     /*
-     * The descriptor is emptied, although the filter is edge-triggered: a full pipe would reject the next wake-up. This
-     * happens here and not in `harvest`: a wake-up between the two must end the next wait.
+     * Empties the wake-up descriptor, although its filter is edge-triggered: a full pipe would reject the next wake-up.
+     * Does so here and not in `harvest`: a wake-up between `wait` and `harvest` must end the next wait.
      */
     for (int i = 0; i < count; i++) {
         if ((int)self->events[i].ident == self->base.wakeup.read_fd)

@@ -134,8 +134,8 @@ static int select_arm(heddle_selector *selector, heddle_waiter *waiter)
     select_selector *self = (select_selector *)selector;
     struct stat status;
     /*
-     * fstat also detects a descriptor that is not open. select does not always: some kernels ignore descriptors above
-     * the highest open one.
+     * fstat also detects a descriptor that is not open. select(2) does not always detect one: some kernels ignore
+     * descriptors above the highest open one.
      */
     if (fstat(waiter->fd, &status) != 0)
         return -errno;

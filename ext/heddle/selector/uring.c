@@ -238,7 +238,8 @@ static void uring_cancel(heddle_selector *selector, heddle_waiter *waiter)
 }
 
 /*
- * Asks poll(2) which of the waiter's events are ready; 0 if none is. Used for waiters for urgent data: see `to_uring`.
+ * Returns which of the waiter's events are ready according to poll(2), or 0. Used for waiters for urgent data: see
+ * `to_uring`.
  */
 static int poll_now(const heddle_waiter *waiter)
 {
@@ -364,8 +365,8 @@ static void uring_close(heddle_selector *selector)
 {
     uring_selector *self = (uring_selector *)selector;
     /*
-     * After a ring is closed, the kernel ends its operations asynchronously. It could still write to a buffer that its
-     * owner has freed meanwhile. So the operations are canceled first.
+     * After a ring is closed, the kernel ends the ring's operations asynchronously. The kernel could still write to a
+     * buffer that was freed meanwhile. So the operations are cancelled first.
      *
      * Only the thread that opened the ring can cancel them. At the end of the process another thread may close the
      * ring. Then this call has no effect.

@@ -1,9 +1,9 @@
 #pragma once
 
 /*
- * Lost time is the part of a heartbeat (the time since the loop last switched fibers) in which its thread was ready to
- * run but had no core. It also includes the time for which the whole process was stopped (SIGSTOP, a paused virtual
- * machine). Lost time does not count as a stall of the application.
+ * Lost time is the part of a heartbeat's age (the time since the loop last switched fibers) in which the loop's thread
+ * was ready to run but had no core. It also includes the time for which the whole process was stopped (SIGSTOP, a
+ * paused virtual machine). Lost time does not count as a stall of the application.
  *
  * It is the larger of two measurements: how long the thread waited in a run queue (Linux: /proc/thread-self/schedstat),
  * and how late the watch thread woke up. Time in which the loop's thread used the CPU never counts as lost.

@@ -77,8 +77,8 @@ static VALUE add_frames_of_fiber(VALUE data)
 /*
  * Writes a backtrace of the thread. Returns false if it shows no user code.
  *
- * With `apart`, if the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead:
- * perhaps the calling fiber works for that fiber, for example to start a thread. `apart` allocates objects, and takes
+ * If `apart` is true and the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead:
+ * perhaps the calling fiber works for that fiber, for example to start a thread. This allocates objects, and takes
  * longer.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
@@ -204,7 +204,7 @@ static void record_stall(heddle_loop *loop, bool idle)
     if (heartbeat->sighted == HEDDLE_UNSEEN)
         one->request[0] = one->place[0] = '\0';
     one->library[0] = '\0';
-    /* otherwise a short wait in a callback came before something that has taken longer */
+    /* if another activity was more frequent, a wait in a callback took only a small part of the stall */
     if (one->activity == HEDDLE_ACTIVITY_NATIVE_NO_GVL && heartbeat->callback_until >= heartbeat->late_since) {
         memcpy(one->library, heartbeat->callback_library, sizeof(one->library));
         memcpy(one->request, heartbeat->callback_request, sizeof(one->request));
@@ -246,9 +246,9 @@ static VALUE cause_symbol(heddle_activity activity)
 /*
  * call-seq: Heddle::Native.take_stalls -> Array
  *
- * Returns the stalls since the last call, oldest first. Each stall is an Array: the cause, the begin (CLOCK_MONOTONIC)
- * and the length in seconds, the request, the backtrace, and the path of the library in whose callback the loop waited
- * in place. A text is empty if it is unknown.
+ * Returns the stalls since the last call, oldest first. Each stall is an Array: the cause, the time of its beginning
+ * (CLOCK_MONOTONIC) and its length in seconds, the request, the backtrace, and the path of the library in whose
+ * callback the loop waited in place. A text is empty if it is unknown.
  */
 static VALUE stalls_take(VALUE self)
 {

@@ -15,7 +15,7 @@ static const int64_t ALERT_INTERVAL = 2000000;    /* … while a loop is late, o
 static const int64_t STARVED_INTERVAL = 20000000; /* … while a loop waits for a core */
 static const int64_t RESCUE_INTERVAL = 1000000;   /* … while rescues run for a stuck loop */
 static const int64_t SOON_INTERVAL = 100000;      /* … after the loop's thread has replied HEDDLE_SAMPLE_SOON */
-static const int64_t GVL_WAIT_TO_RECORD = 10000000; /* how long a loop waits before the GVL's holder is recorded */
+static const int64_t GVL_WAIT_TO_RECORD = 10000000; /* how long a loop waits for the GVL before a stack is recorded */
 static const int64_t QUIET_TIME = 10000000;         /* how long all loops must be idle before the watch thread sleeps */
 
 _Atomic(heddle_heartbeat *) heddle_heartbeats;
@@ -269,7 +269,10 @@ static bool is_stuck_alone(const heddle_heartbeat *heartbeat)
     return (heartbeat->seen & 1) && heddle_gvl_activity(heartbeat->gvl_seen) != HEDDLE_ACTIVITY_NONE;
 }
 
-/* Finds the loop because of which the rescue must act. Sets the rescue's `since` and `label`. */
+/*
+ * Finds the stuck loop that blocks the rescue's loop: the rescue's loop itself, or else another one. Sets the rescue's
+ * `since` and `label`.
+ */
 static bool find_stuck_loop(heddle_rescue *rescue)
 {
     bool found = false;

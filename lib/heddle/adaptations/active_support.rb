@@ -30,8 +30,7 @@ module Heddle
       end
       private_constant :Live, :Sharing
 
-      # Makes Rails get the fiber to which its state belongs from {RequestFiber}. Does nothing if Rails isolates state
-      # by thread.
+      # Makes Rails ask {RequestFiber} which fiber its state belongs to. Does nothing if Rails isolates state by thread.
       # @return [void]
       def self.install
         state = ::ActiveSupport::IsolatedExecutionState

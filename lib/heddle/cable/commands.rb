@@ -2,7 +2,7 @@
 
 module Heddle
   module Cable
-    # Checks the commands of one client. Limits the rates of commands, and of those that request a history.
+    # Checks the commands of one client. Limits the rate of all commands, and the rate of requests for a history.
     class Commands
       # Maximum commands per second, and in a burst. A page with many streams sends many commands at once.
       RATE = 50
@@ -31,8 +31,8 @@ module Heddle
           nil
         end
 
-        # Finds the client's mistake in a command that has failed. Not called earlier, because it decodes parts of the
-        # command again.
+        # Finds the client's mistake in a command that has failed. Not called for every command, because it decodes
+        # parts of the command again.
         # @param command [Hash]
         # @param error [StandardError] the error that the command has raised
         # @return [String, nil] the client's mistake, for the log; nil: the application has failed

@@ -2,8 +2,8 @@
 
 module Heddle
   module Cable
-    # Prepended to ActionCable::Connection::Base. A connection of Heddle's server subscribes by its own socket in place
-    # of the adapter.
+    # Prepended to ActionCable::Connection::Base. A connection of Heddle's server makes its subscriptions in its socket
+    # ({Topics}), and not in the adapter.
     module ConnectionTopics
       def pubsub = heddle_topics || super
 

@@ -214,7 +214,7 @@ module Heddle
 
       def handle(command)
         return @connection.handle_incoming(command) unless command["command"] == "subscribe"
-        return reject_subscription(command, "its connection already has #{Commands::MAX_SUBSCRIPTIONS} of them") if
+        return reject_subscription(command, "its connection has #{Commands::MAX_SUBSCRIPTIONS} subscriptions") if
           subscriptions.size >= Commands::MAX_SUBSCRIPTIONS
         return reject_subscription(command, "its identifier has more than #{Commands::IDENTIFIER_LIMIT} bytes") if
           command["identifier"].to_s.bytesize > Commands::IDENTIFIER_LIMIT

@@ -81,8 +81,8 @@ module Heddle
         stream
       end
 
-      # Runs the block. Streams that it starts begin only after it, so that the client gets the confirmation first. They
-      # begin with the first message that is published after the block has started them.
+      # Runs the block. Streams that the block starts send messages only after it has returned, so that the client gets
+      # the confirmation first. Such a stream has all messages that are published after the block has started it.
       # @param history [History, nil] the client's request for missed messages
       # @return [void]
       def hold(history = nil)

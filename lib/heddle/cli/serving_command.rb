@@ -79,7 +79,8 @@ module Heddle
           raise Server::BootError, "a restart can't change a server with several processes into a single process, as " \
                                    "the new configuration requires: stop the server, and start it again"
         end
-        # With workers, only the mold calls this: a reload reads the master's variables again, so they must not change.
+        # With workers, only the mold exports its environment. The master must not change its own variables, because a
+        # reload reads them again.
         configuration.export_environment
         @server = server = Server.new(configuration, log:)
         server.open

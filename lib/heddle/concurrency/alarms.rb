@@ -2,7 +2,7 @@
 
 module Heddle
   module Concurrency
-    # Calls methods of objects of one loop at set times.
+    # Calls methods at set times in one loop.
     #
     # It runs as a fiber of the loop, but only while an alarm is set. The alarms are in a heap in C
     # (ext/heddle/concurrency/alarm_heap.c). Adding or removing an alarm costs O(log n).

@@ -125,7 +125,7 @@ module Heddle
 
       # Opens a scope for the request that the current fiber serves; {end_request_scope} ends it.
       #
-      # @param type [Class] of scope
+      # @param type [Class] the class of the scope
       # @return [Scope]
       def open_request_scope(type = ScopeFrame) = @request_scopes[@scheduler.current_fiber] = type.new(task!).open
     end

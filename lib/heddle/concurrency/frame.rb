@@ -38,7 +38,7 @@ module Heddle
         true
       end
 
-      # Seconds for the clean-up: the frame's own setting, or that of the frame around it.
+      # Seconds for the clean-up: the frame's own setting, or else the setting of the frame around it.
       def grace = @grace || (@outer ? @outer.grace : DEFAULT_GRACE)
 
       # Raises Cancelled in the task. An alarm calls this method again after {#grace} seconds.

@@ -103,9 +103,9 @@ module Heddle
     end
 
     # Acquires a resource for the block, and releases it afterwards. After a StandardError of the block, the resource is
-    # checked. If the block is cancelled, its fiber is killed, or it raises another exception, the state of the resource
-    # is unknown, so it is closed. A database connection is kept, however, if its driver can cancel the abandoned
-    # query; see {Databases}.
+    # checked. If the block is cancelled, its fiber is killed, or it raises another exception, the pool closes the
+    # resource, because its state is unknown. A database connection is kept, however, if its driver can cancel the
+    # abandoned query; see {Databases}.
     #
     # @param timeout [Numeric, nil] maximum seconds to wait for a resource; nil: no limit
     # @return what the block returns

@@ -19,7 +19,7 @@ module Heddle
 
       protected
 
-      # Lets a deferred cancellation raise at the task's next wait.
+      # Delivers a deferred cancellation: the task's next wait raises Cancelled.
       def leave(surfaced)
         super
         @outer.origin&.deliver

@@ -23,7 +23,7 @@ module Heddle
         end
         true
       rescue Exception => e
-        # If the task that ends raised it, the scope would wait forever.
+        # The ending task must not raise this exception, because the scope would then wait forever.
         failed(e)
         true
       end

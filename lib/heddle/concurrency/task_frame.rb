@@ -22,7 +22,7 @@ module Heddle
         Context.of(scheduler).task if scheduler.is_a?(Scheduler)
       end
 
-      # Sets every instance variable in the same order, so that all objects have one shape, as Ruby's caches need it.
+      # Sets all instance variables in the same order. So all objects have one shape, for which Ruby's caches work best.
       def initialize(parent, scheduler, name, block) # rubocop:disable Lint/MissingSuper
         @parent = parent
         @scheduler = scheduler

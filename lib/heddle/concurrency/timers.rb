@@ -31,7 +31,7 @@ module Heddle
       # @return [Timer]
       def after(seconds, receiver, &block) = add(Timer.new(self, nil, receiver, block), now + seconds)
 
-      # A timer with an interval calls this method when it was due.
+      # A timer with an interval calls this method each time it is due.
       # @api private
       def renew(timer) = add(timer, [timer.alarm.time + timer.interval, now].max)
 

@@ -4,9 +4,9 @@ require "heddle/concurrency/task_tree"
 
 module Heddle
   module Concurrency
-    # Prints the task tree when the user presses a key: Ctrl-T on systems with SIGINFO, otherwise Ctrl-\ (SIGQUIT). Only
-    # while a loop runs on the main thread of a program in a terminal, and only if no other code handles the signal. The
-    # previous handler is restored afterwards.
+    # Prints the task tree when the user presses a key: Ctrl-T on systems with SIGINFO, otherwise Ctrl-\ (SIGQUIT). The
+    # signal is handled only while a loop runs on the main thread of a program in a terminal, and only if no other code
+    # handles it. The previous handler is restored afterwards.
     module TreeSignal
       NAME = Signal.list.key?("INFO") ? "INFO" : "QUIT"
 

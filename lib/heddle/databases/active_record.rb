@@ -143,7 +143,7 @@ module Heddle
         end
 
         # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise the pool
-        # would lose the connection, or the place for one.
+        # would lose the connection, or would always count one that is no longer being made.
         def synchronize
           mon_try_enter || Heddle.shield { mon_enter }
           yield
@@ -154,8 +154,8 @@ module Heddle
         # @api private
         def heddle_size = @connections.to_a.size
 
-        # Is the pool closing all its connections now, or discarded? While it closes them, it iterates over them, so
-        # none may be removed.
+        # Is the pool closing all its connections now, or was it discarded? While the pool closes its connections, it
+        # iterates over them, so other code may remove none.
         #
         # @api private
         def heddle_closing? = @connections.nil? || @threads_blocking_new_connections.positive?

@@ -12,8 +12,8 @@ module Heddle
 
       # Prepended to Active Record's pool.
       module ConnectionPool
-        # Runs the query in a task. If it gets no connection in time, the fiber that needs the result runs it, as for a
-        # query that has not begun.
+        # Runs the query in a task. If the task gets no connection in time, the fiber that needs the result runs the
+        # query, as it does with a query that has not begun.
         def schedule_query(future)
           return super unless AsyncQueries.possible?
 

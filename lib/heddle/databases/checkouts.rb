@@ -40,7 +40,7 @@ module Heddle
         # @return [void]
         def forget(connection) = SLOTS[connection]&.vacate(nil)
 
-        # Warns in development, once per process: a task has its own connection while a task around it is in a
+        # Warns in development, once per process, if a task has its own connection while a task around it is in a
         # transaction.
         #
         # @param task [Task, ImplicitTask] the calling task

@@ -54,8 +54,8 @@ module Heddle
         # @return [Boolean] whether no query runs
         def quiet?(connection) = !connection.heddle_asking?
 
-        # Closes the connection and kills it on the server. If the calling fiber is being killed, another fiber does the
-        # latter.
+        # Closes the connection, and kills it on the server. If Fiber#kill is ending the calling fiber, which then can't
+        # wait, another fiber kills the connection on the server.
         #
         # @param connection [::Mysql2::Client, ::Trilogy]
         # @return [void]

@@ -30,7 +30,7 @@ module Heddle
           row = query(Mysql::QUESTION, as: :array, stream: false).first
           @heddle_link = Mysql::Link.new(row, -> { Heddle.offload { self.class.new(again) } })
         rescue ::Mysql2::Error
-          raise if closed? # otherwise, a proxy does not support the statement
+          raise if closed? # if it is open, the error comes from a proxy that does not support the statement
         end
 
         def query(*, **) = heddle_guard(EXPECTED) { super }

@@ -66,8 +66,8 @@ module Heddle
           Concurrency.unless_killed(killed) { stop(connection) }
         end
 
-        # Starts a fiber that ends the connection's running query and open transaction. Until then, {settle} waits for
-        # it in all other fibers. If the fiber can't be started, the connection is closed.
+        # Starts a fiber that ends the connection's running query and open transaction. Until that fiber is done,
+        # {settle} waits for it in all other fibers. If the fiber can't be started, the connection is closed.
         #
         # @param connection [PG::Connection]
         # @yield called in that fiber when the connection is settled or closed

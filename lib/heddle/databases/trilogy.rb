@@ -12,7 +12,7 @@ module Heddle
       EXPECTED = [::Trilogy::Error, TypeError, EncodingError].freeze
       # Methods that wait for the server.
       METHODS = %i[query ping next_result abandon_results! change_db set_server_option].freeze
-      # How many numbers above the expected one to search for the driver's descriptor.
+      # The driver's descriptor is searched from the expected number up to this many numbers above it.
       NEAR = 16
       private_constant :EXPECTED, :METHODS, :NEAR
 

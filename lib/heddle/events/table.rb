@@ -87,7 +87,7 @@ module Heddle
         memory_budget_exceeded: "replacing {role} {worker}< (pid {pid})>: it uses {memory:MiB} of memory, and all " \
                                 "processes together use {used:MiB} of {limit:MiB}",
         memory_short: "all processes together use {used:MiB} of {limit:MiB} of memory, and replacing a worker would " \
-                      "free none: no worker has grown by a quarter, or exceeds worker_memory_limit. Reduce the " \
+                      "free none: no worker has grown by a quarter or exceeds worker_memory_limit. Reduce the " \
                       "option workers, or use a larger container",
         message_failed: "worker {worker} failed to handle a message from the master: {error}< ({place})>",
         mold_not_forked: "worker {worker} can't fork the mold, the process that would fork new workers: {reason}",
@@ -138,8 +138,8 @@ module Heddle
         trace_not_written: "can't write the trace {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
         transaction_not_shared: "a task uses a database connection of its own at {place}, while a task that has " \
-                                "started it is in a transaction on another connection. It does not see the " \
-                                "transaction's uncommitted changes, and a rollback does not undo what it changes",
+                                "started it is in a transaction on another connection. The first task sees no " \
+                                "uncommitted changes of the transaction, and keeps its own changes in a rollback",
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
                             "clients can forge other headers with such names. If a client needs such headers, set " \
                             "underscore_headers true (logged once)",

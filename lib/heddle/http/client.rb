@@ -55,7 +55,8 @@ module Heddle
       # @param timeout [Hash, Numeric, nil] seconds by phase, `pool: 5, connect: 5, tls: 5, write: 10, first_byte: 30,
       #   read: 30, total: nil`; Net::HTTP's `open_timeout`, `write_timeout`, `read_timeout` are accepted, too; a number
       #   limits the request as a whole
-      # @param max_connections [Integer] to one origin; further requests wait in the order of arrival
+      # @param max_connections [Integer] maximum number of connections to one origin; further requests wait in the
+      #   order of arrival
       # @param idle_timeout [Numeric] seconds after which an idle connection is closed
       # @param redirects [Integer] maximum number of redirects to follow; 0: responses with status 3xx are returned
       # @param retries [Integer] how often a repeatable request is sent again after status 429, 502, 503 or 504, or
@@ -125,7 +126,8 @@ module Heddle
       # @param multipart [Hash, nil] sent as multipart/form-data; values are Strings and IOs
       # @return [Response] with its whole body
       # @raise [Error]
-      # @raise [IOError] an IO has fewer bytes than its size. Exceptions of the body object's own methods pass through
+      # @raise [IOError] if an IO has fewer bytes than its size. Exceptions of the body object's own methods pass
+      #   through
       def request(method, url, query: nil, headers: nil, body: nil, json: nil, form: nil, multipart: nil, timeout: nil)
         request = @requests.build(method, url, query, headers, given(body, json, form, multipart))
         perform(request, timeout) do |exchange, head, answered|
@@ -198,7 +200,7 @@ module Heddle
 
       def attempt(...) = Account.wait_for(Account::HTTP) { Lock.interruptible(:on_blocking) { try(...) } }
 
-      # @return [Response, Request] a Request is what to send next: the same request again, or that of a redirect
+      # @return [Response, Request] a Request must be sent next: it is the same request, or the next one of a redirect
       def try(request, limits, deadline, redirects, retries)
         exchange = Exchange.new(request, limits, deadline)
         head = retries ? retries.head(request, exchange) : exchange.head

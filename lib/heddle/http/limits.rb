@@ -16,7 +16,7 @@ module Heddle
         [Options::CONNECTIONS, Options::REQUESTS, Options::BODIES, Options::HTTP2, Options::WEB_SOCKETS]
           .flatten.select(&:limit)
       )
-      # Limits that are no options. They are named here because the HTTP client uses other values for some of them.
+      # Limits that are not options. They have names here because the HTTP client uses other values for some of them.
       FIXED = {
         # Bytes of a request line. RFC 9112, section 3, asks for at least 8,000.
         request_line_limit: 16_384,
@@ -48,7 +48,7 @@ module Heddle
 
       attr_reader(*OPTIONS.map(&:name), *FIXED.keys)
 
-      # @param values [Hash{Symbol => Object}] values that replace those of {FIXED} and the defaults of {OPTIONS}
+      # @param values [Hash{Symbol => Object}] values that replace values of {FIXED} and defaults of {OPTIONS}
       # @raise [ArgumentError] for an unknown name, or for a value that the option does not allow
       def initialize(**values)
         defaults = OPTIONS.to_h { |limit| [limit.name, limit.default] }.merge(FIXED)

@@ -12,7 +12,7 @@ module Heddle
 
       # @return [Integer, nil] the status, once the head is made
       attr_reader :status
-      # @return [Float, nil] seconds from the begin of the exchange until the head was made
+      # @return [Float, nil] seconds from the beginning of the exchange until the head was made
       attr_reader :begun_after
       # @return [String, nil] how the content's length differs from the announced one; nil: it does not
       attr_reader :violation

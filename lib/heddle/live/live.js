@@ -130,7 +130,7 @@
       }
     }
 
-    // data-live-x="3" is the parameter x, data-live-row-id="7" row_id.
+    // data-live-x="3" sets the parameter x to 3, and data-live-row-id="7" sets row_id to 7.
     function valuesOf(element, event) {
       const values = {}
       for (const { name, value } of element.attributes) {

@@ -47,7 +47,7 @@ module Heddle
         # @param name [Object] the event's name
         # @param values [Object] its parameters
         # @return [Array(Symbol, Hash{Symbol => Object}), nil] method and arguments; nil: the page has no event with
-        #   this name and these parameters
+        #   this name, or the values don't fit the event's parameters
         def read_event(name, values)
           types = @events&.[](name)
           return (superclass.read_event(name, values) if superclass <= Page) unless types
@@ -69,8 +69,8 @@ module Heddle
         @user = user
       end
 
-      # Override to set up the state. Called for the GET request, and again when the page's socket is connected, with
-      # the signed parameters of the GET request.
+      # Override to set up the state. Called for the GET request. When the page's WebSocket is connected, it is called
+      # again, on a new page object, with the same parameters: the client sends them back in a signed token.
       #
       # @param params [Hash{String => String}] the query's parameters
       # @return [void]
@@ -139,7 +139,7 @@ module Heddle
       def html_safe? = true
     end
 
-    # Raised when there is no page for these parameters.
+    # Raised by {Page#mount} when there is no page for the given parameters.
     class NotFoundError < OwnError; end
   end
 end

@@ -8,7 +8,7 @@ module Heddle
     #
     # @api private
     class Session
-      # Maximum number of messages and timer calls that wait in the page's queue.
+      # Maximum number of messages, timer calls and {Page#update} blocks that wait in the page's queue.
       MAX_INBOX = 1_000
       private_constant :MAX_INBOX
 
@@ -41,7 +41,7 @@ module Heddle
 
       # @param params [Hash{String => Object}]
       # @param user [String, nil]
-      # @return [Boolean] whether a client with this user and token may continue the session in this loop
+      # @return [Boolean] whether a client with this user and these parameters may continue the session in this loop
       def fits?(params, user) = @params == params && @user == user && @scheduler.equal?(Fiber.current_scheduler)
 
       # Called when the client has connected or reconnected. Sends the whole page.
@@ -100,7 +100,7 @@ module Heddle
         return unless @page
 
         if @inbox.size >= MAX_INBOX # the page is too slow, and must read its state again
-          @inbox.select! { |waiting,| waiting.is_a?(Concurrency::Timer) } # a timer that got lost would not ring again
+          @inbox.select! { |waiting,| waiting.is_a?(Concurrency::Timer) } # a timer with a lost call never rings again
           @lost = true
         end
         @inbox << [block, *arguments]

@@ -33,7 +33,7 @@ module Heddle
       # @param source [String] ERB, in UTF-8
       # @param file [String] the file's path, for backtraces
       def initialize(source, file)
-        @source = source.gsub(ALONE, "\\1<%#\n%>") # the code keeps the line, so that backtraces have the right number
+        @source = source.gsub(ALONE, "\\1<%#\n%>") # the code keeps the line, so backtraces have the right line numbers
         @file = file
         @statics = []
         @code = +""

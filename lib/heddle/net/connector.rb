@@ -23,14 +23,14 @@ module Heddle
       include Heddle::Error
     end
 
-    # Opens outbound connections to one endpoint. It is frozen, and several threads may use it.
+    # Opens outbound connections to one endpoint. A connector is frozen, so several threads may use it.
     class Connector
       ENDPOINT = /\A(?:\[(?<address>[0-9a-fA-F:.]+(?:%[^\]\s]+)?)\]|(?<name>[^\[\]:\s]+)):(?<port>\d{1,5})\z/
       # Matches an address, not a name.
       LITERAL = /\A(?:[\d.]+|.*:.*)\z/
       # Seconds between two attempts to connect to a unix socket whose listen queue is full.
       PAUSE = 0.005
-      # Ends a name resolution that takes too long. It is no IOError, because the resolver rescues those.
+      # Ends a name resolution that takes too long. Not an IOError, because the resolver rescues IOErrors.
       class Expired < Exception; end
       private_constant :ENDPOINT, :LITERAL, :PAUSE, :Expired
 

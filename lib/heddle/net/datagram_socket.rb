@@ -13,8 +13,8 @@ module Heddle
     # The C extension defines `receive`, `send`, `close` and the other methods (ext/heddle/net/datagram_ruby.c). It also
     # defines LARGEST, the maximum number of bytes in a datagram.
     class DatagramSocket
-      # Addresses that stand for all addresses of the machine. Their sockets record the local address of each datagram,
-      # so that the response is sent from it.
+      # Addresses that stand for all addresses of the machine. A socket that is bound to one of them records to which
+      # local address each datagram was sent, so that the response is sent from that address.
       WILDCARDS = %w[0.0.0.0 ::].freeze
 
       # @param address [String] an IP address of this machine; "::" receives IPv6 only

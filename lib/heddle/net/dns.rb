@@ -15,8 +15,8 @@ module Heddle
     module DNS
       Autoloads.add(self, "heddle/net/dns")
 
-      # A message, name or record violates the rules of DNS. {Message.parse} and the constructors of records raise it.
-      # {Server} responds to a malformed message with FORMERR.
+      # Raised by {Message.parse} and the constructors of records, when a message, name or record violates the rules of
+      # DNS. {Server} responds to a malformed message with FORMERR.
       class MalformedError < OwnError; end
 
       class << self

@@ -5,7 +5,7 @@ module Heddle
     # Shares of the pools whose size is limited for all workers together (`max_total`). A share is the right to have one
     # resource. The scoreboard (shared memory) has the counts, so the master can release the shares of a killed worker.
     class PoolShares
-      # While another worker waits and has no share, each worker returns one after this many seconds.
+      # While a worker that has no share waits for one, each other worker returns a share after this many seconds.
       ROTATION = 0.1
       private_constant :ROTATION
 
@@ -50,7 +50,7 @@ module Heddle
         #   waits, or a share is free
         def least_waiting = @scoreboard.least_waiting(@pool, @slot)
 
-        # Must this worker close a released resource, so that another worker gets its share?
+        # Must this worker close a resource that was released, so that another worker gets the resource's share?
         # @param size [Integer] number of resources of this worker
         # @param least [Integer, nil] number of resources of the waiting worker, see {#least_waiting}
         def yields?(size, least = least_waiting)

@@ -24,7 +24,7 @@ module Heddle
     # libc does the lookup in a thread in two cases: the name may be in a source that only libc can read (mdns, resolve,
     # ldap …), or the system is macOS, whose resolv.conf is incomplete.
     #
-    # Only one scheduler may use a resolver. It has no global state, so any Ractor can make one.
+    # Only one scheduler may use a resolver. Resolvers have no global state, so any Ractor can make one.
     #
     # @example
     #   Heddle::Net::Resolver.new.addresses("localhost") # => ["::1", "127.0.0.1"]
@@ -90,7 +90,7 @@ module Heddle
       # @param name [String] with a trailing dot, the search list is not used
       # @param type [Symbol] `:MX`, `:TXT`, `:SRV` … or `:TYPE1000`
       # @return [Array<DNS::Record>] the records of this type, after following aliases; empty if there are none. Their
-      #   TTLs are the remaining ones
+      #   TTLs are reduced by the time that they have been in the cache
       # @raise [ArgumentError] for an invalid type
       # @raise [ResolutionError] when no name server has answered
       def records(name, type)

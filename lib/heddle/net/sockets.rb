@@ -15,14 +15,14 @@ module Heddle
     # The service decides when the block is called, and with which item. HTTP's engine calls it with the exchange of
     # each request. The block runs in a fiber of the loop. A fiber serves many items, one after the other. Between two
     # items, its storage, locals and instance variables are removed. A StandardError that leaves the block is reported
-    # like that of any fiber.
+    # like an error of any other fiber.
     #
     # Sockets don't keep the loop running; a fiber must do that, for example one that waits for a signal to stop. Only
     # the loop's thread may call the methods, apart from the counters. A forked child closes its copies of the sockets.
     class Sockets
       # @param scheduler [Scheduler]
-      # @param max_connections [Integer, nil] maximum number of connections at the same time. While more wait in the
-      #   kernel, the connections that have been idle for longest are closed. One address may have a quarter of
+      # @param max_connections [Integer, nil] maximum number of connections at the same time. While further ones wait in
+      #   the kernel, the connections that have been idle for longest are closed. One address may have a quarter of
       #   `max_connections`, or 16 if that is more; nil: there is no limit
       # @param set [Symbol, nil] how events are received: `:epoll` (a separate epoll set) or `:selector` (the loop's
       #   selector); nil: the first of these that the system supports

@@ -15,7 +15,7 @@ module Heddle
     #
     # @api private except what sig/ declares
     class TLS
-      # Raised when a certificate or key can't be used. The message contains the file and what to do.
+      # Raised when a certificate or key can't be used. The message names the file and says what to do.
       class Error < OwnError; end
 
       # The possible minimum versions of a listener or a client.

@@ -29,7 +29,7 @@ module Heddle
     # quick.
     QUICK = %w[zlib.].freeze
 
-    # Libraries whose blocking calls of libc are offloaded, too, although they keep the GVL.
+    # Libraries whose blocking calls of libc are offloaded, too, although the libraries keep the GVL.
     LIBC = %w[libpq].freeze
 
     # Libraries that no option can add to LIBC, because they wait while they have locks that belong to their thread.

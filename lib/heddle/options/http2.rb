@@ -29,8 +29,8 @@ module Heddle
                    details: "Pending data are waiting requests and WebSocket frames; the first 176 KiB of each " \
                             "connection don't count. Above three quarters of this limit, request bodies are written " \
                             "to files, and clients must wait before they send more frames. The same limit applies to " \
-                            "another sum: the unread parts of responses with Array bodies. While it is exceeded, no " \
-                            "further request begins on connections with such a response. See " \
+                            "another sum: the unread parts of responses with Array bodies. While this sum exceeds " \
+                            "it, no further request begins on connections with such a response. See " \
                             "[Limits](http2.md#limits).")
     ].freeze
   end

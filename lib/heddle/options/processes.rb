@@ -16,7 +16,7 @@ module Heddle
                  variables: %w[HEDDLE_ENVIRONMENT RAILS_ENV APP_ENV RACK_ENV], example: 'environment "production"',
                  text: "environment of the application; sets RACK_ENV and, unless it is the default, RAILS_ENV",
                  reason: "Set it to production on servers that users reach",
-                 details: "If its value comes from one of these two variables, both stay if they are set."),
+                 details: "If RAILS_ENV or RACK_ENV sets this option, Heddle sets only RACK_ENV, if that is unset."),
       Option.new(name: :workers, unit: :auto, range: 0.., short: "-w",
                  default: ->(values) { ONE_PROCESS.include?(values[:environment]) ? 1 : :auto },
                  default_words: "auto; 1 in development and test",

@@ -6,8 +6,9 @@ module Heddle
   module Preemption
     # @api private
     # Prevents the preemption of signal handlers: their authors expect that nothing else in the thread runs before the
-    # handler has ended. Ruby does not report whether a handler runs. So each handler that is set from now on is wrapped
-    # in an object that prevents preemption while it calls the handler. `trap` still returns the original handler.
+    # handler has ended. Ruby does not report whether a handler runs. So after {SignalHandlers.install}, `trap` wraps
+    # each handler in an object that prevents preemption while it calls the handler. `trap` still returns the original
+    # handler.
     module SignalHandlers
       # The object that Ruby calls instead of the handler.
       class Handler

@@ -4,8 +4,8 @@ require "heddle/protection"
 
 module Heddle
   module Protection
-    # Lists the protections that are on in this process, and those that are off with the reason. Used by the line at
-    # boot and by `heddle doctor`.
+    # Lists the protections that are on in this process, and those that are off with the reason. The server's log at
+    # boot and `heddle doctor` show them.
     class Table
       # @!attribute name [String]
       # @!attribute on [Boolean]

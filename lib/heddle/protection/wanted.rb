@@ -2,7 +2,7 @@
 
 module Heddle
   module Protection
-    # Switches protections on while a server serves. Any thread may change them meanwhile.
+    # Switches protections on while a server serves. Any thread may change meanwhile which ones are on.
     class Wanted
       # @param names [Array<Symbol>]
       def initialize(names)
@@ -11,7 +11,7 @@ module Heddle
         @lock = Thread::Mutex.new
       end
 
-      # Switches them on while the block runs.
+      # Switches the protections on while the block runs.
       # @return what the block returns
       def during
         @lock.synchronize do

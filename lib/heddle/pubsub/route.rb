@@ -48,7 +48,7 @@ module Heddle
 
         private
 
-        # The variable is for jobs, and for applications under other servers.
+        # Jobs, and applications under other servers, set the variable HEDDLE_PUBSUB.
         def backend_of_environment
           url = ENV.fetch("HEDDLE_PUBSUB", nil)
           return if [nil, "", "memory"].include?(url) || url.start_with?("unix:")

@@ -4,7 +4,7 @@ module Heddle
   module Rack
     # Responds to requests, and cancels a request when its client disconnects (option `cancel_on_disconnect`). The
     # blocking call in which the request waits raises {Cancelled}, and the request's tasks are cancelled, too.
-    # {Heddle.shield} defers that.
+    # {Heddle.shield} defers the cancellation.
     class CancellingHandler < Handler
       # The scope of a request and its tasks; it is cancelled when the client leaves.
       class ClientScope < Concurrency::ScopeFrame

@@ -20,7 +20,7 @@ module Heddle
 
         private
 
-        # A certificate is valid here: TLS has verified it, and rejects the handshake otherwise.
+        # The certificate is known to be valid, because otherwise OpenSSL would have rejected the handshake.
         def entries_of(certificate)
           return { "SSL_CLIENT_VERIFY" => "NONE" }.freeze unless certificate
 

@@ -5,8 +5,8 @@ require "forwardable"
 module Heddle
   module Rack
     # Stands for an exchange (one request and its response) in the thread that runs the application. The exchange itself
-    # may be used only in the loop that owns its connection. There, a fiber makes the thread's calls, until the thread
-    # releases the exchange.
+    # may be used only in the loop that owns its connection. There, a fiber makes the calls that the thread queues,
+    # until the thread releases the exchange.
     class ExchangeProxy
       extend Forwardable
       include MonotonicClock
@@ -56,7 +56,7 @@ module Heddle
 
       # -- in the loop's fiber --
 
-      # Makes the thread's calls until it releases the exchange.
+      # Makes the calls that the thread queues, until the thread releases the exchange.
       # @return what the block of {#release} returns; nil without a block
       # @raise what that block raises, or the error of a queued call that the thread has not received
       def follow

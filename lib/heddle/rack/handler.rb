@@ -69,9 +69,9 @@ module Heddle
       end
 
       # A complete body without Content-Length gets CONTENT_LENGTH in the env; over HTTP/2, Rails would not read it
-      # otherwise. A body without Content-Length that is still being received gets HTTP_TRANSFER_ENCODING, over HTTP/2,
-      # too, because nothing else in the env shows that there is a body. The bytes after CONNECT belong to a tunnel and
-      # are not a body (RFC 9113, section 8.5). If the application does not read them, a WebSocket does.
+      # otherwise. A body without Content-Length that is still being received gets HTTP_TRANSFER_ENCODING, even over
+      # HTTP/2, because nothing else in the env shows that there is a body. The bytes after CONNECT belong to a tunnel
+      # and are not a body (RFC 9113, section 8.5). If the application does not read them, a WebSocket does.
       # @param reader [HTTP::Exchange, ExchangeProxy] reads the body if it is streamed
       # @return [Input, StreamedInput]
       def add_input(env, exchange, reader)
@@ -121,7 +121,7 @@ module Heddle
         responder(exchange, input, !finished.empty?).respond(status, headers, body)
       end
 
-      # @return [Boolean] whether the application has requested an upgrade; the handshake or a rejection is then sent
+      # @return [Boolean] whether the application has requested an upgrade; if so, the handshake or a rejection was sent
       def upgrade(exchange, env, status, headers)
         handler = env["rack.upgrade"]
         return false if !handler || status.to_i >= 300

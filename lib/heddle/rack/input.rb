@@ -5,8 +5,8 @@ require "heddle/rack/read_methods"
 module Heddle
   module Rack
     # `rack.input` with a body that is complete before the application is called. Reads come from memory or a file. They
-    # never wait for the client, and call no hook of the fiber scheduler, so no other fiber runs meanwhile. So even a
-    # native library may read the body in a callback.
+    # never wait for the client, and call no hook of the fiber scheduler, so no other fiber runs meanwhile. Therefore
+    # even a native library may read the body in a callback.
     class Input
       include ReadMethods
 
@@ -41,7 +41,7 @@ module Heddle
         buffer ? buffer.replace(bytes) : bytes
       end
 
-      # @param given [Integer, String, nil] a byte or a String. It must be equal to what was read last, because the
+      # @param given [Integer, String, nil] a byte or a String. Must be the bytes that were read last, because the
       #   content can't be changed.
       # @return [nil]
       def ungetbyte(given)

@@ -21,7 +21,7 @@ module Heddle
       class << self
         # @param field [String, nil] the field Sec-WebSocket-Extensions of the request
         # @return [String, nil] the same field for the response. It accepts the first offer that this server supports;
-        #   nil: there is none
+        #   nil: the server supports no offer
         def answer_to(field)
           field.to_s.split(",", MAX_OFFERS + 1).first(MAX_OFFERS).each do |offer|
             name, *parameters = offer.split(";", -1).map(&:strip)

@@ -38,7 +38,7 @@ module Heddle
 
       # @param separator [String, Integer, nil] what ends a line; "": read a paragraph; nil: read everything; an Integer
       #   is the limit
-      # @param limit [Integer, nil] maximum number of bytes; if it is within a character, the whole character is read
+      # @param limit [Integer, nil] maximum number of bytes; a character that begins before the limit is read completely
       # @param chomp [Boolean] whether to remove the separator
       # @return [String, nil] the next line; nil at the end
       def gets(separator = NEWLINE, limit = nil, chomp: false)

@@ -5,8 +5,8 @@ module Heddle
     # Calls the handlers of WebSockets, and handles their errors. Runs in a runner, a pooled fiber of the loop.
     class SocketCallbacks
       # What is logged about a WebSocket that has ended. `remote` is the client's address, and `proxy` that of the
-      # trusted proxy in front of it, or nil. `seconds` is its duration, `code` the close code. `received` and `sent`
-      # count messages.
+      # trusted proxy in front of it, or nil. `seconds` is how long the WebSocket was open, `code` the close code.
+      # `received` and `sent` count messages.
       Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
                             :sent_bytes)
 

@@ -10,8 +10,8 @@ module Heddle
 
       # Maximum number of seconds that `dump` may take. No other socket is handed off meanwhile.
       DUMP_LIMIT = 1
-      # Maximum number of seconds that `load` may take. It is longer, because `load` may be the first call in its
-      # process that uses a database.
+      # Maximum number of seconds that `load` may take. It is longer than DUMP_LIMIT, because `load` may be the first
+      # call in its process that uses a database.
       LOAD_LIMIT = 5
       # After a call of `load` that took too long, that class's `load` is not called for this many seconds. Otherwise
       # thousands of sockets could each wait for LOAD_LIMIT.

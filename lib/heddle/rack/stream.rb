@@ -15,7 +15,7 @@ module Heddle
         @thread = Thread.current
         @lock = exchange.make_lock
         @read_closed = false
-        @exchange = exchange # the last variable: C finds it fastest
+        @exchange = exchange # set last, because C finds the last variable fastest
       end
 
       # @see Input#read

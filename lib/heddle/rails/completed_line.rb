@@ -2,8 +2,8 @@
 
 module Heddle
   module Rails
-    # Adds to Rails' line "Completed 200 OK in 53ms (…)" where the request has spent most of its time. Rails counts the
-    # time of the action only; the account begins when the request arrives.
+    # Extends Rails' line "Completed 200 OK in 53ms (…)" by the parts of the time account on which the request has spent
+    # most time. Rails counts only the time of the action; the account begins when the request arrives.
     module CompletedLine
       # The maximum number of parts in the line, and the minimum seconds of a part to show.
       PARTS = 3

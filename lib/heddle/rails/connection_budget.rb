@@ -17,7 +17,7 @@ module Heddle
     # @!attribute most [Integer, nil] maximum connections of the database server; nil: unknown
     # @!attribute max_total [Integer, nil] maximum connections of all workers together; nil: no such limit
     ConnectionBudget = Data.define(:name, :pool, :workers, :reserves, :reloads, :most, :max_total) do
-      # Makes the budgets; queries the databases. Outside of a loop this blocks the thread.
+      # Queries the databases, and makes their budgets. Outside of a loop, the queries block the thread.
       #
       # @param workers [Integer]
       # @param reserves [Integer]

@@ -3,7 +3,7 @@
 module Heddle
   class Scheduler
     # Makes Thread.handle_interrupt apply to time limits, too. Ruby applies it only to exceptions from other threads,
-    # but the loop itself raises time limits. Ruby also keeps the mask per thread, so it would apply to all fibers.
+    # but the loop itself raises time limits. Ruby also keeps one mask per thread, which would apply to all its fibers.
     # {Patches} prepends this module to Thread's singleton class.
     #
     # @api private

@@ -18,7 +18,7 @@ module Heddle
       NAMES = %w[INT TERM HUP].freeze
       private_constant :NAMES
 
-      # @param scheduler [Scheduler] the block runs its loop
+      # @param scheduler [Scheduler] the scheduler whose loop the block runs
       # @return what the block returns
       def self.during(scheduler, &)
         return yield unless Thread.current.equal?(Thread.main) && Ractor.current.equal?(Ractor.main)

@@ -64,7 +64,7 @@ module Heddle
       rescue LoadError => e
         raise BootError, LoadFailure.new(e).message unless e.path&.start_with?("rack")
 
-        raise BootError, "the gem rack is not there: run gem install rack, or add it to the application's Gemfile"
+        raise BootError, "the gem rack can't be found: run gem install rack, or add it to the application's Gemfile"
       end
 
       def build

@@ -22,8 +22,8 @@ module Heddle
 
       class << self
         # @param address [String]
-        # @param port [Integer] of an address without one
-        # @param defaults [TLSSettings] which the address's own parameters replace
+        # @param port [Integer] the port to use if the address contains none
+        # @param defaults [TLSSettings] the settings for which the address has no parameters of its own
         # @return [TCPBind, UnixBind, SystemdBind]
         # @raise [ConfigurationError]
         def parse(address, port, defaults = TLSSettings.new)

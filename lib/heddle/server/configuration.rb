@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# These files are loaded at once, because in Ruby 3.3 only the main Ractor can load files.
+# Loaded now rather than at the first use, because in Ruby 3.3 only the main Ractor can load files.
 require "heddle/net/networks"
 require "heddle/server/configuration/addresses"
 require "heddle/server/configuration/path_options"
@@ -180,8 +180,8 @@ module Heddle
         raise ConfigurationError, "selector io_uring (#{source(:selector)}) does not work in mode #{mode}: #{reason}"
       end
 
-      # Kubernetes' default of terminationGracePeriodSeconds: it kills a pod this many seconds after it has asked it to
-      # stop.
+      # The default of Kubernetes' setting terminationGracePeriodSeconds. Kubernetes kills a pod this many seconds after
+      # it has asked the pod to stop.
       GRACE_PERIOD = 30
       private_constant :GRACE_PERIOD
 

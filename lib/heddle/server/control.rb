@@ -87,7 +87,7 @@ module Heddle
       # @return [Array<String>] the addresses of the control sockets, for display
       def urls = @listeners.map(&:url)
 
-      # Called when the server has stopped. Responds to the clients that wait for that, and closes the sockets.
+      # Called when the server has stopped. Responds to the clients that wait for its end, and closes the sockets.
       # @param answered [Boolean, nil] whether every request was answered
       # @return [void]
       def finish(answered)

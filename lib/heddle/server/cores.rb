@@ -7,7 +7,7 @@ module Heddle
     # Finds out how many processors this process may use. Its CPU affinity and its container may allow fewer than the
     # machine has.
     module Cores
-      # @param root [String] where the system's folders are
+      # @param root [String] the folder that contains proc and sys: "/", except in tests
       # @return [Integer] at least 1
       def self.available(root = "/")
         [Etc.nprocessors, *quotas(root)].min.clamp(1..)

@@ -7,20 +7,20 @@ module Heddle
     class Drain
       include MonotonicClock
 
-      # Seconds that an idle client has to send a last request.
+      # Seconds within which an idle client may still send a request.
       LAST_REQUEST_TIMEOUT = 0.25
       # Seconds between two checks whether to stop at once. They are needed because another thread may request an
       # immediate stop just before the drain begins to wait.
       POLL_INTERVAL = 1.0
       # Seconds between two checks for connections that can be handed off, or that the application has taken over.
       HANDOFF_INTERVAL = 0.02
-      # Seconds that a busy WebSocket has to become idle, so that it can be handed off to another worker.
+      # Maximum seconds to wait until a busy WebSocket is idle, so that it can be handed off to another worker.
       IDLE_WAIT = 1.0
       # The share of stop_timeout for handing off WebSockets, if that is longer than IDLE_WAIT. The handoff takes time
-      # because the application is asked for the state of each one. The remaining time is for WebSockets that are
+      # because the application is asked for the state of each WebSocket. The remaining time is for WebSockets that are
       # closed.
       STATE_SHARE = 0.2
-      # Seconds that clients of Action Cable have to close their connections.
+      # Seconds within which clients of Action Cable may close their connections.
       CABLE_CLOSE_TIMEOUT = 1.0
       private_constant :LAST_REQUEST_TIMEOUT, :POLL_INTERVAL, :HANDOFF_INTERVAL, :IDLE_WAIT, :STATE_SHARE,
                        :CABLE_CLOSE_TIMEOUT
@@ -117,7 +117,7 @@ module Heddle
       end
 
       # Connections that the application has taken over (rack.hijack) can't be handed off. At a reload they remain open
-      # until the time is up, or the whole server stops: then that would not help their clients.
+      # until the time is up. When the whole server stops, they are not kept open, which would not help their clients.
       def close_detached
         await_detached(@deadline, &@replaced)
         await_detached(now + CABLE_CLOSE_TIMEOUT) { true } if @engine.detached? && Rails.close_cables(@log)

@@ -11,8 +11,8 @@ module Heddle
       DELAY = 0.05
       # Maximum number of bytes that wait to be written. Further lines are dropped and counted.
       LIMIT = 1_048_576
-      # Maximum number of seconds that a call waits until its line is written. After that, calls no longer wait until
-      # the stream accepts lines again.
+      # Maximum number of seconds that a call waits until its line is written. After such a wait, further calls return
+      # at once, as long as the stream accepts no lines.
       TIMEOUT = 1
       private_constant :DELAY, :LIMIT, :TIMEOUT
 
@@ -52,7 +52,7 @@ module Heddle
         bytes = text.bytesize
         text = text.dup.force_encoding(Encoding::UTF_8) unless text.encoding == Encoding::UTF_8
         if @lines.bytesize + bytes > LIMIT
-          lines = count_lines(text) # not in the addition: the writing thread may reset @lost meanwhile
+          lines = count_lines(text) # before the addition: the writing thread may reset @lost meanwhile
           @lost += lines
         else
           # Ruby switches threads only at calls. There is none between reading @lines and appending, so the writing

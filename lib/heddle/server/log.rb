@@ -95,7 +95,7 @@ module Heddle
       # @param address [String] the client's
       # @param status [Integer] of the response
       # @param reason [String]
-      # @param by_admission [Boolean] whether {Admission} reports this rejection in its own event, which counts several
+      # @param by_admission [Boolean] whether {Admission} counts this rejection in its own event, which reports several
       def rejected(address, status, reason, by_admission)
         if @access then @output.write(@format.rejected(address, status, reason))
         elsif status == 503 && !by_admission then report_shortage(reason)

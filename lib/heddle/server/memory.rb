@@ -12,7 +12,7 @@ module Heddle
       private_constant :SHARE, :PAGE
 
       # @param pid [Integer, String]
-      # @param root [String] where the system's folders are
+      # @param root [String] the folder that contains proc and sys: "/", except in tests
       # @return [Integer, nil] the process's resident memory (RSS) in bytes; nil: not known
       def self.used(pid = "self", root: "/")
         File.read(File.join(root, "proc/#{pid}/statm")).split[1].to_i * PAGE
@@ -21,18 +21,18 @@ module Heddle
       end
 
       # @param pid [Integer, String]
-      # @param root [String] where the system's folders are
+      # @param root [String] the folder that contains proc and sys: "/", except in tests
       # @return [Integer, nil] the process's proportional memory (PSS, proc(5)) in bytes, which counts shared pages by
       #   the process's share; nil: not known. Freed pages that the kernel has not reclaimed yet (LazyFree) are
-      #   subtracted: a thousand ended fibers leave 50 MB of them. Reading it is expensive, because the kernel visits
-      #   all pages: 4 ms for 130 MB
+      #   subtracted: a thousand ended fibers leave 50 MB of them. Reading the PSS is expensive, because the kernel
+      #   visits all pages: 4 ms for 130 MB
       def self.proportional(pid = "self", root: "/")
         bytes(File.join(root, "proc/#{pid}/smaps_rollup"), "Pss", less: "LazyFree")
       end
 
       # @param limit [Integer, nil] bytes; nil: there is no limit
       # @param pid [Integer, String]
-      # @param root [String] where the system's folders are
+      # @param root [String] the folder that contains proc and sys: "/", except in tests
       # @return [Integer, nil] the bytes to compare with the limit; nil: not known. {used} is cheap to read, and
       #   {proportional} is never higher. So {proportional} is read only if {used} exceeds the limit.
       def self.compared(limit, pid = "self", root: "/")
@@ -40,7 +40,7 @@ module Heddle
         used && limit && used > limit ? proportional(pid, root:) || used : used
       end
 
-      # @param root [String] where the system's folders are
+      # @param root [String] the folder that contains proc and sys: "/", except in tests
       # @return [Integer, nil] how many bytes the server's processes may use, so that the system need not kill one of
       #   them; nil: not known
       def self.limit(root = "/")

@@ -10,8 +10,8 @@ module Heddle
       # A mode.
       #
       # @!attribute class_name [String] the name of its class, relative to {Server}
-      # @!attribute unit [String, nil] what a process runs several of in this mode, such as "loop", for display; nil: it
-      #   runs only one
+      # @!attribute unit [String, nil] what the option `threads` counts in this mode, such as "loop", for display; nil:
+      #   the option has no effect
       # @!attribute protections [Array<Symbol>, nil] the protections that it supports; nil: all
       # @!attribute without [String, nil] why it does not support the other protections
       # @!attribute rejects [Hash{Symbol => String}] other features that it does not support, and the reasons

@@ -19,7 +19,7 @@ module Heddle
       private_constant :SIZE
 
       # Overwrites an existing file, which a killed server may have left. The sockets are opened before this call: if
-      # that server still ran, opening them would have failed (but with reuse_port).
+      # that server still ran, opening them would have failed (except with reuse_port).
       # @param replaced [Boolean] whether the server whose ID is in the file ends now, so that {#remove} must not
       #   restore that ID
       # @return [void]

@@ -3,8 +3,8 @@
 module Heddle
   class Server
     # Writes a trace of the last seconds to a file when a request was slow or the loop has stalled. The trace shows how
-    # each request spent its time, and which other request delayed it. The C extension records what fibers do in a
-    # buffer of fixed size (ext/heddle/scheduler/recorder.h).
+    # each request spent its time, and which other request delayed it. The C extension records the activity of all
+    # fibers; its buffer has a fixed size (ext/heddle/scheduler/recorder.h).
     class Recorder
       Autoloads.add(self, "heddle/server/recorder")
 
@@ -115,8 +115,7 @@ module Heddle
         end
       end
 
-      # Returns true while a file is being written, or if one of this kind was begun less than PAUSE ago. Otherwise
-      # records that one begins now.
+      # Returns true while a file is being written, or if one of this kind was begun less than PAUSE seconds ago.
       def paused?(kind)
         @writer&.alive? || (@written[kind] && MonotonicClock.now - @written[kind] < PAUSE)
       end

@@ -7,7 +7,7 @@ module Heddle
     class RunnerThreads
       include MonotonicClock
 
-      # Seconds that the threads have to end. Then they are killed.
+      # Seconds within which the threads must end when the server stops. Then they are killed.
       STOP_TIMEOUT = 5
 
       # Seconds between two attempts to replace a thread while the system allows no more threads.

@@ -2,8 +2,8 @@
 
 module Heddle
   class Server
-    # Adds the field Server-Timing to responses. Browsers show it beside a request. It lists what the request has spent
-    # its time on until the application returned, in milliseconds, and how often it waited for each.
+    # Adds the field Server-Timing to responses. Browsers show it beside a request. It lists the parts of the time that
+    # the request has spent until the application returned, in milliseconds, and how often each part has begun.
     class ServerTiming
       NAME = "server-timing"
       private_constant :NAME

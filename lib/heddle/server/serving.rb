@@ -6,9 +6,10 @@ module Heddle
     # server stops.
     class Serving
       # Seconds between two checks whether to stop, and whether requests have loaded gems that must be adapted. Although
-      # {#stop} wakes the loop, the check is needed: another thread may call it just before the loop begins to wait.
+      # {#stop} wakes the loop, the check is needed: another thread may call {#stop} just before the loop begins to
+      # wait.
       POLL_INTERVAL = 1.0
-      # Seconds that cancelled requests have to end, and seconds between two checks whether they have ended.
+      # Seconds within which cancelled requests must end, and seconds between two checks whether they have ended.
       CANCEL_TIMEOUT = 0.5
       CANCEL_INTERVAL = 0.01
       private_constant :POLL_INTERVAL, :CANCEL_TIMEOUT, :CANCEL_INTERVAL
@@ -173,7 +174,7 @@ module Heddle
         Heddle.async(name: "pools", background: true) { watch_pools(sockets) }
       end
 
-      # Workers share the size of a pool. This reacts when other workers wait for a share, or return one.
+      # Workers share the size of a pool. Runs in a task that reacts when other workers wait for a share, or return one.
       def watch_pools(sockets)
         sockets.wake_at_pool_change(Fiber.current)
         seconds = nil

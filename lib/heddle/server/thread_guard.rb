@@ -7,13 +7,13 @@ module Heddle
     # once for each line of code that raises. `Thread#kill` stops the process gracefully. A fiber that calls
     # `Thread.current.raise` or `Thread.exit` ends only itself.
     #
-    # While the thread serves, its own `raise` and `kill` are singleton methods that do this. Heddle's own exceptions
-    # bypass them (ext/heddle/preempt/thread_raise.c).
+    # While the thread serves, singleton methods of the thread, such as `raise` and `kill`, implement these rules.
+    # Heddle's own exceptions bypass the methods (ext/heddle/preempt/thread_raise.c).
     class ThreadGuard
       autoload :Aborts, "heddle/server/thread_guard/aborts"
 
-      # Makes Thread.kill and Thread.exit call the methods that the guard defines on a thread, which Ruby's own versions
-      # don't. The first guard prepends it to Thread's singleton class.
+      # Makes Thread.kill and Thread.exit call the methods that the guard defines on a thread. Ruby's own versions don't
+      # call them. The first guard prepends this module to Thread's singleton class.
       module Ending
         # @see Thread.kill
         def kill(thread) = thread.is_a?(Thread) ? thread.kill : super

@@ -81,7 +81,7 @@ module Heddle
         return if files.any? || development
 
         raise BootError, "a tls bind needs a certificate: give one with --tls-cert and --tls-key, " \
-                         "or as tls://host:port?cert=site.pem&key=site.key. It is optional only in development."
+                         "or as tls://host:port?cert=site.pem&key=site.key. Development needs none."
       rescue LoadError => e
         raise BootError, "a tls bind needs Ruby's openssl, which can't be loaded: #{e.message}"
       end

@@ -45,7 +45,7 @@ module Heddle
         raise BootError, reason(e)
       end
 
-      # @return [UNIXServer] a new socket; if a killed server has left its file, the socket replaces it
+      # @return [UNIXServer] a new socket, whose file replaces the one that a killed server may have left
       # @raise [SystemCallError, BootError]
       # @raise [ArgumentError] when the path is too long
       def listen

@@ -102,7 +102,7 @@ module Heddle
         return if @close_code
 
         begin_close(code, reason)
-        return if @reading # that fiber receives the server's close frame
+        return if @reading # the reading fiber receives the server's close frame
 
         deadline = now + timeout
         receive(deadline) until @close_code

@@ -233,7 +233,7 @@ class H1SpooledBodyTest < Minitest::Test
   def test_a_body_above_what_all_may_have_is_too_large
     assert_equal([413], statuses(serve(post(200_001), body_disk_limit: 200_000) { flunk }))
     assert_equal([413], statuses(serve(CHUNKED, *chunks(BODY, 10_000), body_disk_limit: 200_000, open: true) { flunk }))
-    assert_includes conversation.output, "the body is larger than the 200000 bytes"
+    assert_includes conversation.output, "the body is larger than 200000 bytes, the limit"
   end
 
   # Two clients in one loop. The first one has sent the most of its body.
@@ -248,7 +248,7 @@ class H1SpooledBodyTest < Minitest::Test
       answer = other.readpartial(10_000)
 
       assert_match(%r{\AHTTP/1\.1 503 .*\r\nretry-after: 1\r\n}m, answer)
-      assert_includes answer, "the 400000 bytes of disk for all request bodies have no room"
+      assert_includes answer, "the limit of 400000 bytes for all request bodies on disk leaves no room"
       other.close
     end
   end

@@ -12,7 +12,7 @@
 /* The count of one body. */
 typedef struct {
     uint64_t bytes;
-    uint16_t address; /* from heddle_address_find_number; 0: no limit for each address */
+    uint16_t address; /* from heddle_address_find_number; 0: only the limit for all bodies applies */
 } heddle_body_disk_count;
 
 /*

@@ -110,9 +110,10 @@ static inline bool heddle_body_spool_full(const heddle_body_spool *spool)
 void heddle_body_spool_trim(heddle_body_spool *spool);
 /*
  * Passes the buffer to the writer, and counts its bytes on disk. If `limit` allows it, also counts bytes that are not
- * received yet: as many as were received, but at most HEDDLE_SPOOL_AHEAD, and not beyond `length`. So few buffers
- * change the count that all processes share, and a client that only announces a large body reserves nothing. Returns 0,
- * -ENOBUFS if `limit` leaves no room for the bytes (heddle_body_disk_take), or -EAGAIN if no thread could be started.
+ * received yet: as many as were received, but at most HEDDLE_SPOOL_AHEAD, and not beyond `length`. Therefore most
+ * buffers do not change the count that all processes share, and a client that only announces a large body reserves
+ * nothing. Returns 0, -ENOBUFS if `limit` leaves no room for the bytes (heddle_body_disk_take), or -EAGAIN if no thread
+ * could be started.
  */
 int heddle_body_spool_submit(heddle_body_spool *spool, uint64_t limit);
 /*

@@ -57,7 +57,11 @@ static size_t read_at(heddle_body_spool *spool, uint64_t offset, char *memory, s
     reading one = {.spool = spool, .offset = offset, .memory = memory, .size = size};
     if (!heddle_body_spool_begin_read(spool))
         rb_raise(rb_eIOError, "the request has ended, and its body is closed");
-    if (size > SMALL_READ) /* INTR_FAIL: interrupts are handled later, because handling them may switch fibers */
+    /*
+     * INTR_FAIL: if an interrupt is pending, rb_nogvl returns without reading. Then the bytes are read with the GVL.
+     * The interrupt is handled later, because handling it may switch fibers.
+     */
+    if (size > SMALL_READ)
         rb_nogvl(read_in_place, &one, NULL, NULL, RB_NOGVL_INTR_FAIL);
     if (!one.done)
         read_in_place(&one);

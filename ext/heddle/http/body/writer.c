@@ -13,7 +13,7 @@ static struct {
     heddle_body_job *first, *last;
     heddle_body_spool *all;
     bool running;
-    bool idle; /* the thread waits for a job, and was not signaled yet */
+    bool idle; /* the thread waits for a job, and has not been signaled yet */
     bool has_fork_handlers;
 } writer = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -40,7 +40,7 @@ static VALUE decoder_decode(VALUE self, VALUE buffer, VALUE position, VALUE outp
 {
     decoder *one = decoder_of(self);
     StringValue(buffer);
-    StringValue(output); /* may run Ruby code, so before the size is read */
+    StringValue(output); /* called before the buffer's size is read, because it may run Ruby code */
     size_t start = NUM2SIZET(position), size = (size_t)RSTRING_LEN(buffer);
     if (start > size)
         rb_raise(rb_eArgError, "position %zu is beyond the buffer of %zu bytes", start, size);

@@ -26,6 +26,6 @@ enum {
 
 /*
  * Reads lines up to the end of the head. `start` is the offset of a line's first byte. Returns the offset at which the
- * body starts, or one of the results above.
+ * body starts, or one of the constants above.
  */
 int64_t heddle_field_lines_read(heddle_field_lines *lines, uint32_t start);

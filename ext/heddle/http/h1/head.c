@@ -3,7 +3,7 @@
 #include "http/h1/malformed_lines.h"
 
 enum {
-    /* the number of bytes before the new ones that are searched first for the start of their line */
+    /* how many bytes before the new bytes are searched first for the start of the line */
     LOOK_BACK = 256,
 };
 
@@ -46,8 +46,8 @@ static bool folds_first_line(const heddle_field_lines *lines, uint32_t start, si
 }
 
 /*
- * Searches back for the start of the line that contains the byte at `at`. Returns `stop` if the line starts before it.
- * A folded line is part of the line before it.
+ * Searches back for the start of the line that contains the byte at `at`. Returns `stop` if the line starts before
+ * `stop`. A folded line is part of the line before it.
  */
 static size_t find_line_start(const heddle_field_lines *lines, size_t at, size_t stop)
 {
@@ -68,7 +68,7 @@ bool heddle_head_needs_reading(heddle_field_lines lines, uint32_t start, size_t 
     lines.end = (uint32_t)size;
     size_t nearest = seen - start > LOOK_BACK ? seen - LOOK_BACK : start, line = find_line_start(&lines, seen, nearest);
     if (line == nearest && line > start) {
-        /* If the new bytes only continue a long value, only they are checked. */
+        /* If the new bytes of a long line contain no control characters, nothing else is checked. */
         const char *control = heddle_find_control(bytes + seen - (bytes[seen - 1] == '\r'), end);
         if (control == end || (*control == '\r' && end - control == 1))
             return false;

@@ -87,8 +87,8 @@ static int reject_shape(heddle_rejection *rejection)
 }
 
 /*
- * Does the line begin with a PROXY header, in text or binary form? The binary form begins with an empty line, which was
- * skipped before.
+ * Does the line begin with a PROXY header, in text or binary form? The binary form begins with an empty line, which the
+ * parser has already skipped.
  */
 static bool is_proxy_header(const char *line, const char *end)
 {

@@ -11,7 +11,7 @@ enum {
 };
 
 enum {
-    LARGEST_SHIFT = 28, /* bits; the shift of an integer's last byte, because integers have at most 32 bits */
+    LARGEST_SHIFT = 28, /* the largest shift of an integer's byte, in bits: integers have at most 32 bits */
 };
 
 void heddle_hpack_decoder_start(heddle_hpack_decoder *decoder, uint32_t limit)

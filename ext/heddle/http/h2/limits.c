@@ -4,7 +4,7 @@
 
 enum {
     SECOND = 1000000000,
-    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and as many WINDOW_UPDATE frames, that a stream allows a peer */
+    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and as many WINDOW_UPDATE frames, that are allowed per stream */
     /*
      * WINDOW_UPDATE frames that a client may send for each DATA frame that it receives. Go's clients and servers update
      * both windows for each 4 KiB that they read, which makes 8 for a frame of 16 KiB.
@@ -15,7 +15,7 @@ enum {
 };
 
 /*
- * Browsers and proxies stay within these limits, whatever the application does. So most of them can't be configured.
+ * Browsers and proxies stay within these limits, whatever the application does. So most limits can't be configured.
  * For a server, server/setup.c sets max_streams (the option http2_streams), the limits of heads and bodies, and the
  * time limits; it also raises the limits that must grow with max_streams and header_limit. A burst is a number of
  * tokens; a third of it is refilled each second.
@@ -29,14 +29,14 @@ heddle_h2_limits heddle_h2_default_limits(void)
         .connection_window = 1 << 20, /* bytes: 80 Mbit/s at a round trip of 100 ms */
         .streams_per_feed = 100, .fields_per_feed = 1000,
         .refused_burst = 100,         /* clients may open a hundred streams before they know max_streams */
-        /* when a user leaves a page, the browser resets up to max_streams at once */
+        /* when a user leaves a page, the browser resets up to max_streams streams at once */
         .reset_burst = 100, .reset_rate = 33,
         .control_burst = 1000, .control_rate = 330,
         .overhead = 1 << 20,          /* bytes */
-        .control_answers = 100,       /* each is kept until the client reads it */
+        .control_answers = 100,       /* each acknowledgement is kept in memory until the client reads it */
         .updates = 100,
         .settings_entries = 32,       /* RFC 9113 and its extensions define 9 */
-        .continuations = 4,           /* and HEADERS: five frames of 16 KiB, more than the default of header_limit */
+        .continuations = 4,           /* with HEADERS, five frames of 16 KiB: more than the default of header_limit */
         .stream_output = 256 << 10,   /* bytes of a body that are kept for a slow client */
         .connection_output = 1 << 20, /* bytes, for all streams of a connection */
         .write_rate = 1000,           /* bytes a second: less than any mobile network carries */

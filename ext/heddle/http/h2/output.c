@@ -10,8 +10,8 @@
 
 enum {
     /*
-     * Nanoseconds. How long the bytes of bodies that the session keeps as copies may exceed connection_output before
-     * each stream is limited to its share. By then, a client that reads has received the excess.
+     * Nanoseconds. For this long, the session's copies of bodies may take more than connection_output bytes. Afterwards
+     * each stream is limited to its share. A client that reads receives the excess in this time.
      */
     CROWDED = 1000000000,
     /* the minimum payload, in bytes, of a frame that is cut to fit; with less room the frame waits for the next pull */

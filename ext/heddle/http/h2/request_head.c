@@ -152,7 +152,7 @@ heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ende
     }
     if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
         return HEDDLE_H2_MALFORMED;
-    head->dropped = block->line_count != block->field_count; /* before fields are added and joined */
+    head->dropped = block->line_count != block->field_count; /* before field_count changes, by adding and joining */
     const char *method = text_of(block, head->method), *method_end = method + head->method.size;
     heddle_slice scheme = block->pseudo[HEDDLE_H2_SCHEME];
     if (method == method_end || heddle_find_token_end(method, method_end) != method_end ||

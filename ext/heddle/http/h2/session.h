@@ -33,8 +33,8 @@ typedef struct {
     bool keep_underscores;
 
     uint32_t streams_per_feed;    /* requests that may begin in one feed, before other connections get their turn */
-    uint32_t fields_per_feed;     /* fields that are decoded in one feed; the block that exceeds it is completed */
-    uint32_t refused_burst;       /* refused streams, beyond max_streams; tokens, refilled at reset_rate */
+    uint32_t fields_per_feed;     /* fields that are decoded in one feed; the block that reaches it is completed */
+    uint32_t refused_burst;       /* streams refused because of max_streams; tokens, refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams; tokens */
     uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed all payload, received and sent */
@@ -82,8 +82,8 @@ typedef struct {
 typedef struct {
     void (*on_request)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request);
     /*
-     * Called when the request exceeds a limit. The owner sends a response with this status, and without content if the
-     * method is HEAD. The session discards the request's body.
+     * Called when the request exceeds a limit. The owner sends a response with the rejection's status, and without
+     * content if the method is HEAD. The session discards the request's body.
      */
     void (*on_rejection)(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
                          heddle_method method);
@@ -222,10 +222,10 @@ size_t heddle_h2_room(const heddle_h2_session *session, const heddle_h2_stream *
  * When reset_burst is exceeded, the connection fails, and on_reset is called for all streams, including this one.
  */
 void heddle_h2_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddle_h2_error error);
-/* Must be called when `size` bytes from on_data were used: the peer may send more. */
+/* Must be called when `size` bytes from on_data were used, so that the peer may send more. */
 void heddle_h2_consume(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);
 /*
- * Must be called when `size` bytes from on_data wait for the application: the peer may then send more on other streams,
+ * Must be called when `size` bytes from on_data wait for the application. Then the peer may send more on other streams,
  * but not on this one. heddle_h2_consume must still be called when the bytes were used.
  */
 void heddle_h2_keep(heddle_h2_session *session, heddle_h2_stream *stream, size_t size);

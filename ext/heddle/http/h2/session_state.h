@@ -185,7 +185,7 @@ struct heddle_h2_session {
     bool is_client;
     bool goaway;          /* on the client: the server accepts no further request */
     uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
-    const char *reason;   /* the reason of the last failure, of the session or of a stream; NULL: none */
+    const char *reason;   /* why the session or one of its streams has failed last; NULL: none has failed */
     uint8_t depth;        /* nested calls into the session; the outermost one frees dead streams at its end */
 
     /* The frame that is being read. */
@@ -207,7 +207,7 @@ struct heddle_h2_session {
     heddle_hpack_encoder encoder;
 
     heddle_h2_stream **streams; /* sorted by id */
-    uint32_t stream_count, stream_room; /* the number and the room of streams in progress or not released */
+    uint32_t stream_count, stream_room; /* how many streams are in progress or not released; how many fit */
     heddle_h2_stream *dead;  /* streams that the outermost call frees at its end */
     uint32_t last_stream;    /* the highest id that the client has opened */
     uint32_t last_processed; /* the highest id of a request that was passed to the owner */
@@ -296,7 +296,7 @@ void heddle_h2_leave(heddle_h2_session *session);
 /* -- session.c ----------------------------------------------------------------------------------------------------- */
 
 /*
- * Ends the session by a connection error: sends GOAWAY, and ends all streams. Returns false, so that a check can
+ * Ends the session with a connection error: sends GOAWAY, and ends all streams. Returns false, so that a check can
  * `return heddle_h2_fail(…)`.
  */
 bool heddle_h2_fail(heddle_h2_session *session, heddle_h2_error error, const char *reason);
@@ -331,7 +331,7 @@ void heddle_h2_credit(heddle_h2_session *session, heddle_h2_stream *stream, uint
 /* -- header_blocks.c ----------------------------------------------------------------------------------------------- */
 
 /*
- * Returns how many bytes of a header block are decoded at most. This is more than the limit of a head, so that a
+ * Returns the maximum number of bytes of a decoded header block. This is more than the limit of a head, so that a
  * request whose head is a little too large gets 431 on its stream. A block larger than this ends the connection.
  */
 static inline uint64_t heddle_h2_decode_limit(const heddle_h2_limits *limits)
@@ -358,7 +358,7 @@ void heddle_h2_take_priority_update(heddle_h2_session *session, const uint8_t *p
 
 /* -- output.c ------------------------------------------------------------------------------------------------------ */
 
-/* Must be called before anything is added to `output`. If no output is queued, begins to measure its progress. */
+/* Must be called before output is queued. If no output is queued yet, begins to measure the output's progress. */
 void heddle_h2_note_output(heddle_h2_session *session);
 /* Adds the stream to the list of streams that can send, or removes it, according to its window and its queue. */
 void heddle_h2_list_stream(heddle_h2_session *session, heddle_h2_stream *stream);

@@ -8,7 +8,7 @@
 
 /* Sizes in bytes. The first four are limits: longer values are cut. */
 enum {
-    HEDDLE_LOG_TARGET = 4096, /* in json, clf and combined; text has its own limit */
+    HEDDLE_LOG_TARGET = 4096, /* in all formats except text, which has its own limit */
     HEDDLE_LOG_VALUE = 1024,  /* the value of a field */
     HEDDLE_LOG_METHOD = 32,
     HEDDLE_LOG_REQUEST_ID = 256,

@@ -2,7 +2,7 @@
 
 #include "http/log/access_log.h"
 
-enum { CLF_GROWTH = 4 }; /* \xhh for one byte */
+enum { CLF_GROWTH = 4 }; /* the size of an escaped byte: \xhh */
 
 /*
  * Escapes bytes like Apache's mod_log_config: writes a backslash before quotes and backslashes, and \xhh for bytes that

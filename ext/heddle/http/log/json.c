@@ -3,7 +3,7 @@
 #include "http/log/access_log.h"
 
 enum {
-    JSON_GROWTH = 6, /* \u00XX for one byte */
+    JSON_GROWTH = 6, /* the size of an escaped byte: \u00XX */
     ACCOUNT_ROOM = 2 * (HEDDLE_SPENT_PARTS + 2) * 40,
 };
 

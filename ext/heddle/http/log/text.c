@@ -40,7 +40,7 @@ static bool is_ascii(const char *bytes, size_t size)
     return all < 0x80;
 }
 
-enum { TEXT_GROWTH = 4 }; /* \xNN for one byte */
+enum { TEXT_GROWTH = 4 }; /* the size of an escaped byte: \xNN */
 
 /* Writes valid UTF-8 unchanged. Escapes all other bytes, and characters that a terminal would interpret. */
 static void put_visible(heddle_log_line *line, const char *bytes, size_t size)

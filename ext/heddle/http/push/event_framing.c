@@ -60,9 +60,9 @@ bool heddle_push_send_comment(heddle_push_session *session)
 }
 
 /*
- * An event stream has no close frame: the end of the content ends it. If the server stops, or needs the
- * connection for others, sends a random reconnection time first, so that clients don't reconnect all at once. Otherwise
- * sends a comment, because some output is needed: it wakes the loop if another thread closes the stream.
+ * An event stream has no close frame: the end of the content ends it. If the server stops, or needs the connection for
+ * other clients, sends a random reconnection time first, so that clients don't reconnect all at once. Otherwise sends a
+ * comment, because some output is needed: it wakes the loop if another thread closes the stream.
  */
 static bool send_farewell(heddle_push_session *session, unsigned code, const char *reason, size_t size)
 {
@@ -143,7 +143,7 @@ static void begin_events(heddle_push_session *session, heddle_fanout *fanout, he
 /*
  * call-seq: stream_events(status, topic, since, lines, beginning, policy, handoff) -> true or false
  *
- * Sends the messages of `topic` as events until the client leaves. The head of the response has been written before.
+ * Sends the messages of `topic` as events until the client leaves. The caller has already written the response's head.
  * This exchange can't be used afterwards. `since`: the position from which to resume, or nil to send only new messages.
  * `lines`: added before each event, such as "event: price\n". `beginning`: sent first, such as "retry: 1000\n\n".
  * `policy`: for a client that reads too slowly: :close, :coalesce or :drop. `handoff`: whether a process that replaces

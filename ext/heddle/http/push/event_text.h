@@ -6,7 +6,7 @@
 #include "pubsub/fanout.h"
 
 enum {
-    HEDDLE_EVENTS_LINES = 512, /* the most bytes of the lines that are added to each event */
+    HEDDLE_EVENTS_LINES = 512, /* the maximum size, in bytes, of the lines that are added to each event */
     HEDDLE_EVENTS_TEXT = 64,   /* room in bytes for the short texts of the server */
     HEDDLE_EVENTS_RETRY = 3000, /* ms; when the server stops, clients reconnect within this time */
 };

@@ -21,7 +21,7 @@ static heddle_push_stream *stream_of(const heddle_h2_tunnel *tunnel)
 
 /* -- input --------------------------------------------------------------------------------------------------------- */
 
-/* Counts the input that is not used yet as memory of waiting requests. */
+/* Counts the unused input in the server's memory for waiting requests. */
 static void count_input(heddle_push_stream *stream)
 {
     size_t size = heddle_bytes_left(&stream->input);
@@ -270,7 +270,7 @@ static bool is_free(const heddle_exchange_handle *exchange)
 {
     const heddle_h2_carrier *carrier = heddle_h2_carrier_of(exchange->exchange);
     if (carrier->gone)
-        heddle_exchange_raise_gone("the stream has ended before the WebSocket or event stream began", 0);
+        heddle_exchange_raise_gone("the stream ended before the WebSocket or event stream began", 0);
     return carrier->received && !carrier->waits[HEDDLE_WRITING] && heddle_h2_may_write(carrier->stream);
 }
 

@@ -5,14 +5,14 @@
 /* A pong that was queued behind much output, and the latest ping that came after it. */
 struct heddle_push_pong {
     uint64_t end; /* the pong is sent when the session has sent this many bytes */
-    bool pinged;  /* another ping came since, with the following payload */
+    bool pinged;  /* another ping has come since; its payload follows */
     uint8_t size;
     char payload[HEDDLE_WEBSOCKET_CONTROL];
 };
 
 /*
  * While little output waits, each ping is answered. Behind much output, only one pong is queued at a time. So a client
- * that sends pings and reads nothing uses only this record.
+ * that sends pings and reads nothing can't make the output grow.
  */
 bool heddle_push_answer_ping(heddle_push_session *session, const char *payload, size_t size)
 {

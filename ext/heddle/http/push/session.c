@@ -114,7 +114,7 @@ void heddle_push_begin_close(heddle_push_session *session, unsigned code, const 
     /* A paused socket must read again: the client's close frame comes after messages, which are discarded. */
     session->defers_reading = session->paused;
     session->paused = false;
-    /* With time limit 0, the loop at once reads again, or ends the output if there is no close handshake. */
+    /* With a time limit of 0, the loop reads again at once, or ends the output if there is no close handshake. */
     bool at_once = session->defers_reading || !session->framing->reads_frames;
     heddle_push_set_time_limit(session, at_once ? 0 : heddle_push_closing_time(session));
 }

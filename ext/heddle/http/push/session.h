@@ -85,7 +85,7 @@ typedef struct {
     bool (*send_close)(heddle_push_session *session, unsigned code, const char *reason, size_t size);
     /* Returns the time (coarse clock, ns) at which `check` is due for an open session; < 0: never. */
     int64_t (*next_check)(const heddle_push_session *session);
-    /* Called when the time that next_check has returned has come, or another time limit of the session has passed. */
+    /* Called at the time that next_check has returned, and when another time limit of the session has passed. */
     void (*check)(heddle_push_session *session, int64_t now);
     /* Called when the session is about to be freed. May be NULL. */
     void (*release)(heddle_push_session *session);
@@ -130,9 +130,9 @@ struct heddle_push_session {
     uint16_t code;              /* the close code; 0: not closed yet */
     heddle_push_subscription *subscriptions;
     heddle_push_pong *pong; /* a pong that waits behind much output, from malloc; else NULL */
-    uint64_t written;           /* bytes that were queued since the session began … */
+    uint64_t written;           /* bytes that were queued since the session began */
     heddle_push_traffic traffic;
-    uint64_t sent_at_check;     /* … and how many of them had been sent at the last check */
+    uint64_t sent_at_check;     /* how many bytes of `written` had been sent at the last check */
     heddle_push_stream *stream; /* the record of the HTTP/2 carrier; otherwise NULL */
     heddle_push_handle *handle; /* the C part of its WebSocket::Session; NULL: the object is freed */
     uint32_t slot;            /* the slot of its WebSocket::Session in the engine's list; HEDDLE_PUSH_NO_CLIENT: none */
@@ -248,8 +248,9 @@ void heddle_push_handle_deadline(heddle_push_session *session);
 /* Has the kernel accepted output since the last check? If the send buffer is full, this shows that the client reads. */
 bool heddle_push_has_output_moved(heddle_push_session *session, size_t pending);
 /*
- * Does the server stop, and is on_shutdown not due yet? For a session without a handler, returns whether it is open: it
- * can be ended at any time, because its client reconnects with the position of the last event.
+ * Must heddle_push_retire be called? Returns true for an open session that is not retired yet, if the server stops. A
+ * session without a handler may be retired at any time, because its client reconnects with the position of the last
+ * event.
  */
 bool heddle_push_has_to_retire(const heddle_push_session *session);
 /* Schedules the end of the session; a session without a handler ends at once. */
@@ -267,9 +268,8 @@ bool heddle_push_send_control(heddle_push_session *session, heddle_websocket_opc
 /* Sends as much as possible now. Returns the same as the carrier's `flush`. Held. */
 int heddle_push_flush(heddle_push_session *session);
 /*
- * If too much output waits, closes the socket and returns false. On any other thread than the loop's,
- * heddle_push_check_overflow does this later; there this function returns false only if the message must be dropped.
- * Held.
+ * If too much output waits, closes the socket and returns false. On another thread than the loop's, only lets the loop
+ * check the output later (heddle_push_check_overflow), and returns false only if the message must be dropped. Held.
  */
 bool heddle_push_check_pace(heddle_push_session *session);
 /*
@@ -300,7 +300,7 @@ bool heddle_push_send_comment(heddle_push_session *session);
 
 /* -- keepalive.c --------------------------------------------------------------------------------------------------- */
 
-/* Returns when a ping is due, or until when its answer must have come (coarse clock, ns); -1: never. */
+/* Returns when a ping is due, or when the time for the answer to a ping ends (coarse clock, ns); -1: never. */
 int64_t heddle_push_next_ping(const heddle_push_session *session);
 /* Sends a ping if it is due. Ends the socket if the client did not answer in time. Held. */
 void heddle_push_check_pings(heddle_push_session *session, int64_t now);
@@ -334,7 +334,7 @@ void heddle_push_abandon_subscriptions(heddle_push_session *session);
 void heddle_push_catch_up(heddle_push_session *session);
 /* Returns the number of topics that have lost messages and for which on_reset was not called yet. */
 unsigned heddle_push_count_resets(const heddle_push_session *session);
-/* Returns the name of a topic for which on_reset is due, and clears that mark; nil if there is none. */
+/* Returns the name of a topic for which on_reset is due, and clears `reset_due`; nil if there is none. */
 VALUE heddle_push_take_reset(heddle_push_session *session);
 /* Marks the envelopes of the subscriptions. */
 void heddle_push_mark_subscriptions(const heddle_push_session *session);

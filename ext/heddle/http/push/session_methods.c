@@ -171,7 +171,7 @@ static VALUE client_subscribe_to(VALUE self, VALUE topic, VALUE since, VALUE as,
     if (subscription && subscription->subscriber.topic)
         size = heddle_subscriber_position(&subscription->subscriber, text);
     heddle_push_release_hold(session);
-    RB_OBJ_WRITTEN(self, Qundef, envelope); /* the stack keeps it alive until the subscription has it */
+    RB_OBJ_WRITTEN(self, Qundef, envelope); /* until here, the reference on the stack keeps it alive */
     RB_GC_GUARD(envelope);
     RB_GC_GUARD(since);
     if (result == HEDDLE_TOPIC_TOO_LONG)
@@ -197,8 +197,8 @@ static VALUE client_unsubscribe_from(VALUE self, VALUE topic, VALUE envelope)
 /*
  * call-seq: write_frame(frame) -> true or false
  *
- * Sends a frame that Codec.frame has made without a mask. Returns false if the socket is closed, or is closed now
- * because more than websocket_output_limit bytes are pending. Must be called on the loop's thread.
+ * Sends a frame that Codec.frame has made without a mask. Returns false if the socket is closed, or if this call closes
+ * it because more than websocket_output_limit bytes are pending. Must be called on the loop's thread.
  */
 static VALUE client_write_frame(VALUE self, VALUE frame)
 {

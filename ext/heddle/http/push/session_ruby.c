@@ -222,7 +222,7 @@ static VALUE open_websocket(VALUE self, VALUE handler, VALUE caller, VALUE logge
     heddle_exchange_handle *exchange = heddle_exchange_handle_of(self);
     heddle_exchange_writable_connection(exchange);
     const heddle_push_carrier *carrier = heddle_push_carrier_of(exchange);
-    carrier->is_free(exchange); /* only to raise if the client has left: further input is no problem */
+    carrier->is_free(exchange); /* called because it raises if the client has left; its result does not matter */
     const heddle_push_framing *framing = kind == ID2SYM(rb_intern("events")) ? &heddle_push_events
                                                                              : &heddle_push_frames;
     VALUE label = RTEST(logged) ? label_of(self, exchange) : Qnil;

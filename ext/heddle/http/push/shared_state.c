@@ -3,10 +3,10 @@
 #include "http/push/session.h"
 
 enum {
-    FRAGMENTS = 1000,            /* the smallest limit of frames for a message; browsers send one frame */
-    BYTES_PER_FRAGMENT = 1024,   /* one frame for this many bytes of websocket_message_limit, if that is more */
-    UNFINISHED_BYTES = 16777216, /* the smallest limit of bytes for all unfinished messages together */
-    UNFINISHED = 4,              /* this many times websocket_message_limit, if that is more */
+    FRAGMENTS = 1000,            /* frames that a message may always have; browsers send one */
+    BYTES_PER_FRAGMENT = 1024,   /* websocket_message_limit / BYTES_PER_FRAGMENT frames are allowed, if that is more */
+    UNFINISHED_BYTES = 16777216, /* bytes that all unfinished messages together may always have */
+    UNFINISHED = 4,              /* websocket_message_limit * UNFINISHED bytes are allowed, if that is more */
 };
 
 static void configure_shared(heddle_engine *engine, VALUE configuration)

@@ -30,7 +30,7 @@ bool heddle_push_has_output_moved(heddle_push_session *session, size_t pending)
     return moved;
 }
 
-/* Is the client still reading the output before the end? Then it can't have answered our close frame yet. */
+/* Is the client still reading output that precedes our close frame? Then it can't have answered that frame yet. */
 static bool reads_before_end(heddle_push_session *session)
 {
     size_t pending = heddle_push_pending(session);

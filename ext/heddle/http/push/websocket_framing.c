@@ -134,8 +134,8 @@ static bool send_close(heddle_push_session *session, unsigned code, const char *
 }
 
 /*
- * Handles the client's close frame. Unless that answers our own, answers it with the client's code (RFC 6455, section
- * 5.5.1).
+ * Handles the client's close frame. Answers it with the client's code (RFC 6455, section 5.5.1), unless the frame is
+ * itself the answer to our close frame.
  */
 static void answer_close(heddle_push_session *session)
 {
@@ -214,7 +214,7 @@ VALUE heddle_push_text_of(VALUE string)
     if (rb_enc_get_index(string) != rb_utf8_encindex() && rb_enc_str_coderange(string) != ENC_CODERANGE_7BIT)
         string = rb_str_encode(string, rb_enc_from_encoding(rb_utf8_encoding()), 0, Qnil);
     if (rb_enc_str_coderange(string) == ENC_CODERANGE_BROKEN)
-        rb_raise(rb_eArgError, "the message is not valid UTF-8, as text must be; to send other bytes, pass message.b");
+        rb_raise(rb_eArgError, "the text is not valid UTF-8; to send binary data, pass a String in BINARY (String#b)");
     return string;
 }
 

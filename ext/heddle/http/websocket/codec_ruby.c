@@ -40,7 +40,11 @@ HEDDLE_ALLOCATE(codec_allocate, codec_record, codec_type)
 
 HEDDLE_RECORD_OF(codec_of, codec_record, codec_type)
 
-/* call-seq: Codec.new(message_limit, fragment_limit): how many bytes, and how many frames, a message may have */
+/*
+ * call-seq: Codec.new(message_limit, fragment_limit)
+ *
+ * The arguments are the maximum numbers of bytes and of frames of a message.
+ */
 static VALUE codec_initialize(VALUE self, VALUE message_limit, VALUE fragment_limit)
 {
     codec_record *codec = codec_of(self);

@@ -213,7 +213,10 @@ void heddle_deflater_free(heddle_deflater *deflater)
 {
 }
 
-/* Not called: without zlib, no connection negotiates compression, and sockets that have it are not received. */
+/*
+ * Not called: without zlib, no connection negotiates compression, and a WebSocket with compression that is handed off
+ * to this process is closed.
+ */
 heddle_websocket_event heddle_websocket_inflate(heddle_deflater **deflater, heddle_websocket_reader *reader,
                                                 const heddle_websocket_limits *limits)
 {

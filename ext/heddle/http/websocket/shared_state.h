@@ -8,7 +8,7 @@
 #include <ruby.h>
 
 enum {
-    HEDDLE_WEBSOCKET_CODES = 18, /* 1000 to 1015, all from 3000 to 3999, all from 4000 on */
+    HEDDLE_WEBSOCKET_CODES = 18, /* slots: one for each code from 1000 to 1015, one for 3000 to 3999, one for 4000 on */
 };
 
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
     heddle_deflater *deflater; /* shared by all sockets that have negotiated permessage-deflate; NULL: none yet */
     VALUE loader;          /* makes the handlers of handed-off sockets, see handoff.c; 0: there is none */
     VALUE clients;         /* an Array with the WebSocket::Session of each socket at its slot; 0: none yet */
-    uint32_t free_slot, slot_count; /* free slots are a list: each has the number of the next */
+    uint32_t free_slot, slot_count; /* the first free slot (each free slot has the number of the next); all slots */
     uint16_t retire_code;  /* the close code when the server stops (chosen by server/drain.rb) … */
     int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
     int64_t retire_end;    /* until then sockets wait for on_shutdown: CLOCK_MONOTONIC, ns */

@@ -11,7 +11,7 @@ module Heddle
 
         module_function
 
-        # Calls a native function that releases Ruby's lock, and waits for a file that another thread has locked.
+        # Waits for a file that another thread has locked, in a native function that releases Ruby's lock.
         def wait(seconds = SECONDS)
           Tempfile.create("heddle") do |file|
             file.flock(File::LOCK_EX)

@@ -5,7 +5,7 @@ module Heddle
     class InitCommand
       # Changes the files of an application that start its server (`heddle init --apply`), and restores them (`--undo`).
       class Installation
-        # Patterns of the files that start a server, each with the beginning of the lines that do so.
+        # Patterns for the names of files that start a server, each with a pattern for the lines that start it.
         STARTS = {
           "{Dockerfile,Dockerfile.*}" => /\A\s*(?:CMD|ENTRYPOINT)\s/i,
           "{Procfile,Procfile.*}" => /\A[\w-]+:/,

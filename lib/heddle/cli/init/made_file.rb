@@ -5,8 +5,8 @@ require "digest"
 module Heddle
   module CLI
     class InitCommand
-      # A configuration file that `heddle init --apply` has written. A comment (the mark) contains the digest of its
-      # text and, as a Ruby string, the bytes of the file that it replaced.
+      # A configuration file that `heddle init --apply` has written. A comment in it (the mark) contains the digest of
+      # the file's text and, as a Ruby string, the bytes of the file that it replaced.
       class MadeFile
         MARK = /^# heddle:install made this: (\h{64})\n(?:# heddle:install replaced: (".*")\n)?/n
         private_constant :MARK

@@ -29,10 +29,10 @@ module Heddle
         # @return [Boolean]
         def self.rails? = File.exist?("bin/rails")
 
-        # Settings that an option of Heddle replaces, with the same value.
+        # Settings of Puma, each with the option of Heddle that gets the same value.
         OPTIONS = group(:options).transform_values(&:to_sym).freeze
 
-        # Hooks that a hook of Heddle replaces, which runs at the same step.
+        # Hooks of Puma, each with the hook of Heddle that runs at the same step.
         HOOKS = group(:hooks).transform_values(&:to_sym).freeze
 
         # Settings that {PumaTranslation} translates with a method for each, and their descriptions in

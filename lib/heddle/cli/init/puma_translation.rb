@@ -12,7 +12,7 @@ module Heddle
         #
         # @!attribute call [PumaFile::Call, PumaStatement]
         # @!attribute lines [Array<String>] the lines for the new file
-        # @!attribute remarks [Array<String>] differences to Puma, or why the call is not translated
+        # @!attribute remarks [Array<String>] differences from Puma, or why the call is not translated
         # @!attribute kind [Symbol] :translated, :needless or :skipped
         Outcome = Data.define(:call, :kind, :lines, :remarks)
 

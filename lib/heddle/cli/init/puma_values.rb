@@ -82,7 +82,7 @@ module Heddle
 
         # Replaces the number of processors of this machine by :auto, because another machine will serve.
         def workers_by_processors
-          @remarks << "As many as the server's machine has processors; at least 2 if memory allows."
+          @remarks << "One worker for each processor of the server's machine; at least 2 if memory allows."
           option(:workers, :auto)
         end
 

@@ -14,7 +14,7 @@ module Heddle
 
           # The configuration of Heddle, in Ruby. Heddle reads it before the application is loaded, and again at a reload.
           # A flag overrides an environment variable, which overrides this file. `heddle check` prints each
-          # option's value and its source. `heddle help serve --all` lists all options, `heddle help port` describes one.
+          # option's value and its source. `heddle help serve --all` lists all options; `heddle help port` describes one.
         RUBY
 
         class << self

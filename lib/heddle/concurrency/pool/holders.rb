@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # Counts the resources of a pool that each fiber has. So the pool can check without looking at every resource
-    # whether a waiting task is nested in a task that has a resource. Thousands of tasks may wait for a hundred
+    # Counts how many of a pool's resources each fiber has. With these counts, the pool need not look at every resource
+    # to check whether a waiting task is nested in a task that has a resource. Thousands of tasks may wait for a hundred
     # connections.
     #
     # @api private

@@ -15,7 +15,7 @@ module Heddle
         @value = value
       end
 
-      # @return [Integer] the same
+      # @return [Integer] the highest possible value
       def max = @value
 
       # @api private
@@ -28,16 +28,16 @@ module Heddle
       def refused(_size) = nil
     end
 
-    # A limit that adapts to the speed of the resources. While tasks wait, it is checked at an interval. It grows by a
-    # quarter if resources are released about as fast as ever before; otherwise it shrinks by a quarter. While the limit
-    # is 1, tasks can't slow each other down. So a time measured then becomes the new best time, even if an earlier time
-    # was better.
+    # A limit that adapts to the speed of the resources. While tasks wait, it is checked at an interval. It shrinks by a
+    # quarter if resources are now in use for much longer than in the best time so far; otherwise it grows by a quarter.
+    # While the limit is 1, tasks can't slow each other down. So a time measured then becomes the new best time, even if
+    # an earlier time was better.
     #
     # @api private
     class AdaptiveLimit
       # Seconds between two checks while tasks wait.
       POLL_INTERVAL = 0.1
-      # Factor: a median time above the best time multiplied by it counts as slower.
+      # A median time of more than this multiple of the best time counts as slower.
       TOLERANCE = 1.5
       # Seconds. A shorter best time counts as this time, because other work on the machine distorts short times.
       NOISE = 0.001

@@ -7,9 +7,10 @@ module Heddle
 
     private
 
-    # Does the pool's own limit allow another resource? If there is none, one is made at a time. Otherwise the number of
-    # resources being made never exceeds the number of existing ones. So the pool at most doubles, and waiting tasks can
-    # get resources that are released meanwhile. After a failure, none is made for `retry_after` seconds.
+    # May the pool make another resource, according to its own limit? An empty pool makes one resource at a time.
+    # Otherwise the number of resources being made never exceeds the number of existing ones. So the pool at most
+    # doubles, and waiting tasks can get resources that are released meanwhile. After a failure, a pool that is not
+    # empty makes none for `retry_after` seconds.
     def grow?
       return false if size + @creating >= limit
 
@@ -102,7 +103,8 @@ module Heddle
       false
     end
 
-    # Makes the resource ready for the next task. An exception during the wait must not leave the slot in use.
+    # Makes the resource ready for the next task. This may wait. An exception during the wait must not leave the slot in
+    # use.
     # @return [Boolean] false: the resource must be closed
     def settled?(resource)
       settled = ready?(resource) && reset?(resource)

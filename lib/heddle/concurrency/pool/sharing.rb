@@ -24,7 +24,7 @@ module Heddle
         end
 
         # Called in the pools' loop when another worker waits for a share, or has returned one.
-        # @return [Float, nil] seconds until the next call; nil: when there is the next change
+        # @return [Float, nil] seconds until the next call; nil: the next call comes with the next change
         def shares_changed
           loop = Fiber.current_scheduler
           Pool.all.each { |pool| pool.__send__(:shares_changed, loop) }

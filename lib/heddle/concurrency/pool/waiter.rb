@@ -31,7 +31,8 @@ module Heddle
         @place = place
       end
 
-      # Waits until the task gets an item, is refused, or the timeout has passed. The pool removes it from its list.
+      # Waits until the task gets an item, is refused, or the timeout has passed. The pool itself must then remove this
+      # object from its list of waiters.
       #
       # @param timeout [Numeric, nil] seconds
       def wait(timeout = nil)

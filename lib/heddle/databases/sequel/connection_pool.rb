@@ -28,7 +28,7 @@ module Heddle
               taken = heddle_taken(connection) if Sequel.fit?(connection)
               return taken if taken
             ensure
-              heddle_discard(connection, owner, server) unless taken # also when interrupted in either call
+              heddle_discard(connection, owner, server) unless taken # also after an interruption of these calls
             end
           end
         end
@@ -54,7 +54,7 @@ module Heddle
         # A pool of the type `timed_queue` calls this method to wait.
         def wait_until_available(queue = nil, server = nil) = heddle_wait(server) { super(*[queue, server].compact) }
 
-        # A pool of the type `threaded` calls this method to wait, with its mutex.
+        # A pool of the type `threaded` calls this method to wait, while the fiber has the pool's mutex.
         def acquire_available(owner, *server, timeout)
           Thread.current[:heddle_waits] = true # local to the fiber
           heddle_wait(server.first) { Heddle.without_preemption { super } }
@@ -134,7 +134,8 @@ module Heddle
         # The fiber must not switch while it waits for the mutex, which another thread may have. If it were interrupted
         # or killed there, it would keep an unused connection, and get it again at its next check-out, even if it is
         # closed. The fiber must not be preempted while it has the mutex, either, because another fiber of the same
-        # thread could wait for it. The exception is a fiber that waits for a connection: it has none.
+        # thread could wait for the mutex. A fiber that waits for a connection may switch, because it has no connection
+        # yet.
         def sync(&) = Thread.current[:heddle_waits] ? super : Fiber.blocking { super(&) }
       end
     end

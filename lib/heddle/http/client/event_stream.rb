@@ -29,9 +29,9 @@ module Heddle
           @failures = 0
         end
 
-        # Returns when the server responds with 204.
+        # Yields the events, and reconnects, until the server responds with 204.
         # @yieldparam event [Event]
-        # @raise [Error] that a reconnect can't solve
+        # @raise [Error] an error that a reconnect can't solve
         def each(&)
           while (wanted = connect(&)) # not `loop`, which would rescue a StopIteration of the block
             sleep(wanted)

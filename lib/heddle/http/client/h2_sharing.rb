@@ -23,8 +23,8 @@ module Heddle
             @began = {}
           end
 
-          # @param dialing [Boolean] whether the request waits for a connection that is being opened; these waits and
-          #   the other waits have a limit each
+          # @param dialing [Boolean] whether the request waits for a connection that is being opened. The time of these
+          #   waits is limited separately from the time of other waits
           # @return [Numeric, nil] seconds that are left of the limit; nil: there is no limit
           def left(limit, dialing, now) = limit && [(@began[dialing] ||= now) + limit - now, 0].max
         end
@@ -106,7 +106,7 @@ module Heddle
           return waiter.given if waiter.given || @refused
 
           if @connection
-            @connection.attend if @reserved[@connection].zero? # closed while no fiber read?
+            @connection.attend if @reserved[@connection].zero? # the server may have closed it while no fiber read
             @connection = nil if @connection.leaving?
           end
           return @dialing = :dial unless @connection || @dialing

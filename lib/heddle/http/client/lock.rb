@@ -15,7 +15,7 @@ module Heddle
           Fiber.current_scheduler ? yield : Thread.handle_interrupt(Exception => timing, &)
         end
 
-        # A fiber is not switched while it waits.
+        # While a fiber waits for the mutex, no other fiber of its thread runs.
         def synchronize(&) = Lock.interruptible(:never) { Fiber.blocking { super(&) } }
       end
     end

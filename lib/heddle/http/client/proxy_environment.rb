@@ -26,7 +26,7 @@ module Heddle
 
         def proxy(scheme, environment)
           names = ["#{scheme}_proxy", "#{scheme.upcase}_PROXY"]
-          # Under CGI, a client sets HTTP_PROXY by a Proxy field (CVE-2016-5385).
+          # Under CGI, a client can set HTTP_PROXY by sending a Proxy field (CVE-2016-5385).
           names.pop if scheme == "http" && environment["REQUEST_METHOD"]
           first_of(environment, *names)
         end

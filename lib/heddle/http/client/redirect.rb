@@ -25,8 +25,8 @@ module Heddle
         # @param request [Request] the redirected request
         # @param origin [Origin] the origin of the next request
         # @param target [String] its target
-        # @param own [Hash, nil] the Authorization field for the userinfo in the redirect's URL
-        # @param own [Hash, nil] the Authorization field for the user and password in the target's URL; nil: it has none
+        # @param own [Hash, nil] the Authorization field for the user and password in the redirect's URL; nil: the URL
+        #   has none
         # @return [Request]
         # @raise [RedirectError] when the body can't be sent again
         def follow(request, status, origin, target, own)

@@ -64,8 +64,8 @@ module Heddle
           FieldList.new(Fields.list(Trace.on? ? Trace.add(headers) : headers, list))
         end
 
-        # Returns the fields for a request that adds none to the client's. Keeps them for the latest origin. One
-        # assignment replaces origin and fields, because other threads may read them.
+        # Returns the fields of a request that adds none to the client's own fields. Keeps them for the latest origin.
+        # One assignment replaces origin and fields, because other threads may read them.
         def plain_fields(origin)
           known, fields = @plain
           return fields if known.equal?(origin)

@@ -12,7 +12,7 @@ module Heddle
         def on? = defined?(::OpenTelemetry) && ::OpenTelemetry.respond_to?(:propagation)
 
         # @param fields [Hash]
-        # @return [Hash] these fields and those of the current span, such as traceparent
+        # @return [Hash] these fields and the fields of the current span, such as traceparent
         def add(fields)
           carrier = {}
           ::OpenTelemetry.propagation.inject(carrier)

@@ -17,7 +17,7 @@ module Heddle
         # @return [#read, #each]
         attr_reader :source
 
-        # @param source [#read, #each] an IO is read from its current position on, also when the body is sent again
+        # @param source [#read, #each] an IO is read from the position that it has now, also when the body is sent again
         def initialize(source)
           @source = source
           @start = position

@@ -9,8 +9,8 @@ module Heddle
       # for how long the absence of a name is kept (RFC 2308). When the cache is full, it drops the least recently used
       # answer.
       class Cache < TTLCache
+        MAX_TTL = 86_400 # seconds
         # Seconds. RFC 9520, section 3.2, requires caching of failures for at least one second.
-        MAX_TTL = 86_400
         FAILURE_TTL = 1
         # Seconds. RFC 2308, section 5, recommends one to three hours for absent names.
         MAX_NEGATIVE_TTL = 10_800

@@ -12,19 +12,20 @@ module Heddle
       #
       # Each query has its own source port, and an id from the kernel's random numbers (RFC 5452). The client sends it
       # over UDP with EDNS and a maximum response size of 1,232 bytes. It omits EDNS if a server does not support it,
-      # and uses TCP if the response is truncated. TCP connections stay open for a burst of queries. Tasks with the same
-      # question at the same time share one query.
+      # and uses TCP if the response is truncated. TCP connections stay open for up to 5 s, for further queries. Tasks
+      # that ask the same question at the same time share one query.
       #
       # Only one loop, or one thread without a loop, may use a client.
       class Client
         # Maximum bytes of cached answers.
         CACHE_SIZE = 4 * 1_024 * 1_024
-        # Maximum number of messages for the aliases (CNAME) of one name.
+        # Maximum number of lookups to find the records of one name; each further one follows an alias (CNAME).
         MAX_ALIASES = 8
         WITH_PORT = /\A(?:\[(?<six>[^\]]+)\]|(?<four>[^:\[\]]+)):(?<port>\d{1,5})\z/
         CHECKING_DISABLED = Message::FLAGS[:checking_disabled]
 
-        # @param servers [Array<String>] numeric addresses, with `:port` unless it is 53; none: those in resolv.conf
+        # @param servers [Array<String>] numeric addresses, with `:port` unless it is 53; none: the servers in
+        #   resolv.conf
         # @param timeout [Numeric] seconds to wait for the response of a server
         # @param attempts [Integer] maximum number of attempts for each server
         # @param cache_size [Integer] approximate maximum bytes of cached answers; 0: cache nothing
@@ -48,9 +49,9 @@ module Heddle
         # @param name [String] a fully qualified name
         # @param type [Symbol] `:MX`, `:TXT` … or `:TYPE1000`
         # @return [Array<Record>] the records of this type, after following aliases; empty if there are none. Their TTLs
-        #   are the remaining ones.
+        #   are reduced by the time that they have been in the cache
         # @raise [ArgumentError] for an invalid type or name
-        # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server has responded
+        # @raise [Resolver::ResolutionError] (a Socket::ResolutionError with EAI_AGAIN) when no server has answered
         def records(name, type)
           name = Question.of(name, type).name
           Codes.type_number(type)
@@ -74,7 +75,7 @@ module Heddle
         # @param type [Symbol]
         # @param dnssec [Boolean] whether to request DNSSEC records, too (the DO bit)
         # @param checking_disabled [Boolean] whether to set the CD bit
-        # @return [Message] NOERROR or NXDOMAIN
+        # @return [Message] a response with the RCODE NOERROR or NXDOMAIN
         # @raise [Resolver::ResolutionError] when no server has responded
         def lookup(name, type, dnssec: false, checking_disabled: false)
           key = [name, type, dnssec, checking_disabled]

@@ -102,7 +102,7 @@ module Heddle
           def to_s = "#{priority} #{weight} #{port} #{target}."
         end
 
-        # Which authorities may sign certificates (RFC 8659).
+        # The certificate authorities that may issue certificates for the domain (RFC 8659).
         CAA = ::Data.define(:flags, :tag, :value) do
           def self.read(reader, length)
             at_end = reader.offset + length
@@ -174,7 +174,7 @@ module Heddle
           data = CLASSES.fetch(type, Opaque).read(reader, length)
           return data if reader.offset == at_end
 
-          raise MalformedError, "the data of a #{type} record does not have the length in the record, #{length} bytes"
+          raise MalformedError, "a #{type} record must have #{length} bytes of data, as its length field says"
         end
 
         def name(reader) = Name.from_wire(reader.name).freeze

@@ -47,8 +47,8 @@ module Heddle
       # A message of this size fits into one packet on nearly all networks, so that responses are not fragmented (RFC
       # 9715).
       EDNS::SIZE = 1_232
-      # Every receiver accepts messages of this size (RFC 1035, section 4.2.1). Smaller values of `size` count as this
-      # one (RFC 6891, 6.2.3).
+      # Every receiver accepts messages of this size (RFC 1035, section 4.2.1). A smaller value of `size` counts as 512
+      # (RFC 6891, section 6.2.3).
       EDNS::MIN_SIZE = 512
     end
   end

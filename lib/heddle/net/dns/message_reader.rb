@@ -52,7 +52,7 @@ module Heddle
           value
         end
 
-        # @return [String] bytes preceded by a length octet, such as one piece of a TXT record
+        # @return [String] bytes preceded by a length octet, such as one of the strings in a TXT record
         def character_string = bytes(octet)
 
         def bytes_at(offset, size)
@@ -63,7 +63,8 @@ module Heddle
 
         private
 
-        # Reads a name without pointers, such as the name in a question. It is a contiguous part of the message.
+        # Reads a name without pointers, such as the name in a question. Such a name is a contiguous part of the
+        # message.
         # @return [Array(String, Integer), nil] the name and the offset after it; nil for a name with a pointer or an
         #   error
         def walk_plain(start)

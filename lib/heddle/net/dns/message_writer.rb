@@ -73,7 +73,7 @@ module Heddle
           @bytes << size << string.b
         end
 
-        # Writes the size of what the block writes, in two bytes, in front of it.
+        # Calls the block, and writes two bytes in front of the block's output: the size of this output.
         # @raise [MalformedError] if the block writes more than 65,535 bytes
         def sized
           at = @bytes.bytesize

@@ -121,8 +121,8 @@ module Heddle
           negative(:NXDOMAIN, soa)
         end
 
-        # Asks another name server, and responds with its RCODE and its records with the remaining TTLs. If no server
-        # answers, responds with SERVFAIL.
+        # Asks another name server, and responds with that server's RCODE and records, with their remaining TTLs. If no
+        # server answers, responds with SERVFAIL.
         #
         # Reserved names are not forwarded but get NXDOMAIN (RFC 6761: localhost, invalid; RFC 7686: onion).
         #
@@ -225,8 +225,8 @@ module Heddle
           self
         end
 
-        # Gives the record the requested name, because the cached answer may have the case in which another client wrote
-        # it.
+        # Gives the record the name as this client wrote it: the name in a cached answer may differ in upper and lower
+        # case, because another client asked for it first.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
         # The response has an OPT record if the query has one (RFC 6891, section 6.1.1). It has no options, because the

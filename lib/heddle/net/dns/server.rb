@@ -27,18 +27,19 @@ module Heddle
         #   given
         attr_reader :addresses
 
-        # @return [Hash{Symbol => Integer}] counters: `queries`, all received messages; `ignored`, messages that are not
-        #   queries; `errors`, queries that the server rejected without calling the block; `refused`, because too many
-        #   queries were running; `late`, after the deadline; `dropped` responses, because of the rate limit;
-        #   `truncated` ones, because of the rate limit or UDP's share of `queries`; `unsent` responses;
-        #   `rejected_connections`
+        # @return [Hash{Symbol => Integer}] counters. `queries`: all received messages; `ignored`: messages that are not
+        #   queries; `errors`: queries that the server rejected without calling the block; `refused`: queries that were
+        #   refused because too many were running; `late`: queries that the block had not answered at the deadline;
+        #   `dropped`: responses that were not sent because of the rate limit; `truncated`: responses that were
+        #   truncated because of the rate limit or UDP's share of `queries`; `unsent`: responses that could not be sent;
+        #   `rejected_connections`: TCP connections beyond `tcp_per_client`
         attr_reader :statistics
 
         # @param addresses [Array<String>] `address:port` to listen on, over UDP and TCP; port 0: any free port
         # @param deadline [Numeric] seconds within which the program must answer a query
-        # @param queries [Integer] maximum number of running queries. One client may have half of them; its other
-        #   queries get REFUSED. UDP queries, whose source addresses may be forged, may have three quarters; other UDP
-        #   queries get a truncated response, so that clients ask again over TCP
+        # @param queries [Integer] maximum number of running queries. One client may have half of this number; its
+        #   further queries get REFUSED. All UDP queries together may have three quarters, because their source
+        #   addresses may be forged; further UDP queries get a truncated response, so that clients ask again over TCP
         # @param tcp_idle [Numeric] seconds that a TCP connection stays open without a query
         # @param tcp_connections [Integer] maximum number of TCP connections
         # @param tcp_per_client [Integer] maximum number of TCP connections of one client

@@ -82,7 +82,7 @@ module Heddle
         # Closes the longest idle connection, so that a few addresses can't occupy all connections.
         def close_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)&.close
 
-        # Closes the connection at once if the client has too many.
+        # Starts a session, or closes the connection at once if the client has too many connections.
         def start(scope, socket)
           address = address_of(socket) or return socket.close
           client = @server.source_key(address)

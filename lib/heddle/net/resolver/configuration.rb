@@ -59,7 +59,7 @@ module Heddle
           end
         end
 
-        # Skips a server that is not an IP address, like libc: resolving its name would need a server.
+        # As in libc, a server that is not an IP address is skipped: resolving its name would need a server.
         def self.read_server(address, servers)
           servers << [address, PORT] if address && servers.size < MAX_SERVERS && !Array(Literal.parse(address)).empty?
         end

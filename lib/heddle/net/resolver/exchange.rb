@@ -11,7 +11,7 @@ module Heddle
       class Exchange
         include MonotonicClock
 
-        # Bytes; larger than the size that the query announces, because some servers ignore it.
+        # Bytes; larger than the size that the query announces, because some servers send larger messages.
         MAX_DATAGRAM = 4_096
         # After this many messages that don't match a question, TCP is used. They come from a faulty server, or from an
         # attacker who guesses ids. Guessing does not help against TCP.

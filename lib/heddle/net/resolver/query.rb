@@ -18,7 +18,7 @@ module Heddle
         attr_reader :question, :id, :bytes, :max_answers
 
         # @param question [DNS::Question]
-        # @param except [Integer, nil] id of another question on the same socket, which must not be used again
+        # @param except [Integer, nil] an id that must not be used, because another question on the same socket has it
         # @param flags [Integer] the header's flags
         # @param edns [DNS::EDNS, nil] nil: without EDNS
         # @param max_answers [Integer, nil] maximum number of answers to read from the reply; nil: all

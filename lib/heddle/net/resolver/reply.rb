@@ -47,7 +47,7 @@ module Heddle
 
         def truncated? = @message.flags.anybits?(TRUNCATED)
 
-        # Could the server not answer? Another server may.
+        # Did the server fail, so that another server should be asked?
         def failed? = !ANSWERED.include?(@message.rcode)
 
         # Does the server apparently not support EDNS (RFC 6891, section 7)?

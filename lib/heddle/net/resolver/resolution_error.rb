@@ -9,7 +9,7 @@ module Heddle
         include Heddle::Error
 
         # @param message [String]
-        # @param silent [Boolean] whether a server did not respond, so that the next question would have to wait as long
+        # @param silent [Boolean] whether a server did not respond at all. A further question would wait for it again
         def initialize(message, silent: false)
           super(message)
           @silent = silent

@@ -19,7 +19,7 @@ module Heddle
         # @return [Object] the block's result for the current file
         def value
           # Without Fiber.blocking, Ruby >= 3.4 would let the scheduler run the stat and the read on a thread. For a
-          # short local file that costs more than the calls.
+          # short local file, using a thread costs more than the calls themselves.
           Fiber.blocking do
             stamp = stamp_now
             load(stamp) unless @loaded && stamp == @stamp
@@ -36,7 +36,7 @@ module Heddle
           @loaded = true
         end
 
-        # Includes inode and size, because a file may be replaced within one tick of the file system's clock.
+        # Includes inode and size, because a file may be replaced before the file system's clock advances.
         def stamp_now
           stat = File.stat(@path)
           [stat.mtime, stat.size, stat.ino, stat.dev]

@@ -35,7 +35,7 @@ module Heddle
 
         # @param sources [Array<KeyFiles, SelfSigned>] at least one
         # @param minimum [String] the minimum version of TLS, a key of {VERSIONS}
-        # @param protocols [Array<String>] their registered names, best first
+        # @param protocols [Array<String>] the protocols for ALPN, by their registered names, best first
         # @param clients [ClientCheck] the check of clients' certificates
         # @param on_event [#call, nil] called with an event's name and fields: the certificates were read again, could
         #   not be read, or expire soon
@@ -111,7 +111,7 @@ module Heddle
         # @return [Array<KeyPair>] the certificates in use
         def pairs = @loaded.credentials.pairs
 
-        # Reports the certificates that expire soon, once a day.
+        # Reports the certificates that expire soon or have expired, once a day.
         # @return [void]
         def report_expiry
           return if now - @reported < DAY

@@ -28,8 +28,8 @@ module Heddle
           @by_name = {}
           contexts.each { |names, context| names.each { |name| @by_name[name] ||= context } }
           @default = contexts.fetch(credentials.pairs.first.names)
-          # OpenSSL has a pointer to the ServerNames object. The default context's callbacks refer to this object, which
-          # keeps ServerNames alive.
+          # OpenSSL has a pointer to the ServerNames object, so the object must live as long as the default context. The
+          # context's callbacks are methods of this Contexts object, and the instance variable keeps ServerNames alive.
           @server_names = ServerNames.new(@by_name)
           @server_names.choose_for(@default)
         end

@@ -6,8 +6,8 @@ module Heddle
   module Net
     class TLS
       # A self-signed certificate for development, valid for localhost and loopback addresses. It is stored in the
-      # user's state folder, so that a browser has to accept it only once. If that folder is not writable, it is only in
-      # memory.
+      # user's state folder, so that a browser has to accept it only once. If that folder is not writable, the
+      # certificate is kept only in memory.
       class SelfSigned
         # The files of the gem localhost in the user's state folder, and those that `mkcert localhost` makes in an
         # application's folder.
@@ -55,7 +55,7 @@ module Heddle
         # @return [KeyPair] the same one at each call
         def load = @load ||= kept || make
 
-        # @return [nil] it never changes
+        # @return [nil] the same value at each call, because the certificate never changes
         def stamp = nil
 
         # @return [String]

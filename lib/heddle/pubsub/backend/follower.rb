@@ -15,15 +15,15 @@ module Heddle
         # Maximum number of messages in one read, and the intended total size of their data in bytes.
         MAX_MESSAGES = 500
         BYTES = 8 << 20
-        # Maximum number of messages from before the start to read.
+        # Maximum number of messages to read that were published before the follower started.
         RECENT = 10_000
         # Maximum seconds that a read waits for a message. After that the epoch is checked.
         WAIT = 5
-        # The same, if the backend has counted messages that the previous read did not return.
+        # The same maximum while the backend has counted messages that the previous read did not return.
         SHORT_WAIT = 0.01
         private_constant :MAX_MESSAGES, :BYTES, :RECENT, :WAIT, :SHORT_WAIT
 
-        # @return [Integer] the process that it runs in
+        # @return [Integer] the ID of the process that the follower runs in
         attr_reader :pid
 
         # @param backend [Backend]
@@ -114,8 +114,8 @@ module Heddle
           @counted = state.count
         end
 
-        # The backend does not report the size of the next messages. So the limit assumes that they are as large as the
-        # largest of these messages. It rises step by step.
+        # The backend does not report the size of the next messages. So this method assumes that they are as large as
+        # the largest of `messages`, the ones just read. The limit rises step by step.
         def adapt_read_limit(messages)
           largest = messages.map { |message| message.data.bytesize }.max
           @read_limit = [@read_limit * 4, BYTES / [largest, 1].max].min.clamp(1, MAX_MESSAGES)

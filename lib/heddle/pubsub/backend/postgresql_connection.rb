@@ -61,7 +61,7 @@ module Heddle
           raise
         end
 
-        # Begins a new epoch if the server's data may be from an earlier time, so that messages are lost.
+        # Begins a new epoch if the server may have gone back to earlier data, in which messages are missing.
         # @return [State]
         def open
           translate do
@@ -90,7 +90,7 @@ module Heddle
 
           trim
           Integer(count["count"]) - messages.size + 1
-        rescue PG::UniqueViolation # sent before and the reply was lost, or another program has written rows
+        rescue PG::UniqueViolation # the batch was sent before, and the reply was lost; or another program wrote rows
           find_batch(publisher, number) || pass_foreign_rows
         end
 
@@ -167,7 +167,7 @@ module Heddle
           SQL
         end
 
-        # Returns a value that changes when the server's data may be from an earlier time: after a change to another
+        # Returns a value that changes when the server may have gone back to earlier data: after a change to another
         # cluster, the promotion of a standby, or a restart without fsync.
         def identity
           @identity ||= [@pg.exec(<<~SQL).getvalue(0, 0), (started unless fsync?)].compact.join("/")

@@ -82,8 +82,8 @@ module Heddle
 
         # @param url [String]
         # @param name [String]
-        # @param stored [Integer] how many messages the stream keeps at least
-        # @raise [LostError] if Redis can't be reached; {#open}, {#publish} and {#read} raise it, too
+        # @param stored [Integer] minimum number of messages that the stream keeps
+        # @raise [LostError] if Redis can't be reached; {#open}, {#publish} and {#read} raise this error, too
         def initialize(url, name, stored)
           # With equal text in braces, Redis Cluster keeps all keys on one node.
           @state = "{#{name}}:state"
@@ -94,7 +94,7 @@ module Heddle
           translate { @identity = identity }
         end
 
-        # Begins a new epoch if the server's data may have gone back.
+        # Begins a new epoch if the server may have gone back to earlier data, in which messages are missing.
         # @return [State]
         def open
           epoch, count, floor, oldest = translate { run(OPEN, [@state, @stream], [@identity, Backend.new_epoch]) }

@@ -80,9 +80,9 @@ module Heddle
           outcome
         end
 
-        # Keeps this thread in the fiber for a moment, so that IO.copy_stream can end its wait (Ruby 3.4). It waits
-        # without the GVL, and after each signal asks *this* thread's scheduler again. Ruby finds that scheduler only
-        # while this thread runs a fiber, not while it runs the loop.
+        # Keeps this thread in the fiber for a moment, so that IO.copy_stream can end its wait (Ruby 3.4). copy_stream
+        # waits without the GVL, and after each signal asks *this* thread's scheduler again. Ruby finds that scheduler
+        # only while this thread runs a fiber, not while it runs the loop.
         def linger(pause)
           return unless @thread # the work has not begun
 

@@ -3,13 +3,13 @@
 module Heddle
   class Server
     module Cluster
-      # Computes the delay before a process that has ended unexpectedly is started again. The first time there is no
-      # delay. It becomes longer each time that the process ends soon after its start. This class uses no clock.
+      # Computes the delay before a process that has ended unexpectedly is started again. The first restart has no
+      # delay. The delay becomes longer each time that the process ends soon after its start. This class uses no clock.
       #
       # For a worker that has served, the delay is short. Otherwise a client whose requests crash workers could keep all
       # of them from serving.
       class Backoff
-        # Seconds before the second restart. Each further one doubles it.
+        # The delay of the second restart, in seconds. Each further restart doubles the delay.
         FIRST_DELAY = 0.5
         # Maximum number of seconds before a restart.
         MAX_DELAY = 30

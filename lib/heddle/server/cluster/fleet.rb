@@ -21,7 +21,7 @@ module Heddle
         attr_accessor :mold
         # @return [Integer] how many workers have ended unexpectedly
         attr_reader :restarts
-        # @return [String, nil] why no worker can serve, so that the server must stop; nil: it need not
+        # @return [String, nil] why no worker can serve, so that the server must stop; nil: no reason to stop
         attr_reader :failure
 
         # @param size [Integer] how many workers should run
@@ -203,8 +203,8 @@ module Heddle
           @workers.each { |one| one.last_message_at = @clock.call if one.pid.nil? && one.mold.equal?(mold) }
         end
 
-        # @return [Integer] the rank among the reserve workers of the worker with this number, counted from 1; 0: it is
-        #   not a reserve worker
+        # @return [Integer] the rank of worker number `index` among the reserve workers, counted from 1; 0: it is not a
+        #   reserve worker
         def reserve_rank(index) = [index - size + 1, 0].max
 
         def role_kept?(worker) = worker.index < size + reserves && worker.rank == reserve_rank(worker.index)

@@ -37,7 +37,7 @@ module Heddle
           @command = command
           @listeners = values["listeners"] || {}
           @ready = IO.for_fd(values["ready"], "w") if values["ready"]
-          # They have passed through exec, and programs of the application must not inherit them, too.
+          # These descriptors were inherited through exec. Programs that the application starts must not inherit them.
           others = [@listeners.values, values.values_at("pair", "scoreboard", "ticket_keys", "pubsub")].flatten.compact
           [@ready, *others.map { |one| IO.for_fd(one, autoclose: false) }].each { |io| io&.close_on_exec = true }
         end
@@ -71,7 +71,7 @@ module Heddle
           memory, notify = @values["scoreboard"] # nil on platforms where only forked processes can share memory
           Net::Scoreboard.for_fd(memory, notify) if memory
         rescue SystemCallError
-          nil # the old master has another version of it, so the workers of both masters share no scoreboard
+          nil # the scoreboard has another format, so the workers of both masters share no scoreboard
         end
 
         # Takes over the keys of TLS session tickets, so that clients of the old master's workers can resume their
@@ -92,7 +92,7 @@ module Heddle
         end
 
         # @return [Array(BasicSocket, BasicSocket), nil] the socket pair over which the workers of both masters hand off
-        #   connections; nil: their formats differ
+        #   connections; nil: the masters use different formats for handoffs
         def handoff_sockets
           sockets = @values["pair"]&.map { |descriptor| UNIXSocket.for_fd(descriptor) }
           return sockets unless handoff_incompatible?
@@ -125,8 +125,8 @@ module Heddle
 
         private
 
-        # Masters of early releases send no version (nil). They hand connections off in any case, and would take
-        # READY_WITHOUT_HANDOFF for a failure.
+        # Masters of early versions of Heddle send no format version (nil). They hand connections off in any case, and
+        # would take READY_WITHOUT_HANDOFF for a failure.
         def handoff_incompatible? = ![nil, Net::Sockets::HANDOFF_VERSION].include?(@values["handoff"])
 
         def report(text)

@@ -12,8 +12,8 @@ module Heddle
       #   1
       # @!attribute configuration [Configuration] the configuration of its workers
       # @!attribute started_at [Float] the time of its start ({MonotonicClock})
-      # @!attribute warm [Boolean] whether no worker need become a mold in its place: it was a worker itself, or one of
-      #   its workers was asked to become a mold
+      # @!attribute warm [Boolean] whether the mold was a worker itself, or one of its workers was asked to become a
+      #   mold; then no further worker is asked
       # @!attribute state [Symbol] :loading, :ready or :ending
       # @!attribute failure [String, nil] why it ended, if that is known
       MoldHandle = Struct.new(:pid, :channel, :generation, :configuration, :started_at, :warm, :state, :failure) do

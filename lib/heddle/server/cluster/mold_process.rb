@@ -84,7 +84,7 @@ module Heddle
           report_hook_failure(e)
         end
 
-        # Sets the number of workers (option `workers auto`). Each worker gets its share of common limits by it.
+        # Sets the number of workers (option `workers auto`). A worker's share of common limits depends on this number.
         def fit_memory
           configuration = @setting.configuration.fit_memory(Memory.proportional, Memory.proportional(Process.ppid))
           @setting = @setting.with(configuration:)

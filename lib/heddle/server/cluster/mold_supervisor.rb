@@ -17,9 +17,9 @@ module Heddle
         # @return [Configuration] the configuration of the newest mold
         attr_reader :configuration
         # @return [String, nil] why the application can't be loaded while there are no workers, so that the server must
-        #   stop; nil: it need not
+        #   stop; nil: no reason to stop
         attr_reader :failure
-        # @return [Float, nil] the time at which {#advance} must load the application again; nil: it need not
+        # @return [Float, nil] the time at which {#advance} must load the application again; nil: no load is due
         attr_reader :next_attempt_at
 
         # @param master [Master]

@@ -10,7 +10,7 @@ module Heddle
         PING_INTERVAL = 5
         # A worker has at least this many seconds to become ready, even if `worker_timeout` is shorter.
         BOOT_TIMEOUT = 60
-        # Seconds that a stuck worker has to report its running requests before it is killed.
+        # Seconds within which a stuck worker may report its running requests. Then it is killed.
         REPORT_TIMEOUT = 0.5
         # After this many seconds without a message, a crashed worker is killed. Ruby's crash report allocates memory,
         # so it can hang forever if the crash was in malloc.

@@ -144,7 +144,8 @@ module Heddle
 
         private
 
-        # Uses the old master's scoreboard, or creates a new one if that one is too small for this many processes.
+        # Uses the old master's scoreboard. Creates a new one if there is none, or if it is too small for this many
+        # processes.
         def open_scoreboard(inheritance, processes)
           inherited = inheritance.scoreboard
           return inherited if inherited && inherited.slots >= processes * 2

@@ -41,9 +41,9 @@ module Heddle
           @writer.close
         end
 
-        # Called in a forked child, before it sets its own handlers. Ruby may have received signals in the parent whose
-        # traps it has not run yet, and the fork copies these. With the default handlers they would end the child. So
-        # the child makes Ruby run their traps first, by sending a signal to itself.
+        # Called in a forked child, before it sets its own handlers. In the parent, signals may have arrived whose traps
+        # Ruby had not run yet. The fork has copied these pending signals, and the default handlers would end the child.
+        # So the child first makes Ruby run the pending traps, by sending a signal to itself.
         # @return [void]
         def close_in_child
           Process.kill(NAMES.first, Process.pid)

@@ -44,8 +44,8 @@ module Heddle
         # @return [void]
         def stopping(pid = nil) = pid ? @notify.main_pid(pid) : @notify.stopping
 
-        # Sends the watchdog notification when it is due, if the loop of at least one worker runs. Single blocked
-        # workers are no reason to stop it, because the master replaces them.
+        # Sends the watchdog notification when it is due, if the loop of at least one worker runs. It is also sent while
+        # single workers are blocked, because the master replaces these workers.
         # @param now [Float] the time in seconds
         # @return [void]
         def send_watchdog(now)

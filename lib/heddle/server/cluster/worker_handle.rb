@@ -77,8 +77,8 @@ module Heddle
 
             writer.close
             reader.timeout = timeout
-            # The reply ends with a zero byte. The end of the pipe can't mark its end, because a process that was forked
-            # meanwhile may keep the pipe open.
+            # The reply ends with a zero byte. The end of the pipe can't mark the end of the reply, because a process
+            # that was forked meanwhile may keep the pipe open.
             reader.gets("\0")&.chomp!("\0")
           end
         rescue SystemCallError, IOError

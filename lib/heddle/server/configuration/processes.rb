@@ -56,8 +56,8 @@ module Heddle
           workers != 0 && mode != :single && (worker_count > 1 || !Options::ONE_PROCESS.include?(environment))
         end
 
-        # @return [Numeric, nil] the option `drain_delay` in seconds, for log lines; nil if it is 0, so that they leave
-        #   it out
+        # @return [Numeric, nil] the option `drain_delay` in seconds, for log lines; nil if the option is 0, so that log
+        #   lines leave it out
         def drain_time = (drain_delay unless drain_delay.zero?)
 
         # @return [Array<Symbol>] the protections that are on when the server starts
@@ -68,8 +68,8 @@ module Heddle
         end
 
         # @return [Array<Symbol>] the protections that `heddle protect on` switches on: those of the option `protect`,
-        #   or its default if it is `off`. In development, stall_report also switches callback_report on. Protections
-        #   that this mode does not support are left out.
+        #   or the option's default if the option is `off`. In development, stall_report also switches callback_report
+        #   on. Protections that this mode does not support are left out.
         def possible_protections
           wanted = protect.empty? ? Options::BY_NAME.fetch(:protect).default : protect
           wanted |= [:callback_report] if environment == "development" && wanted.include?(:stall_report)

@@ -10,7 +10,7 @@ module Heddle
         PUBLIC = {
           "/metrics" => :metrics, "/health" => :ready, "/health/ready" => :ready, "/health/live" => :live
         }.freeze
-        # Pages of the unix socket only, in addition.
+        # Additional pages, which only the unix socket has.
         PRIVATE = { "/status" => :status, "/tasks" => :tasks, "/ended" => :ended }.freeze
         COMMANDS = %w[/stop /stop-now /reload /restart /protect-on /protect-off].freeze
         # The methods that handle a POST, which only the unix socket accepts.
@@ -44,7 +44,7 @@ module Heddle
         def look(env, page)
           return send(page) if %w[GET HEAD].include?(env["REQUEST_METHOD"])
 
-          text(405, "only GET and HEAD", "allow" => "GET, HEAD")
+          text(405, "#{env["PATH_INFO"]} needs GET or HEAD", "allow" => "GET, HEAD")
         end
 
         def post(env, action)

@@ -72,7 +72,7 @@ module Heddle
         # @raise [NoServerError]
         # @raise [DeclinedError] if the command failed; the message says why
         def complete(name)
-          # The command has no time limit. So this request finds out first whether the server responds at all.
+          # The command has no time limit. So another request first finds out whether the server responds at all.
           begin
             ask("GET", "/health/live")
           rescue DeclinedError
@@ -93,8 +93,8 @@ module Heddle
         end
 
         # Waits until the server has stopped. The block must stop it.
-        # @yield after the waiting request is sent; the server accepts its connection before that of a command in the
-        #   block
+        # @yield after the waiting request is sent; the server accepts the request's connection before the connection of
+        #   a command in the block
         # @return [Boolean, nil] whether every request was answered; nil: the server has stopped without a response
         # @raise [NoServerError]
         # @raise [DeclinedError]
@@ -130,7 +130,7 @@ module Heddle
           answer(socket)
         rescue IO::TimeoutError
           raise NoServerError, "the server at #{@address} has not responded for #{timeout} s. #{SILENT}" \
-                               "#{". It will run the command when it continues" if method == "POST"}"
+                               "#{". The server will run the command when it continues" if method == "POST"}"
         rescue SystemCallError => e
           raise broken(e)
         ensure

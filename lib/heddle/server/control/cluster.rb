@@ -4,8 +4,7 @@ module Heddle
   class Server
     class Control
       # Status and commands of a server with a master and workers. Each worker reports its own status. A worker that
-      # does not respond is listed as stuck, with the values that the scoreboard (memory that all processes share) has
-      # of it.
+      # does not respond is listed as stuck, with its values in the scoreboard (memory that all processes share).
       class Cluster
         # Seconds that a worker may take to respond.
         TIMEOUT = 1.5
@@ -149,7 +148,7 @@ module Heddle
           { **status, index: one.index, state: one.ending? ? "ending" : status[:state] }
         end
 
-        # Builds the status of a worker that does not respond from what the master and the scoreboard have of it.
+        # Builds the status of a worker that does not respond, from the records of the master and the scoreboard.
         def known_status(one)
           return { index: one.index, pid: one.pid, state: one.state.to_s } unless one.serving?
 

@@ -46,7 +46,7 @@ module Heddle
 
         def guarding(&) = ThreadGuard.new(@log) { stop }.during(&)
 
-        # @return [Array<Thread>] the threads of the other loops, which accept requests by then
+        # @return [Array<Thread>] the threads of the other loops, which accept requests when this method returns
         def start_others(app, listeners)
           accepting = Thread::Queue.new
           others = @servings.each_with_index.drop(1).map do |serving, index|

@@ -83,9 +83,9 @@ module Heddle
             end
         end
 
-        # Blames code outside of requests (another thread, or a fiber without a request) if it delayed the request for
-        # at least as long as each part lasts without that delay. Even a running request can be delayed: a thread may
-        # take the GVL from it.
+        # Blames code outside of requests (another thread, or a fiber without a request) if it ran at least as long as
+        # the longest part of the request's time. Before the comparison, the time that such code ran during a part is
+        # subtracted from that part. Even a running request can be delayed: a thread may take the GVL from it.
         def outside_requests(request, began, ended, parts)
           taken = samples(0, began, ended).sum(&:last)
           return if taken.zero?
@@ -185,8 +185,8 @@ module Heddle
         end
 
         # Returns the requests that held the awaited resource during the wait, the last one first, each with the period.
-        # A request that had waited at the same place itself held the resource only after its wait. Tasks of the same
-        # request don't count.
+        # If a holder itself had to wait at the same place before, its period begins at the end of that wait. Tasks of
+        # the same request don't count.
         def holders(one)
           found = []
           wait = one

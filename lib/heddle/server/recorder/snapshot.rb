@@ -4,7 +4,7 @@ module Heddle
   class Server
     class Recorder
       # A copy of the C extension's records (ext/heddle/scheduler/recorder.c) at one moment. It is parsed later, on
-      # another thread, because that would block a loop for too long.
+      # another thread, because parsing would block a loop for too long.
       class Snapshot
         # A period in which a fiber did one thing, such as running or waiting for a lock (`part`). `request`: the
         # request's number; 0: none. `place`: the line at the end of a `running` stretch, or at the beginning of a wait.
@@ -12,8 +12,8 @@ module Heddle
         Stretch = Data.define(:began, :ended, :request, :part, :task, :place, :timed_out) do
           def seconds = ended - began
         end
-        # The stack of code that ran for a period. `request`: the request's number; 0: none, and then `task` is whether
-        # the code ran in the loop and not in another thread. `frames`: the innermost frame first.
+        # The stack of code that ran for a period. `request`: the request's number; 0: none; then `task` says whether
+        # the code ran in the loop rather than in another thread. `frames`: the innermost frame first.
         Sample = Data.define(:began, :ended, :request, :activity, :task, :place, :frames) do
           def seconds = ended - began
         end
@@ -33,7 +33,7 @@ module Heddle
         # @return [Integer] how many stretches and stacks were lost because the buffer was full
         attr_reader :lost
 
-        # @param since [Float] stretches and stacks that ended before this are left out
+        # @param since [Float] stretches and stacks that ended before this time are left out
         # @return [Snapshot, nil] nil: the recorder is off
         def self.take(since = 0.0) = Account.recorded&.then { |found| new(*found, since) }
 

@@ -23,7 +23,7 @@ module Heddle
         # @param snapshot [Snapshot]
         # @param stalls [Array<Stall>]
         # @param cause [Cause]
-        # @param since [Float] stalls that ended before this are left out
+        # @param since [Float] stalls that ended before this time are left out
         # @param about [Hash{Symbol => Object}] written to the file as `otherData`
         def initialize(snapshot, stalls, cause, since: 0.0, about: {})
           @snapshot = snapshot

@@ -11,7 +11,7 @@ module Heddle
         MASTER_ONLY = { "USR1" => "reload", "USR2" => "restart", "TTIN" => "start another worker",
                         "TTOU" => "stop a worker" }.freeze
         STOPPING = %w[INT TERM QUIT].freeze
-        # Signals whose present handler is kept if there is one. The application, or nohup(1), has set it.
+        # Signals whose existing handler is kept, which the application or nohup(1) has set.
         YIELDING = ["HUP", *MASTER_ONLY.keys].freeze
         POLL_INTERVAL = 1.0
         private_constant :MASTER_ONLY, :STOPPING, :YIELDING, :POLL_INTERVAL
@@ -22,7 +22,7 @@ module Heddle
         # @param server [Server]
         # @param log [Log]
         # @param stop_deadline [StopDeadline] started at the first signal that stops the server, and again, without
-        #   a delay for requests, at the second INT and each later one
+        #   time for running requests, at the second INT
         def initialize(server, log, stop_deadline)
           @server = server
           @log = log

@@ -7,7 +7,7 @@ module Heddle
       # a fiber only when it waits, and a request may compute without ever waiting. In a cluster, the master ends such
       # workers ({Cluster::OverdueWorkers}).
       class StopDeadline
-        # Seconds that cancelled requests have to end.
+        # Seconds within which cancelled requests must end.
         CANCEL_TIMEOUT = 5
 
         # @param log [Log]

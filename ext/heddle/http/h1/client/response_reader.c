@@ -14,7 +14,7 @@
 
 enum {
     FILL = 16384,        /* bytes to request in one read into the connection's buffer */
-    STRING_STEP = 65536, /* bytes of room that a String gets at first: little, because a Content-Length may be wrong */
+    STRING_STEP = 65536, /* bytes of a String's first capacity, at most: a larger Content-Length may be wrong */
 };
 
 typedef enum {
@@ -23,7 +23,7 @@ typedef enum {
     CHUNKED,     /* the next bytes belong to a chunked body */
     UNTIL_CLOSE, /* the next bytes belong to a body that ends with the connection */
     COMPLETE,    /* the response is complete */
-    FAILED,      /* the rest of the connection can't be parsed */
+    FAILED,      /* reading or parsing has failed; nothing more can be read from the connection */
     STATES,
 } reader_state;
 

@@ -77,7 +77,7 @@ static HEDDLE_MUST_CHECK heddle_h1_progress change_to_h2(heddle_connection *conn
 }
 
 /*
- * Is this the beginning of a HEAD request? A response to HEAD has no content, even if the rest of the head is
+ * Is this the beginning of a HEAD request? A response to HEAD has no content, even if the rest of the request is
  * malformed.
  */
 static bool begins_with_head(const char *bytes, size_t size)
@@ -332,7 +332,7 @@ bool heddle_h1_queue_pipelined(heddle_connection *connection)
     if (result == HEDDLE_H1_MORE || result == HEDDLE_H1_SPOOLS)
         return false;
     if (connection->output.size)
-        heddle_connection_flush_later(connection); /* earlier responses must not wait for the next request */
+        heddle_connection_flush_later(connection); /* earlier responses must not wait until this request is served */
     heddle_h1_queue_request(connection, true);
     return true;
 }

@@ -30,7 +30,7 @@ static void queue_rest(heddle_connection *connection, const char *head, size_t h
         if (sent < size)
             added = heddle_output_add_string(output, rb_str_new_frozen(string), sent);
         sent = sent > size ? sent - size : 0;
-        heddle_connection_has_output(connection); /* now, so that the garbage collector marks the string */
+        heddle_connection_has_output(connection); /* from now on, the garbage collector marks the string */
     }
     if (!added)
         rb_memerror();
@@ -96,7 +96,7 @@ bool heddle_h1_send_response(heddle_exchange_handle *handle, const heddle_head_w
     }
     size_t head_size = out->used - start;
     out->used = start; /* `out` may be reused: this function sends or copies the head before it waits */
-    /* set before sending: if there is no memory to queue the rest, no second response may be sent */
+    /* Set before sending: if queueing the rest raises NoMemoryError, Ruby code must not send a second response. */
     handle->status = head->status;
     handle->sent = size;
     /*

@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-/* ns of sending time that are counted for a turn that only wakes a fiber, which then sends a part of a file. */
+/* The sending time, in ns, that is counted for a turn in which a fiber sends a part of a file by itself. */
 static const int64_t FILE_PART = 100000;
 
 static void send_more(heddle_connection *connection)

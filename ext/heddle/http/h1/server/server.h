@@ -72,7 +72,7 @@ bool heddle_h1_add_rejection(heddle_connection *connection, const heddle_rejecti
 bool heddle_h1_may_persist(const heddle_connection *connection);
 /*
  * Called when the whole response is sent or queued. The runner must not use the connection afterwards. `reusable`: the
- * response allows that the connection stays open.
+ * response allows the connection to stay open.
  */
 HEDDLE_LAST_USE void heddle_h1_complete_response(heddle_connection *connection, bool reusable, int status);
 /*

@@ -86,8 +86,8 @@ HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_begin_body(heddle_connection *con
 HEDDLE_MUST_CHECK heddle_h1_progress heddle_h1_parse_body(heddle_connection *connection, char *bytes, size_t size,
                                                           size_t *used);
 /*
- * Returns where the next bytes of a body of known length must be received, and sets `*size` to the room there. Returns
- * NULL if memory can't be allocated.
+ * Returns the memory into which the next bytes of a body of known length must be received, and sets `*size` to its
+ * size. Returns NULL if memory can't be allocated.
  */
 char *heddle_h1_find_body_room(heddle_connection *connection, size_t *size);
 /* Called when all received bytes of the body are parsed: sets the deadline for the next bytes. */
@@ -110,8 +110,8 @@ HEDDLE_LAST_USE void heddle_h1_parse_buffered(heddle_connection *connection);
  */
 HEDDLE_MUST_CHECK bool heddle_h1_queue_pipelined(heddle_connection *connection);
 /*
- * Returns how many ns a connection may be idle: idle_timeout, but before its first response at most head_timeout. A
- * client could open many connections just to occupy memory and descriptors.
+ * Returns how many ns a connection may be idle: idle_timeout, but before its first response at most head_timeout. This
+ * limits how long a client that only opens connections can occupy memory and descriptors.
  */
 int64_t heddle_h1_idle_timeout(const heddle_connection *connection);
 /* Have bytes of a head been received? Empty lines before a request are ignored (RFC 9112, section 2.2). */

@@ -7,7 +7,7 @@
 #include "scheduler/loop.h"
 
 enum {
-    AT_ONCE = 65536,  /* bytes that are pulled from the session before they are sent */
+    AT_ONCE = 65536,  /* bytes; frames are pulled from the session until so many bytes wait to be sent */
     FILL = 16384,     /* bytes that one read requests */
     PSEUDO_FIELDS = 4,
 };
@@ -108,7 +108,7 @@ static size_t add_fields(VALUE list, heddle_h2_field *fields, size_t count, hedd
 
 static VALUE begin_stream(VALUE object, const heddle_h2_field *fields, size_t count, bool end, bool expects_body)
 {
-    VALUE created = heddle_h2_client_stream_object(object); /* first: once the stream is open, nothing may raise */
+    VALUE created = heddle_h2_client_stream_object(object); /* made first: nothing may raise once the stream is open */
     heddle_h2_client_stream *stream = heddle_h2_client_stream_of(created);
     heddle_h2_client *client = object_of(object)->client;
     heddle_h2_stream *opened;
@@ -289,7 +289,7 @@ static VALUE collect_waiters(heddle_h2_client *client, bool take)
     return waiters;
 }
 
-/* Sends and receives once. Returns false if there were no events. `waits`: waits for input or room in this case. */
+/* Sends and receives once. Returns false if there were no events. `waits`: waits for input or room before that. */
 static bool step_input(client_object *self, int64_t deadline, bool waits)
 {
     heddle_h2_client *client = self->client;

@@ -216,8 +216,8 @@ static VALUE stream_trailers(VALUE self)
 /*
  * call-seq: read(max) -> String or nil
  *
- * Returns received bytes of the body, at most +max+, or nil if there are none. The connection's next output allows the
- * server to send as many bytes again.
+ * Returns received bytes of the body, at most +max+, or nil if there are none. Credits them to the windows of flow
+ * control, so that the server can send more.
  */
 static VALUE stream_read(VALUE self, VALUE max)
 {

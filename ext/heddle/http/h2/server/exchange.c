@@ -23,7 +23,7 @@ static heddle_h2_carrier *find_writable(heddle_exchange_handle *handle)
     heddle_exchange_writable_connection(handle);
     heddle_h2_carrier *carrier = handle->exchange->carrier;
     if (carrier->gone)
-        heddle_exchange_raise_gone("the stream has ended before the client had the response", 0);
+        heddle_exchange_raise_gone("the stream ended before the client had the response", 0);
     carrier->server->session->now = heddle_clock_coarse();
     return carrier;
 }
@@ -90,7 +90,7 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
         if (handle->exchange->body_size > 0)
             return SIZET2NUM(handle->exchange->body_size);
         if (carrier->gone)
-            heddle_exchange_raise_gone("the client has reset the stream before the request's body was complete", 0);
+            heddle_exchange_raise_gone("the client reset the stream before the request's body was complete", 0);
         if (carrier->received)
             return INT2FIX(0);
         if (!wait_for(carrier, HEDDLE_READING, deadline))
@@ -103,7 +103,7 @@ static VALUE fill_body(heddle_exchange_handle *handle, int64_t timeout)
 static void check_written(heddle_h2_write_result result)
 {
     if (result == HEDDLE_H2_GONE)
-        heddle_exchange_raise_gone("the stream has ended before the client had the response", 0);
+        heddle_exchange_raise_gone("the stream ended before the client had the response", 0);
     if (result != HEDDLE_H2_WRITTEN)
         rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"),
                  "a header of the response has a name or value that HTTP/2 does not allow");
@@ -113,7 +113,7 @@ static void check_written(heddle_h2_write_result result)
  * call-seq: write_head(status, fields, ended) -> nil
  *
  * Sends a head with fields from H2::ResponseWriter. If +ended+ is true, no content follows. Raises ClientGoneError if
- * the stream has ended, and InvalidResponseError if HTTP/2 does not allow a field, or a head now.
+ * the stream has ended. Raises InvalidResponseError if HTTP/2 does not allow a field, or does not allow a head now.
  */
 static VALUE exchange_write_head(VALUE self, VALUE status, VALUE fields, VALUE ended)
 {
@@ -262,7 +262,7 @@ static bool send_response(heddle_exchange_handle *handle, const heddle_head_writ
     long i = 0, count = size > 0 ? RARRAY_LEN(body) : 0;
     while (i < count && heddle_h2_send_string(carrier, RARRAY_AREF(body, i)))
         i++;
-    heddle_h2_enter_session(carrier->server); /* not before: the calls above may raise */
+    heddle_h2_enter_session(carrier->server); /* only now, because the calls above may raise */
     if (i < count)
         heddle_h2_reset(session, carrier->stream, HEDDLE_H2_INTERNAL_ERROR);
     handle->sent = size;

@@ -14,7 +14,7 @@ static heddle_h2_server *server_of(heddle_h2_session *session)
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
 enum {
-    CONNECTION_SHARE = 114688, /* bytes, in addition to body_buffer; as in Heddle::Server::ConnectionLimit */
+    CONNECTION_SHARE = 114688, /* a connection's bytes besides body_buffer; as in Heddle::Server::ConnectionLimit */
 };
 
 void heddle_h2_count_memory(heddle_h2_server *server, ssize_t change)
@@ -133,15 +133,15 @@ heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
 {
     heddle_link *link;
     /*
-     * Admission may reject an exchange, and the log's callback may close the connection. `server` must not be freed
-     * yet.
+     * Admission may reject an exchange, and the callback that logs the rejection may close the connection. Until
+     * heddle_h2_leave_session, `server` is not freed.
      */
     heddle_h2_enter_session(server);
     while (server->connection && !server->queued && !is_held_back(server) &&
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         unlist_waiting(carrier);
-        server->queued = carrier; /* set first: a rejection by admission resets it, and then the next one is queued */
+        server->queued = carrier; /* set first: if admission rejects the exchange, this becomes NULL again */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
     return heddle_h2_leave_session(server);
@@ -308,7 +308,7 @@ static void on_reset(heddle_h2_session *session, heddle_h2_stream *stream, heddl
 static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
 {
     heddle_h2_tunnel *tunnel = heddle_h2_tunnel_of(stream);
-    if (tunnel) { /* handled in the next tick, because this is called while the session's output is pulled */
+    if (tunnel) { /* handled in the next tick, because the session's output is being pulled now */
         tunnel->flushed_due = true;
         heddle_connection_flush_later(tunnel->server->connection);
         return;

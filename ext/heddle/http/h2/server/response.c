@@ -109,7 +109,7 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 
 /* -- content ------------------------------------------------------------------------------------------------------- */
 
-/* A loan: a String that the session sends without a copy, until it calls end_loan. */
+/* A loan: a String that the session sends without a copy. The session calls end_loan when it needs it no longer. */
 typedef struct {
     heddle_link link; /* in the engine's list of loans */
     heddle_engine *engine;

@@ -166,7 +166,8 @@ HEDDLE_LAST_USE void heddle_h2_discard_input(heddle_h2_server *server);
 /* The operations that the session calls for its streams. */
 extern const heddle_h2_operations heddle_h2_carrier_operations;
 /*
- * Queues the exchange for a runner, unless it is queued already. Exchanges may be rejected, and their carriers freed.
+ * Queues the exchange for a runner, unless it is queued already. Admission may reject exchanges, which frees their
+ * carriers.
  */
 void heddle_h2_queue(heddle_h2_carrier *carrier);
 
@@ -187,7 +188,7 @@ bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
  * returns false while the lent strings of all connections exceed http2_memory and one of them is this connection's.
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
-/* Adds the next exchange to the ready list. Exchanges may be rejected, and their carriers freed. */
+/* Adds the next exchange to the ready list. Admission may reject exchanges, which frees their carriers. */
 HEDDLE_FATE heddle_h2_queue_next(heddle_h2_server *server);
 
 /* Ends an exchange whose stream already has another owner. The caller must call heddle_h2_end_call. */
@@ -230,7 +231,7 @@ heddle_h2_write_result heddle_h2_hold_head(heddle_h2_carrier *carrier, int statu
 void heddle_h2_release_head(heddle_h2_carrier *carrier);
 /* Discards the held head. Returns false if there is none. */
 bool heddle_h2_drop_head(heddle_h2_carrier *carrier);
-/* Sends the held heads of all streams. The session must be in use (`depth`). */
+/* Sends the held heads of all streams. Must be called within a call into the session (heddle_h2_enter_session). */
 void heddle_h2_release_heads(heddle_h2_server *server);
 /* Sends the whole response to a rejected request. `retry_after`: the value of the Retry-After field, or NULL. */
 void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream, const heddle_rejection *rejection,

@@ -36,7 +36,6 @@ void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
     heddle_h2_transfer_stream(carrier);
 }
 
-/* Schedules the session's output. */
 static void schedule_output(heddle_h2_tunnel *tunnel)
 {
     heddle_connection_flush_later(tunnel->server->connection);

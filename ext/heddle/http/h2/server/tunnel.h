@@ -23,7 +23,7 @@ typedef struct {
     void (*end_input)(heddle_h2_tunnel *tunnel);
     /* Called when the stream was reset. */
     void (*handle_reset)(heddle_h2_tunnel *tunnel);
-    /* Called after some or all output was sent, or when another thread has asked for this call. */
+    /* Called when all output was pulled from the session, and after another thread has written output. */
     void (*flushed)(heddle_h2_tunnel *tunnel);
     /* Must `retire` be called? True while the server stops, until `retire` was called. */
     bool (*has_to_retire)(const heddle_h2_tunnel *tunnel);
@@ -62,7 +62,7 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
  * thread.
  */
 bool heddle_h2_tunnel_is_full(const heddle_h2_tunnel *tunnel, uint64_t limit);
-/* Must be called when `size` received bytes were used: the client may send more. */
+/* Must be called when `size` received bytes were used, so that the client may send more. */
 void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size);
 /*
  * Called for bytes that the owner has not used yet. They block only this stream: the client may send on other streams.

@@ -11,8 +11,8 @@ const RECENT = 1 // seconds that the figures cover
 const MANY = 10 // requests; the drawing shows no median of fewer
 const FASTEST = 1e-6 // seconds at the lower edge of the drawing of latency
 const SLOWEST = 10 // … and at the upper
-const ROWS = 42 // threads from one edge to the other
-const AGAIN = 1000 // ms until the server is asked again when it has gone
+const ROWS = 42 // rows of the drawing of latency
+const AGAIN = 1000 // ms until the page requests /pulse again after the response has ended
 const DECADES = [[1e-6, "1 µs"], [1e-5, "10 µs"], [1e-4, "100 µs"], [1e-3, "1 ms"], [1e-2, "10 ms"], [1e-1, "0.1 s"], [1, "1 s"]]
 
 let samples = [] // { at, from, rate, answers, pairs, median }
@@ -30,7 +30,7 @@ async function listen() {
   try {
     for await (const line of lines("/pulse", { cache: "no-store", signal: own.signal })) take(JSON.parse(line))
   } catch {
-    // The reason does not matter: the code below sees that it has ended.
+    // The reason does not matter: the code below handles every end of the response.
   }
   if (stream !== own) return
   last = null
@@ -101,7 +101,7 @@ function show(sample, recent) {
   panel.dataset.most = most
   find("rates").setAttribute("aria-label", `Requests a second in the last minute: at most ${grouped.format(most)}, now ${rate}.`)
   find("latencies").setAttribute("aria-label",
-    `How long requests took. In the last second half of them took less than ${median}, 99 of 100 less than ${p99}.`)
+    `How long requests took. In the last second, half of them took less than ${median}, 99 of 100 less than ${p99}.`)
 }
 
 /* -- drawings ------------------------------------------------------------------------------------------------------ */
@@ -136,7 +136,7 @@ function paintRates(strip) {
   context.stroke(outline)
 }
 
-// How far up a time lies, from 0 to 1.
+// The height of a time in the drawing of latency, from 0 to 1.
 const place = (seconds) => Math.min(Math.max(Math.log(seconds / FASTEST) / Math.log(SLOWEST / FASTEST), 0), 1)
 
 // The row of the drawing for a bucket's requests.
@@ -209,7 +209,7 @@ function report({ clients, answers, seconds, median, p99, failed, message }) {
     `${count(clients, "client")} got ${grouped.format(answers)} responses in ${seconds.toFixed(1)} s: ` +
     `${grouped.format(rate)} a second on this machine, which the clients share. ` +
     `${failed > 0 ? `${count(failed, "client")} failed: ${message}.` : "None failed."} ` +
-    `As they saw it, waiting included, half took less than ${duration(median)}, 99 of 100 less than ${duration(p99)}.`
+    `With the time in queues, half of the requests took less than ${duration(median)}, 99 of 100 less than ${duration(p99)}.`
   Object.assign(panel.dataset, { rate, failed })
 }
 

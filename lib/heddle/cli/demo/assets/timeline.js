@@ -5,7 +5,8 @@ import { draw, dye, ticks } from "./shared.js"
 const PITCH = 6 // pixels from one row to the next
 
 export class Timeline {
-  // rows: how many requests; blocking: one more below them; span: the seconds that the axis shows at first
+  // rows: how many requests; blocking: whether one more row shows the request that blocks; span: the seconds that the
+  // axis shows at first
   constructor(element, { rows, blocking, span }) {
     this.span = span
     const plot = Object.assign(document.createElement("div"), { className: "plot" })
