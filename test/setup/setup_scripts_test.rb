@@ -199,6 +199,20 @@ class SetupScriptsTest < Minitest::Test
     assert_equal "the reason\na step: failed (exit code 3); the whole log is #{log}\n", said
   end
 
+  def test_gems_are_compiled_without_optimization_in_ci_only
+    ruby = File.join(@folder, "ruby")
+    File.write(ruby, "#!/bin/sh\necho \"$MAKEFLAGS\"", perm: 0o755)
+    install = "runtime=no frozen=no; . $support/prepare.sh; groups_without() { :; }; bundle_with #{ruby} Gemfile show"
+
+    assert_equal ["\n", true], shell(install, { "CI" => nil, "MAKEFLAGS" => nil })
+    makefile = File.join(@folder, "Makefile")
+    File.write(makefile, "CC = gcc\nall:\n\t@echo $(CC) and $(CXX)\n")
+    flags, = shell(install, { "CI" => "true", "MAKEFLAGS" => nil })
+
+    assert_equal "#{ROOT}/bin/support/unoptimized gcc and #{ROOT}/bin/support/unoptimized g++\n",
+                 Open3.capture2({ "MAKEFLAGS" => flags.chomp }, "make", "-s", "-f", makefile).first
+  end
+
   def test_gems_of_examples_are_installed_for_the_chosen_ruby_only
     named = ["Gemfile", "test/rails/bundles/b/Gemfile", "examples/a/Gemfile", "test/switch/c/Gemfile"]
 
