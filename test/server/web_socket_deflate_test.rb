@@ -134,6 +134,19 @@ class WebSocketDeflateTest < Minitest::Test
     end
   end
 
+  # Nothing waits for its handler, so the loop would inflate all that has come, a thousand times as much, at once.
+  def test_a_message_that_the_handler_does_not_take_is_not_inflated
+    handler = Class.new { def on_open(client) = client.write("ready") }.new
+    with_deflate(handler) do
+      client = offering
+      client.read
+      send_compressed(client, "\0" * 300_000)
+      client.write(9, "still here")
+
+      assert_equal "still here", client.read.payload
+    end
+  end
+
   def test_ordinary_messages_with_much_repetition_are_taken
     zeros = "[#{(["0"] * 8_000).join(", ")}]"
     row = %(<tr><td class="cell">0</td><td class="cell">0</td></tr>\n)

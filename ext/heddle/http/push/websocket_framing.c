@@ -162,9 +162,9 @@ static size_t read_frames(heddle_push_session *session, char *bytes, size_t size
         heddle_websocket_event event =
             heddle_websocket_read(reader, &session->engine->websockets.limits, bytes + used, size - used, &step);
         used += step;
-        /* A closing socket discards received messages. */
+        /* A closing socket, and a handler without on_message, discard messages. */
         if (event == HEDDLE_WEBSOCKET_HAS_MESSAGE && reader->message->compressed &&
-            session->state == HEDDLE_PUSH_OPEN)
+            session->state == HEDDLE_PUSH_OPEN && session->wanted & HEDDLE_PUSH_ON_MESSAGE)
             event = heddle_websocket_inflate(&session->engine->websockets.deflater, reader,
                                              &session->engine->websockets.limits);
         switch (event) {
