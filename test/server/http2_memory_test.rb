@@ -93,6 +93,41 @@ class Http2MemoryTest < Minitest::Test
     end
   end
 
+  # With 256 descriptors the server has 64 files for bodies. Each response is a file of 300,000 bytes.
+  def serving_files
+    descriptors, most = Process.getrlimit(:NOFILE)
+    @begun = Thread::Queue.new
+    content = Tempfile.create.tap { |file| file.write("x" * 300_000) || file.close }
+    file = Struct.new(:to_path) { def each = raise("the file was not sent as such") }.new(content.path)
+    app = lambda do |env|
+      next [200, {}, ["other"]] if env["PATH_INFO"] == "/other"
+
+      @begun << env["PATH_INFO"]
+      [200, {}, file]
+    end
+    serving(app, lint: false) do
+      Process.setrlimit(:NOFILE, 256, most) # the server has raised it before
+      yield Array.new(100) { |i| "/#{i}" }
+    ensure
+      Process.setrlimit(:NOFILE, descriptors, most)
+      File.unlink(content)
+    end
+  end
+
+  def test_while_clients_that_read_nothing_hold_many_files_a_connection_with_one_has_no_further_request_begun
+    serving_files do |paths|
+      client = client_that_reads_nothing(paths)
+      count = begun(65).size
+      3.times { serve_others }
+
+      assert_operator count + @begun.size, :<=, 66
+      client.send_frame("SETTINGS - 0 000400100000")
+      client.send_frame("WINDOW_UPDATE - 0 #100000000")
+
+      assert_equal [300_000] * 100, bodies_of(client, 100).map(&:size)
+    end
+  end
+
   def counting(app)
     Heddle::PubSub::History.open(16 << 20, 100, 300)
     lambda do |env|

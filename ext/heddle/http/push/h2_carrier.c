@@ -279,9 +279,7 @@ static bool prepare_stream(heddle_push_session *session)
     heddle_push_stream *stream = calloc(1, sizeof(*stream));
     if (!stream)
         return false;
-    stream->tunnel.operations = &operations;
-    stream->tunnel.due.passed = handle_deadline;
-    stream->session = session;
+    *stream = (heddle_push_stream){.tunnel = {.operations = &operations, .due.passed = handle_deadline}, session};
     session->stream = stream;
     return true;
 }

@@ -173,6 +173,7 @@ static void write_content(heddle_exchange_handle *handle, VALUE string)
         size_t taken = heddle_h2_write(carrier->server->session, carrier->stream, RSTRING_PTR(string) + at,
                                        (size_t)RSTRING_LEN(string) - at);
         at += taken;
+        heddle_h2_set_blocked(carrier, taken == 0);
         if (taken > 0) { /* sending may make room for the next bytes */
             heddle_last_use(heddle_h2_send(carrier->server));
         } else if (heddle_h2_may_write(carrier->stream)) {

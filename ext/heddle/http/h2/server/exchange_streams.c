@@ -3,13 +3,9 @@
  * and queues exchanges for runners (the pooled fibers that call the application).
  */
 
+#include "http/body/files.h"
 #include "http/h2/server/server.h"
 #include "selector/assert.h"
-
-static heddle_h2_server *server_of(heddle_h2_session *session)
-{
-    return session->owner;
-}
 
 /* -- memory -------------------------------------------------------------------------------------------------------- */
 
@@ -46,11 +42,6 @@ bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
 
 /* -- carriers ------------------------------------------------------------------------------------------------------ */
 
-static void wake_fiber(heddle_h2_carrier *carrier, heddle_direction direction)
-{
-    heddle_wait_wake(carrier->waits[direction]);
-}
-
 static void list_waiting(heddle_h2_carrier *carrier)
 {
     heddle_h2_server *server = carrier->server;
@@ -73,6 +64,7 @@ void heddle_h2_free_carrier(heddle_h2_carrier *carrier)
     for (int direction = 0; direction < 2 && !server->connection->sockets->abandoned; direction++)
         heddle_wait_drop(&carrier->waits[direction]);
     heddle_h2_drop_head(carrier);
+    heddle_h2_set_blocked(carrier, false);
     heddle_h2_count_body(carrier, -(ssize_t)carrier->body_memory);
     heddle_h2_count_memory(server, -(ssize_t)carrier->head_memory);
     heddle_link_remove(&carrier->link);
@@ -116,12 +108,14 @@ static void reject_late(heddle_due *due)
 
 /*
  * Must this connection's requests wait? They must if it has strings that are sent without a copy (`lent`, see
- * response.c) while the lent strings of all connections exceed http2_memory.
+ * response.c) while the lent strings of all connections exceed http2_memory. They must also if a fiber waits until its
+ * client has made room, while such fibers are many: each may hold a file, and a connection has up to http2_streams.
  */
 static bool is_held_back(const heddle_h2_server *server)
 {
-    const heddle_engine *engine = heddle_engine_of_connection(server->connection);
-    return server->lent > 0 && engine->h2->lent > engine->h2->memory;
+    const struct heddle_h2_shared *all = heddle_engine_of_connection(server->connection)->h2;
+    return (server->lent > 0 && all->lent > all->memory) ||
+           (server->blocked_count > 0 && all->blocked_count > heddle_body_files_most());
 }
 
 bool heddle_h2_may_queue(const heddle_h2_server *server)
@@ -197,7 +191,7 @@ static bool begins_at_head(const heddle_h2_carrier *carrier)
 static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_rejection *rejection,
                          heddle_method method)
 {
-    heddle_h2_server *server = server_of(session);
+    heddle_h2_server *server = session->owner;
     heddle_h2_send_rejection(server, stream, rejection, method != HEDDLE_HEAD, NULL);
     heddle_h2_release(session, stream);
     heddle_last_use(heddle_engine_count_rejection(server->connection, rejection));
@@ -205,7 +199,7 @@ static void on_rejection(heddle_h2_session *session, heddle_h2_stream *stream, c
 
 static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, const heddle_h2_request *request)
 {
-    heddle_h2_server *server = server_of(session);
+    heddle_h2_server *server = session->owner;
     heddle_connection *connection = server->connection;
     heddle_engine *engine = heddle_engine_of_connection(connection);
     bool tunnels = request->head.protocol.size > 0; /* the stream becomes a tunnel, see tunnel.h */
@@ -258,7 +252,7 @@ static void on_data(heddle_h2_session *session, heddle_h2_stream *stream, const 
         return;
     }
     heddle_h2_carrier *carrier = stream->owner;
-    wake_fiber(carrier, HEDDLE_READING);
+    heddle_wait_wake(carrier->waits[HEDDLE_READING]);
     heddle_h2_take_data(carrier, bytes, size);
 }
 
@@ -270,7 +264,7 @@ static void on_end(heddle_h2_session *session, heddle_h2_stream *stream)
         return;
     }
     heddle_h2_carrier *carrier = stream->owner;
-    wake_fiber(carrier, HEDDLE_READING);
+    heddle_wait_wake(carrier->waits[HEDDLE_READING]);
     heddle_h2_end_body(carrier);
 }
 
@@ -282,8 +276,8 @@ void heddle_h2_end_carrier(heddle_h2_carrier *carrier)
         HEDDLE_ASSERT(carrier->server->depth > 0);
         carrier->server->swept = false;
     }
-    wake_fiber(carrier, HEDDLE_READING);
-    wake_fiber(carrier, HEDDLE_WRITING);
+    heddle_wait_wake(carrier->waits[HEDDLE_READING]);
+    heddle_wait_wake(carrier->waits[HEDDLE_WRITING]);
     heddle_exchange_disconnected(carrier->exchange);
 }
 
@@ -313,7 +307,8 @@ static void on_window(heddle_h2_session *session, heddle_h2_stream *stream)
         heddle_connection_flush_later(tunnel->server->connection);
         return;
     }
-    wake_fiber(stream->owner, HEDDLE_WRITING);
+    heddle_h2_carrier *carrier = stream->owner;
+    heddle_wait_wake(carrier->waits[HEDDLE_WRITING]);
 }
 
 /* Does nothing, because the exchange has already released the stream, or is about to release it. */

@@ -45,6 +45,7 @@ struct heddle_h2_carrier {
     bool expects;            /* the client waits for 100 Continue, which is sent when the application reads */
     size_t uncredited;       /* received bytes of the body that are not credited to the client's windows yet */
     bool gone;               /* the client has reset the stream, or the connection has failed */
+    bool blocked;            /* a fiber has content to write, for which the client has made no room yet */
     heddle_h2_held_head *held; /* a head that is sent in the next tick, unless the application fails first; or NULL */
     heddle_wait *waits[2];   /* the fibers that wait to read and to write, by heddle_direction */
 };
@@ -61,7 +62,7 @@ struct heddle_h2_server {
     heddle_h2_carrier *queued;
     heddle_link waiting; /* carriers that wait to join the ready list */
     uint32_t waiting_count;
-    uint32_t held_count; /* carriers with a held head */
+    uint32_t held_count, blocked_count; /* carriers with a held head; carriers that are blocked */
     bool ended;     /* the client has sent FIN */
     bool lingers;   /* nothing more is sent, and input is discarded */
     bool swept;     /* no ended carrier is left to be freed */
@@ -108,8 +109,18 @@ struct heddle_h2_shared {
     uint64_t memory; /* the limit of `drawn` and of `lent`, in bytes: the option http2_memory */
     uint64_t drawn;  /* bytes of the shared memory that are in use, see heddle_h2_count_memory */
     uint64_t lent;   /* bytes of the strings in `loans` */
+    uint32_t blocked_count; /* carriers that are blocked */
     heddle_link loans; /* strings of responses that are sent without a copy, see response.c */
 };
+
+/* Notes whether the carrier is blocked. While many are, their connections have no further requests begun. */
+static inline void heddle_h2_set_blocked(heddle_h2_carrier *carrier, bool blocked)
+{
+    uint32_t change = (uint32_t)blocked - carrier->blocked;
+    carrier->blocked = blocked;
+    carrier->server->blocked_count += change;
+    heddle_engine_of_connection(carrier->server->connection)->h2->blocked_count += change;
+}
 
 extern const heddle_protocol heddle_h2_protocol;
 extern const heddle_exchange_operations heddle_h2_exchange_operations;
@@ -185,7 +196,7 @@ bool heddle_h2_holds_too_much_data(const heddle_h2_server *server);
 
 /*
  * Can the next waiting request of this connection be queued? Returns false if none waits or one is queued already. Also
- * returns false while the lent strings of all connections exceed http2_memory and one of them is this connection's.
+ * returns false while the clients of all connections hold too much and this one holds a part of it.
  */
 bool heddle_h2_may_queue(const heddle_h2_server *server);
 /* Adds the next exchange to the ready list. Admission may reject exchanges, which frees their carriers. */

@@ -36,11 +36,6 @@ void heddle_h2_tunnel_begin(heddle_h2_tunnel *tunnel, heddle_exchange *exchange)
     heddle_h2_transfer_stream(carrier);
 }
 
-static void schedule_output(heddle_h2_tunnel *tunnel)
-{
-    heddle_connection_flush_later(tunnel->server->connection);
-}
-
 bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t size, const char *more,
                             size_t more_size)
 {
@@ -50,7 +45,7 @@ bool heddle_h2_tunnel_write(heddle_h2_tunnel *tunnel, const char *bytes, size_t 
     if (!heddle_h2_write_whole(session, tunnel->stream, bytes, size, more, more_size))
         return false;
     tunnel->flushed_due |= connection->sockets->loop->thread != rb_thread_current();
-    schedule_output(tunnel);
+    heddle_connection_flush_later(connection);
     return true;
 }
 
@@ -65,20 +60,20 @@ void heddle_h2_tunnel_consume(heddle_h2_tunnel *tunnel, size_t size)
     if (size == 0)
         return;
     heddle_h2_consume(tunnel->server->session, tunnel->stream, size);
-    schedule_output(tunnel);
+    heddle_connection_flush_later(tunnel->server->connection);
 }
 
 void heddle_h2_tunnel_keep(heddle_h2_tunnel *tunnel, size_t size)
 {
     heddle_h2_keep(tunnel->server->session, tunnel->stream, size);
-    schedule_output(tunnel);
+    heddle_connection_flush_later(tunnel->server->connection);
 }
 
 void heddle_h2_tunnel_finish(heddle_h2_tunnel *tunnel)
 {
     tunnel->server->session->now = heddle_clock_coarse();
     heddle_h2_finish(tunnel->server->session, tunnel->stream, NULL, 0);
-    schedule_output(tunnel);
+    heddle_connection_flush_later(tunnel->server->connection);
 }
 
 static void detach_tunnel(heddle_h2_tunnel *tunnel)
@@ -97,7 +92,7 @@ void heddle_h2_tunnel_close(heddle_h2_tunnel *tunnel, bool abrupt)
     heddle_h2_end_tunnel(server->session, tunnel->stream, abrupt);
     detach_tunnel(tunnel);
     heddle_h2_release(server->session, tunnel->stream);
-    schedule_output(tunnel);
+    heddle_connection_flush_later(tunnel->server->connection);
     tunnel->operations->release(tunnel);
     heddle_last_use(heddle_h2_leave_session(server));
 }
