@@ -12,7 +12,7 @@ module Heddle
     INTRODUCTION = <<~TEXT
       # Options
 
-      Every option has one definition, and four ways to set it. The first one that is set counts:
+      Heddle takes the value of an option from the first of these sources that has it:
 
       1. a flag: `heddle serve --stop-timeout 20`
       2. an environment variable: `HEDDLE_STOP_TIMEOUT=20`
@@ -20,16 +20,16 @@ module Heddle
       4. the default
 
       `heddle check` validates the options, the addresses and the application's file. It prints the values in effect and where
-      each was set. `--load` loads the application, too, and `--json` is for programs. The exit status is 1 when something
-      is wrong. `heddle help stop_timeout` prints what this page says of an option. `heddle serve` takes every flag.
+      each was set. With `--load` it also loads the application. The exit status is 1 when something is wrong.
+      `heddle help stop_timeout` prints what this page says about one option. `heddle serve` takes every flag.
       `rackup -s heddle` and `rails server` read the same variables and the same file. `rackup` takes an option by
       `-O stop_timeout=20`. It serves with one process, because it loads the application before a worker starts.
 
       ## The configuration file
 
-      `config/heddle.rb`, else `heddle.rb`, in the folder where the server is started; `--config FILE` or `HEDDLE_CONFIG`
-      names another one, `--config -` none. `heddle init` writes one to begin with, and `heddle init --from
-      config/puma.rb` makes one of Puma's. It is Ruby, and each option is a method:
+      Heddle reads `config/heddle.rb`, else `heddle.rb`, in the folder where the server is started. `--config FILE` or
+      `HEDDLE_CONFIG` names another file; with `--config -`, Heddle reads no file. `heddle init` writes a first file, and
+      `heddle init --from config/puma.rb` translates Puma's. The file is Ruby, and each option is a method:
 
       ```ruby
       # config/heddle.rb
@@ -38,22 +38,21 @@ module Heddle
       body_limit "20m"
       ```
 
-      A size is a number of bytes, or a String that ends in `k`, `m` or `g`. A path is relative to the folder where the
-      server is started. `environment` without a value returns the environment's name. All mistakes are
-      reported at once, each with its line, and the server does not start. The file is read before the application is
-      loaded, so nothing of the application is there. It is read again at a reload. If it has a mistake then, the old
-      configuration stays.
+      A size is a number of bytes, or a String that ends in `k`, `m` or `g`. A path is relative to the folder where the server
+      is started. `environment` without a value returns the environment's name. All mistakes are reported at once, each with
+      its line, and the server does not start. The file is read before the application is loaded, so it can't use the
+      application's code. It is read again at a reload. If it has a mistake then, the old configuration stays.
 
       ## The environment
 
-      Besides its own, Heddle obeys the variables that a Rails application is deployed with:
+      Besides its own variables, Heddle reads the variables that Rails applications are usually deployed with:
 
       | variable | what it sets |
       | - | - |
       | `PORT` | `port` |
       | `WEB_CONCURRENCY` | `workers`: a number, or `auto` |
-      | `RAILS_MAX_THREADS` | `threads`, in mode thread. In mode fiber a process needs no number of threads, and the variable says only how large the application makes its pool of database connections |
-      | `RAILS_ENV`, `APP_ENV`, `RACK_ENV` | `environment`; the first that is set counts. Puma asks `APP_ENV`, `RACK_ENV`, `RAILS_ENV` |
+      | `RAILS_MAX_THREADS` | `threads`, in mode thread. In mode fiber it sets no option of Heddle; it is only the size that the application gives its pool of database connections |
+      | `RAILS_ENV`, `APP_ENV`, `RACK_ENV` | `environment`; Heddle uses the first that is set. Puma's order is `APP_ENV`, `RACK_ENV`, `RAILS_ENV` |
       | `PIDFILE` | `pidfile` |
 
       An unknown variable that begins with `HEDDLE_` is reported at the start, with the nearest known name.

@@ -29,8 +29,8 @@ module Heddle
 
       `heddle init --undo` restores each byte, and Puma serves again.
 
-      [Signals](processes.md#signals) compares the signals of both servers. [From Falcon](async.md#from-falcon) is the same
-      for Falcon and falcon-rails.
+      [Signals](processes.md#signals) compares the signals of both servers. [From Falcon](async.md#from-falcon) is the guide
+      for users of Falcon and falcon-rails.
 
       ## Translation
 
@@ -76,15 +76,16 @@ module Heddle
       ## Exceptions of the application
 
       As under Puma, any exception is logged and answered with 500, whether it is a StandardError or not. That includes
-      exceptions of a streamed body before its first part. After its first part, the client sees that the response is
-      incomplete. So it does after the body has waited or was preempted, because Heddle then sends the head; Puma does not.
+      exceptions of a streamed body before its first part. If the body fails after its first part, the client sees that the
+      response is incomplete. The same is true if the body has waited or was preempted before its first part, because Heddle
+      has then sent the head; Puma has not.
 
       `exit`, `abort` and a SignalException such as Interrupt differ. Puma answers these with 500, too. Under Heddle they
       end the process, as in any Ruby program: the worker's other requests are cut off, and the master starts a new worker.
 
       In development `heddle serve` puts `Rack::ShowExceptions` and `Rack::Lint` around an application without Rails, as
       `rackup` does. Unlike under `rackup`, `rack.input` keeps all its methods. In any other environment, such as `-e none`,
-      it does neither. Mode ractor leaves both out. Rails shows its own error pages.
+      and in mode ractor, Heddle adds neither of them. Rails shows its own error pages.
 
       ## Settings
 

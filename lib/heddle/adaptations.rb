@@ -79,8 +79,8 @@ module Heddle
               fibers: true, changes: "an Enumerator and an action of ActionController::Live have the state of their " \
                                      "request; before 8.2, fibers own the reload lock"),
       Row.new(gem: "activerecord", constant: "ActiveRecord::Base", tried: [">= 7.1", "< 8.3"],
-              changes: "abandoned queries are cancelled; the pool serves tasks in order, and those that wait for it " \
-                       "count as the worker's load"),
+              changes: "abandoned queries are cancelled; the pool serves tasks in order, and tasks that wait for a " \
+                       "connection count as the worker's load"),
       Row.new(gem: "sequel", constant: "Sequel::Database", tried: [">= 5.32", "< 6"],
               changes: "abandoned queries are cancelled, and the pool isolates by fiber"),
       Row.new(gem: "trilogy", constant: "Trilogy", tried: [">= 2.7", "< 3"],
@@ -120,8 +120,8 @@ module Heddle
         install(configuration)
       end
 
-      # Changes gems that requests have loaded. The server's loops call it each second. It waits until Ruby has loaded
-      # no file for one second, so that it does not change a gem that is only partly loaded.
+      # Changes gems that requests have loaded. The server's loops call this method each second. It does nothing until
+      # Ruby has loaded no file for one second, so that it does not change a gem that is only partly loaded.
       # @param (see #start)
       # @return [void]
       def update(configuration)
@@ -138,7 +138,7 @@ module Heddle
           next unless row.state(fibers: configuration.mode == :fiber) == :made
 
           Events.report(:gem_not_adapted, reason: "#{row} is not adapted, because a request has loaded it. Load the " \
-                                                  "gem with the application. Then: #{row.changes}")
+                                                  "gem with the application. The change would be: #{row.changes}")
         end
       rescue StandardError, LoadError => e
         Events.report(:gem_not_adapted, reason: "adapting the gems that requests have loaded failed: #{e.message}")

@@ -30,7 +30,7 @@ module Heddle
 
       # @return [String] what to do about it
       def advice
-        wait = "move waits and starts of tasks out of the callback, before or after the call"
+        wait = "wait, and start tasks, before or after the call, not in its callback"
         return wait if NativeLibraries.not_reentrant.any? { |name| File.basename(name) == own_name }
 
         "#{wait}; if the library keeps no state per thread, add it: Heddle::NativeLibraries.reentrant += " \

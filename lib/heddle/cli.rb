@@ -31,9 +31,9 @@ module Heddle
       "status" => Entry.new(:StatusCommand, "show what a running server is doing"),
       "top" => Entry.new(:TopCommand, "show live status; press q to quit"),
       "record" => Entry.new(:RecordCommand, "write a trace of a running server's requests to a file"),
-      "stop" => Entry.new(:StopCommand, "stop a running server after its running requests"),
-      "reload" => Entry.new(:ReloadCommand, "replace the workers, one by one"),
-      "restart" => Entry.new(:RestartCommand, "start a new master and new workers on the same sockets"),
+      "stop" => Entry.new(:StopCommand, "stop a running server when its running requests are answered"),
+      "reload" => Entry.new(:ReloadCommand, "load code and configuration again, and replace the workers one by one"),
+      "restart" => Entry.new(:RestartCommand, "replace the master and all workers; the sockets stay open"),
       "protect" => Entry.new(:ProtectCommand, "switch a running server's protections off or on: heddle protect off|on"),
       "doctor" => Entry.new(:DoctorCommand, "check the application and this machine for problems under Heddle"),
       "version" => Entry.new(nil, "print the version"),
@@ -57,7 +57,7 @@ module Heddle
       # @return [Integer] the exit status
       def run(arguments, output: $stdout, errors: $stderr)
         status = dispatch(arguments.map { |word| utf8(word) }, output)
-        # Flushes here, because Ruby ignores errors of its flush at the end of the process.
+        # Ruby also flushes the output at the end of the process, but ignores the errors of that flush.
         output.flush unless output.closed?
         status
       rescue UsageError => e

@@ -106,8 +106,8 @@ module Heddle
 
       private
 
-      # Each thread keeps one fiber for this, because creating a fiber fails if there are too many. The fiber is
-      # blocking, so that it is not preempted. Its local variable refers to the fiber that it last switched back to,
+      # Each thread keeps one fiber for {unless_killed}, because creating a fiber fails if there are too many. The fiber
+      # is blocking, so that it is not preempted. Its local variable refers to the fiber that it last switched back to,
       # which must not be garbage collected: Ruby 3.4.10 and 4.0.5 read that fiber's record at the next switch (Ruby bug
       # 22196).
       #

@@ -7,8 +7,8 @@ require "timeout"
 module Heddle
   # Cancels the queries that a task has abandoned, because the task was cancelled, its time limit has passed, or its
   # client has disconnected. No other fiber gets the connection until the database server has confirmed that the query
-  # has ended. Heddle's code calls this settling the query or the connection. {install} changes the loaded drivers and
-  # pools for it. The server and {Pool} call {install}, and so does Heddle.run if Active Record or Sequel is loaded.
+  # has ended. Heddle's code calls this settling the query or the connection. {install} adds it to the loaded drivers
+  # and pools. The server and {Pool} call {install}, and so does Heddle.run if Active Record or Sequel is loaded.
   #
   # With PostgreSQL, Heddle sends a cancel request and keeps the connection. The protocol of MySQL and MariaDB has no
   # cancel request, so Heddle closes the connection, and opens a second one to kill the first on the server.

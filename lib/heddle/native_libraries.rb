@@ -3,8 +3,8 @@
 require "heddle/native"
 
 module Heddle
-  # Two lists of native libraries: during callbacks of the first, other fibers may run; during callbacks of the second,
-  # other fibers must not run.
+  # Two lists of native libraries. During a callback of a library in the first list, other fibers may run. During a
+  # callback of a library in the second list, other fibers must not run.
   #
   # While a C function calls a block or a method (a callback), it may keep state per thread, as libxml2 does with its
   # error handler. All requests of an event loop share a thread, so another request must not enter the library during

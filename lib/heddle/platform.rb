@@ -14,8 +14,8 @@ module Heddle
     private_constant :TESTED
 
     class << self
-      # @param arch [String]
-      # @param version [String] of Ruby
+      # @param arch [String] Ruby's name of the architecture
+      # @param version [String] the version of Ruby
       # @return [String, nil] why the protections in {UNTESTED_OFF} are off by default; nil: they are on
       def untested(arch: RbConfig::CONFIG["arch"], version: RUBY_VERSION)
         return if TESTED.fetch(arch.delete_suffix("-gnu"), []).include?(version[/\A\d+\.\d+/])
@@ -23,8 +23,8 @@ module Heddle
         "not tested on #{arch} with Ruby #{version[/\A\d+\.\d+/]}"
       end
 
-      # @param version [String] of Ruby
-      # @return [String, nil] a notice, if this Ruby is newer than any in {TESTED}
+      # @param version [String] the version of Ruby
+      # @return [String, nil] a notice if this version is newer than all versions in {TESTED}
       def newer_ruby(version = RUBY_VERSION)
         newest = TESTED.values.flatten.max_by { |tested| numbers(tested) }
         return unless (numbers(version) <=> numbers(newest)).positive?

@@ -62,7 +62,7 @@ static void heap_compact(void *data)
         alarm_at(heap, i)->self = rb_gc_location(alarm_at(heap, i)->self);
 }
 
-/* Must not read the alarms, which may be freed already. */
+/* This function must not read the alarms, because the garbage collector may have freed them already. */
 static void heap_free(void *data)
 {
     heddle_timer_heap_free(data);

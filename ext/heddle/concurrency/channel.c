@@ -37,7 +37,7 @@ struct channel_wait {
     channel *by; /* the channel that the item came from; unset for a push */
     entry *entries;
     long count, open; /* the number of its channels; how many of these are not closed */
-    int64_t timeout;  /* ns; < 0: none */
+    int64_t timeout;  /* ns; < 0: no time limit */
 };
 
 typedef struct {
@@ -48,7 +48,7 @@ struct channel {
     VALUE *items; /* a ring buffer; `size` is a power of two */
     size_t head, count, size;
     long capacity; /* < 0: no limit */
-    entry_list takers;  /* fibers that wait for an item; empty while there is one */
+    entry_list takers;  /* fibers that wait for an item; empty while the channel has an item */
     entry_list pushers; /* fibers that wait for room; empty while there is room */
     bool closed;
     unsigned fork_generation;
@@ -211,7 +211,7 @@ static VALUE wait_until_served(VALUE data)
     }
 }
 
-/* Returns the loop of the calling fiber. Raises an error outside of a loop; its message names the method `what`. */
+/* Returns the loop of the calling fiber. Outside of a loop, raises an error whose message names the method `what`. */
 static heddle_loop *current_loop(const char *what)
 {
     VALUE scheduler = rb_fiber_scheduler_current();

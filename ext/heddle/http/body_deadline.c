@@ -7,7 +7,7 @@ int64_t heddle_body_first_deadline(const heddle_engine *engine, int64_t since)
 
 int64_t heddle_body_next_deadline(const heddle_engine *engine, int64_t deadline, uint64_t bytes)
 {
-    static const uint64_t SECOND = 1000000000, MOST = UINT64_C(1) << 32; /* MOST keeps the product below 2^64 */
+    static const uint64_t SECOND = 1000000000, MOST = UINT64_C(1) << 32; /* MOST * SECOND is less than 2^64 */
     int64_t latest = heddle_add_duration(heddle_clock_coarse(), engine->body_timeout);
     if (engine->body_rate == 0 || bytes > MOST)
         return latest;

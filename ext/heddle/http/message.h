@@ -45,7 +45,7 @@ typedef struct {
      */
     heddle_slice path, query;
     heddle_slice authority;      /* from an absolute target, or else from Host; size 0: empty or none */
-    heddle_slice protocol;       /* of an extended CONNECT (RFC 8441); size 0: none */
+    heddle_slice protocol;       /* the protocol of an extended CONNECT (RFC 8441); size 0: any other request */
     heddle_slice host, port;     /* the parts of the authority; an IPv6 host keeps its brackets */
     heddle_method method_id;
     uint8_t minor;               /* 0 for HTTP/1.0; 1 for HTTP/1.1, later minor versions, and HTTP/2 */
@@ -54,7 +54,7 @@ typedef struct {
     bool expects_continue;       /* Expect: 100-continue, and not HTTP/1.0 */
     bool upgrade;                /* Upgrade is valid: Connection names it, and this is not HTTP/1.0 */
     bool dropped;                /* a field was dropped, because its name has an underscore */
-    int64_t content_length;      /* or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
+    int64_t content_length;      /* bytes of the body; or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
     uint32_t size;               /* bytes of the head, including an empty line before it */
     uint32_t field_bytes;        /* bytes of the field lines */
     uint16_t line_count;         /* number of field lines, including dropped ones */
@@ -79,7 +79,7 @@ typedef struct {
     bool until_close;       /* the end of the connection ends the content */
     /* a value has folded lines: each CR LF in it, together with the white space around it, stands for one space */
     bool folded;
-    int64_t content_length; /* of the content that follows; or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
+    int64_t content_length; /* bytes of the content that follows; or HEDDLE_NO_BODY, HEDDLE_CHUNKED_BODY */
     uint32_t size, field_bytes;
     uint16_t line_count, field_count, field_room;
     heddle_field *fields;

@@ -2,7 +2,8 @@
 
 /*
  * The protocols of the engine's connections. Each protocol registers a table of operations when the extension is
- * loaded. The engine calls a protocol only through its table. HTTP/1.1 begins HTTP/2 on its connection in the same way.
+ * loaded. The engine calls a protocol only through its table. HTTP/1.1 begins HTTP/2 on its connection through the
+ * table of HTTP/2.
  */
 
 #include "net/protocol.h"

@@ -18,7 +18,7 @@ enum {
 
 typedef struct {
     int status;
-    bool by_admission; /* for a reason of heddle_overload; such rejections are reported together */
+    bool by_admission; /* the server is overloaded or stops (heddle_overload); such rejections are reported together */
     bool unlogged;     /* not reported, because the request is a health check */
     char reason[112];
 } heddle_rejection;

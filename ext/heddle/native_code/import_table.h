@@ -11,8 +11,8 @@
 typedef struct {
     const char *name; /* the function's name, without a version */
     /*
-     * the function's address: entries with any other value are not changed, unless they are for calls, which the linker
-     * may not have resolved yet. NULL: all entries are changed
+     * The function's address. An entry for calls is always changed, because the linker may not have resolved it yet.
+     * Any other entry is changed only if it contains this address. NULL: all entries are changed
      */
     void *original;
     void *replacement;

@@ -33,7 +33,7 @@ typedef struct {
     size_t cfa_expression_size;
     uint32_t cfa_register;
     struct {
-        int32_t kind; /* of heddle_rule_kind */
+        int32_t kind; /* a heddle_rule_kind */
         int32_t offset;
     } rules[HEDDLE_UNWIND_REGISTERS];
 } heddle_frame_rules;

@@ -17,8 +17,8 @@ typedef struct heddle_event_set heddle_event_set;
 
 typedef struct {
     size_t waiters;   /* the number of waiters that each connection has */
-    bool hides_input_end; /* it reports the end of input as HEDDLE_HAS_INPUT */
-    bool watchable;       /* the watch thread can harvest its events, because connections_fd is an epoll set */
+    bool hides_input_end; /* the event set reports the end of input as HEDDLE_HAS_INPUT */
+    bool watchable;       /* the watch thread can harvest the set's events, because connections_fd is an epoll set */
 
     int (*open)(heddle_event_set *set); /* 0 or -errno */
     /* Closes the set. Its connections and listeners were removed before, or belong to a parent process. */

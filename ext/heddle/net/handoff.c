@@ -153,7 +153,7 @@ static int hand_off_connection(heddle_sockets *sockets, heddle_connection *conne
     return 0;
 }
 
-/* Returns whether the client has sent bytes. It may have only closed the connection. */
+/* Returns whether the client has sent bytes: the events may also mean that it has only closed the connection. */
 static bool has_sent(const heddle_connection *connection, uint8_t events)
 {
     char byte;

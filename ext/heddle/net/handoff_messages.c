@@ -195,8 +195,8 @@ static int receive_message(int socket, handoff_message *fields, char *bytes, siz
 #define SHARING_BACKOFF INT64_C(20000000)
 
 /*
- * Returns whether this worker has just shared the next connection itself. Returns false if this worker can't share
- * connections now, for example while it drains: then it must receive again what it has shared.
+ * Returns whether this worker itself has just shared the connection that it would receive next. Returns false if this
+ * worker can't share connections now, for example while it drains: then it must receive its own connections, too.
  */
 static bool is_own_share(const heddle_sockets *sockets, int socket)
 {

@@ -39,8 +39,8 @@ ssize_t heddle_outbound_fill(heddle_outbound *connection, size_t size);
 bool heddle_outbound_ended_properly(const heddle_outbound *connection);
 
 /*
- * Returns whether this idle connection is unusable: the peer has closed it, or has sent something unexpected. This is
- * so if the next receive would not return -EAGAIN.
+ * Returns whether this idle connection is unusable: the peer has closed it, or has sent something unexpected. A usable
+ * connection is one whose next receive would return -EAGAIN.
  */
 bool heddle_outbound_is_stale(heddle_outbound *connection);
 

@@ -40,7 +40,7 @@ struct heddle_protocol {
      * handle_event is called. NULL: only events wait for turns, and all output is sent at once.
      */
     HEDDLE_LAST_USE void (*take_turn)(heddle_connection *connection);
-    /* Called after the kernel was offered output that heddle_connection_flush_later had queued. May be NULL. */
+    /* Called after the loop has sent output because of heddle_connection_flush_later; some may be left. May be NULL. */
     void (*flushed)(heddle_connection *connection);
     /* Called when the time set by heddle_connection_set_deadline has passed. */
     HEDDLE_LAST_USE void (*handle_deadline)(heddle_connection *connection);
@@ -124,8 +124,8 @@ typedef struct {
      */
     HEDDLE_LAST_USE void (*reject_handshake)(heddle_connection *connection, heddle_handshake_error error);
     /*
-     * Called with the first byte of a client from which a TLS handshake is expected. Returns whether a protocol of the
-     * service without TLS can begin with this byte.
+     * Called with the first byte of a client from which a TLS handshake is expected. Returns whether this byte can
+     * begin a protocol that the service uses without TLS.
      */
     bool (*is_plaintext)(char first);
     /*

@@ -91,7 +91,7 @@ void heddle_scoreboard_close(heddle_scoreboard *scoreboard)
 static void reset_slot(heddle_scoreboard_slot *slot)
 {
     const size_t kept = offsetof(heddle_scoreboard_slot, index);
-    /* Clears `accepting` first, so that no concurrent reader takes the slot for an idle worker's. */
+    /* Clears `accepting` first, so that no concurrent reader takes this for the slot of an idle worker. */
     HEDDLE_SCOREBOARD_SET(slot->accepting, 0);
     atomic_thread_fence(memory_order_release);
     memset((char *)slot + kept, 0, sizeof(*slot) - kept);

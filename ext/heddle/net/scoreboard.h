@@ -65,7 +65,7 @@ typedef struct {
     _Atomic int64_t lag;      /* how late its loop has run timers recently, ns */
     _Atomic uint64_t accepted, requests;
     _Atomic uint32_t stuck; /* how many of its loops are blocked */
-    /* hash of the label (method and path without IDs) of the request that blocks it; 0: unknown */
+    /* hash of the label (method and path without IDs) of the request that blocks the worker; 0: unknown */
     _Atomic uint32_t label;
     _Atomic int64_t stuck_since; /* when it got stuck, CLOCK_MONOTONIC in ns */
     _Atomic uint32_t open;       /* how many of its loops have listeners */
@@ -76,7 +76,7 @@ typedef struct {
 /* A pool with one limit for all workers: see net/pool_shares.h. The pools follow the slots in memory. */
 typedef struct {
     _Alignas(HEDDLE_SCOREBOARD_SLOT) _Atomic uint64_t key; /* hash of its name; 0: the record is unused */
-    _Atomic uint32_t total;                      /* the number of shares, as set by the worker that opened it last */
+    _Atomic uint32_t total;                      /* number of shares, as set by the worker that opened the pool last */
     _Atomic uint16_t owners[HEDDLE_POOL_SHARES]; /* the owner of each share: see pool_shares.c */
     _Atomic uint64_t waiting[];                  /* for each slot, a waiting_word (pool_shares.c); 0: not waiting */
 } heddle_shared_pool;
@@ -91,7 +91,10 @@ typedef struct {
     heddle_shared_memory memory;
     int notify_fd; /* an eventfd, or -1; a write makes all workers read the scoreboard again */
     int alarm_fd; /* an eventfd of this master and its workers, or -1; a write asks the master for a reserve worker */
-    /* it remains mapped until the process ends: Ruby then frees its objects in any order, and some still write to it */
+    /*
+     * The memory remains mapped until the process ends: Ruby then frees its objects in any order, and some of them
+     * still write to this memory.
+     */
     bool kept;
 } heddle_scoreboard;
 

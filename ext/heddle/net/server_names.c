@@ -26,7 +26,7 @@ HEDDLE_TLS_LIBRARY(FUNCTIONS);
 static bool load_functions(void)
 {
     const heddle_tls_entry functions[] = {FUNCTIONS(HEDDLE_TLS_ENTRY)};
-    /* false with LibreSSL, which lacks them */
+    /* false with LibreSSL, which lacks these functions */
     return !heddle_tls_find_functions(functions, sizeof(functions) / sizeof(*functions));
 }
 

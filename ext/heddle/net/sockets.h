@@ -109,8 +109,9 @@ void heddle_sockets_start(heddle_sockets *sockets, VALUE object);
  */
 void heddle_sockets_check(heddle_sockets *sockets);
 /*
- * Adds an accepted socket and takes ownership of its descriptor. `listener` has accepted it; NULL: other code has, and
- * may keep a copy of the descriptor. Returns 0 or -errno. After an error the caller still owns the descriptor.
+ * Adds an accepted socket and takes ownership of its descriptor. `listener`: the listener that has accepted the socket;
+ * NULL: other code has accepted it, and may keep a copy of the descriptor. Returns 0 or -errno. After an error the
+ * caller still owns the descriptor.
  */
 int heddle_sockets_add(heddle_sockets *sockets, int fd, const heddle_address *remote, const heddle_address *local,
                        const heddle_listener *listener);

@@ -131,7 +131,7 @@ enum {
      * the maximum number of records of a handshake, or of TLS messages after it; clients update keys only after many GB
      */
     OVERHEAD = 128,
-    RECORDS_A_RECV = 64, /* the maximum number that one recv reads: a record may contain a single byte */
+    RECORDS_A_RECV = 64, /* the maximum number of records that one recv reads; a record may contain a single byte */
 };
 
 /* Constants of openssl/ssl.h. */

@@ -78,8 +78,8 @@ void heddle_tls_begin(heddle_transport *transport);
 /* Sends close_notify, unless a record is partly sent. */
 void heddle_tls_send_close_notify(heddle_transport *transport);
 /*
- * Returns a result like that of recv, but leaves the input there: > 0 if there is input, 0 at the end of the input, or
- * -errno.
+ * Like recv, but leaves the input where it is. Returns a positive number if there is input, 0 at the end of the input,
+ * or -errno.
  */
 ssize_t heddle_tls_peek(heddle_transport *transport);
 

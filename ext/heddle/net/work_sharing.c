@@ -24,8 +24,8 @@ static bool is_enabled(const heddle_sockets *sockets)
 }
 
 /*
- * Returns whether another worker could serve the item sooner: its loop is idle, or, while this worker's gate is closed,
- * it has a shorter queue. Without the second case, the clients of one worker would wait longer than those of another.
+ * Returns whether another worker could serve the item sooner. Such a worker has an idle loop, or, while this worker's
+ * gate is closed, a shorter queue. Without the second case, one worker's clients would wait longer than another's.
  */
 static bool has_taker(const heddle_sockets *sockets)
 {

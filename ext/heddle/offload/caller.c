@@ -5,7 +5,7 @@
 #include <ruby/fiber/scheduler.h>
 
 static VALUE probe;      /* a Mutex, see in_trap */
-/* true from the first postponed exception on; while it is false, no check for interrupts needs to look for one */
+/* an exception was postponed at some time; while this is false, no check for interrupts looks for a postponed one */
 static bool postponed_any;
 
 heddle_loop *heddle_offload_find_loop(void)

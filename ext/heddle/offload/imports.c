@@ -95,7 +95,7 @@ static const char LEFT_ALONE[] = "excluded by HEDDLE_OFFLOAD_IMPORTS";
 static const char NOT_FOUND[] = "Ruby's import table has no entry for it";
 static const char REFUSED[] = "the system does not allow Heddle to change Ruby's import table";
 
-/* Has the user excluded this function from interception? HEDDLE_OFFLOAD_IMPORTS=-name,-name does so. */
+/* Has the user excluded this function from interception, by HEDDLE_OFFLOAD_IMPORTS=-name,-name? */
 static bool is_left_alone(const char *name)
 {
     const char *list = getenv("HEDDLE_OFFLOAD_IMPORTS");

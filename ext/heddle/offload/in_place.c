@@ -177,8 +177,8 @@ static VALUE call_without_gvl(VALUE data)
 }
 
 /*
- * Needed if a callback raises: Ruby then leaves the native function by longjmp, and run_linked does not remove the
- * call.
+ * Called also if a callback raises. In that case Ruby leaves the native function by longjmp, and run_linked does not
+ * remove the call from the list.
  */
 static VALUE leave_call(VALUE data)
 {

@@ -1,7 +1,7 @@
 #pragma once
 
 /*
- * Offloads calls on a descriptor that Ruby makes without the GVL: file locks, fsync, fcntl, and calls of the socket
+ * Offloads calls that Ruby makes on a descriptor without the GVL: file locks, fsync, fcntl, and calls of the socket
  * library. Ruby makes them through two functions that no header declares, and whose parameters changed in Ruby 4.0. So
  * before offload is switched on, a trial call of File#flock must reach the replacement with the expected arguments.
  */

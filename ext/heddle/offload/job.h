@@ -33,13 +33,13 @@ struct heddle_job {
     bool on_descriptor; /* the function uses fd */
     int fd;
     /*
-     * a core function that rarely waits, such as opening a file; a few such jobs may run in addition to the limit of
-     * threads
+     * a core function that rarely waits, such as opening a file; for such jobs, a few threads beyond the limit may be
+     * started
      */
     bool prompt;
-    bool computes; /* the function is expected to compute; at most one such job runs for each core */
+    bool computes; /* the function is expected to compute; at most one such job runs for each processor */
     bool brief;    /* the function is expected to take a few microseconds, so its CPU time is not measured */
-    /* the job is brief, and a processor is free for it; so the loop spins until it ends (scheduler/spin.h) */
+    /* the job is brief, and a core is free for it; so the loop spins until the job ends (scheduler/spin.h) */
     bool worth_spinning;
 
     /*

@@ -46,7 +46,7 @@ typedef struct {
     bool carries_errors;
     int64_t blocked_for;     /* the longest time for which it has blocked the loop, if that was not reported yet; ns */
     bool reported;           /* a stall of this function was reported once */
-    bool quick;   /* its library is on the list of quick libraries: its functions run in place while they are quick */
+    bool quick;   /* its library is on the list of quick libraries: the function runs in place while it is quick */
 } heddle_function;
 
 /*

@@ -81,8 +81,8 @@ bool heddle_function_is_inline_in_ruby(const heddle_function *known, const void 
 
 /*
  * Does the call close a descriptor that other calls use? Then it must run in place: it must not be queued behind those
- * calls. `data` of Ruby's closing function points to the descriptor. For any other function that IO#close calls, this
- * reads another value, and at worst that call runs in place, too.
+ * calls. `data` of Ruby's closing function points to the descriptor. If IO#close calls any other function, the value
+ * that is read here is not a descriptor; at worst, the call of that function runs in place, too.
  */
 static bool is_close_with_waiters(const void *data)
 {

@@ -12,9 +12,9 @@ typedef struct {
 /* Returns the counts of the calling thread. */
 heddle_thread_pauses heddle_thread_pauses_now(void);
 /*
- * Returns for how many of the `wall` ns since `before` the calling thread has computed, or was ready to compute but had
- * no core. `cpu` is for how many of these ns it had a core. Returns -1 if the result is unknown because the machine was
- * busy.
+ * Returns how many of the `wall` ns since `before` the calling thread has spent on computing, including the time in
+ * which it was ready to compute but had no core. `cpu`: how many of these ns it had a core. Returns -1 if the result is
+ * unknown because the machine was busy.
  */
 int64_t heddle_thread_computed(int64_t cpu, int64_t wall, heddle_thread_pauses before);
 /* Does the thread with this kernel id sleep? A thread that only waits for a core does not sleep. */

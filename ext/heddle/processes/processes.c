@@ -42,8 +42,8 @@ static VALUE end_with_parent(VALUE self)
  * call-seq: Heddle::Native::Processes.allow_inspection -> nil
  *
  * Lets the master read how much memory this process uses. After a process has changed its user, its /proc/PID belongs
- * to root, so the master could not read it. This call undoes that (prctl(2), PR_SET_DUMPABLE). Other users still can't
- * read it.
+ * to root, so the master could not read it. This call gives /proc/PID to the process's user again (prctl(2),
+ * PR_SET_DUMPABLE). Other users still can't read it.
  */
 static VALUE allow_inspection(VALUE self)
 {

@@ -187,7 +187,7 @@ static bool begin_broadcast(heddle_fanout *fanout, const heddle_history_record *
 {
     char name[HEDDLE_TOPIC_LIMIT + 8];
     if (record->generation != fanout->generation)
-        renew_generation(fanout); /* if it is newer, all subscribers catch up, and get this record, too */
+        renew_generation(fanout); /* if the history's is newer, all subscribers catch up, and get this record, too */
     if (record->topic_size > HEDDLE_TOPIC_LIMIT || record->generation != fanout->generation)
         return true;
     if (!heddle_history_copy_topic(fanout->history, record, name))
@@ -336,8 +336,8 @@ size_t heddle_subscriber_position(const heddle_subscriber *subscriber, char *tex
 {
     const heddle_fanout *fanout = subscriber->topic->fanout;
     /*
-     * Until the subscriber has received its reset, its position belongs to an earlier generation. Then this returns the
-     * offset 0: a client that resumes from there gets all messages that the history has, or a reset.
+     * Until the subscriber has received its reset, its position belongs to an earlier generation. During this time the
+     * result has the offset 0: a client that resumes from there gets all messages that the history has, or a reset.
      */
     heddle_message message = {.offset = subscriber->generation == fanout->generation ? subscriber->seen : 0};
     memcpy(message.epoch, fanout->epoch, sizeof(message.epoch));

@@ -21,7 +21,7 @@
 
 enum {
     HEDDLE_EPOCH_SIZE = 12, /* characters */
-    HEDDLE_HISTORY_MESSAGES = 1000, /* the maximum of `messages` in the limits */
+    HEDDLE_HISTORY_MESSAGES = 1000, /* the largest allowed value of `messages` in heddle_history_limits */
 };
 
 typedef struct heddle_history_header heddle_history_header;
@@ -44,7 +44,7 @@ typedef struct {
     /* a power of two; if there are more topics, the topics whose last messages are oldest are forgotten */
     uint32_t topics;
     uint32_t messages; /* how many messages of a topic can be replayed */
-    int64_t age;       /* how old a message that is replayed may be, ns */
+    int64_t age;       /* the maximum age of a message that is replayed, ns */
 } heddle_history_limits;
 
 /* The values that change under the mutex, besides the log and the table of topics. */

@@ -41,8 +41,8 @@ int heddle_history_check_record(const heddle_history *history, uint64_t lsn, hed
         uint64_t left = history->log_size - (lsn & (history->log_size - 1));
         heddle_history_record_head record = {.topic_size = HEDDLE_HISTORY_PADDING};
         /*
-         * At the end of the log there may be too few bytes for the head of a record. Then they are padding, and only
-         * they are read.
+         * At the end of the log there may be too few bytes for the head of a record. Then these bytes are padding, and
+         * only they are read.
          */
         read_words(history, lsn, &record, left < sizeof(record) ? (size_t)left : sizeof(record));
         if (!is_kept(history, lsn))

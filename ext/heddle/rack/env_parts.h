@@ -62,7 +62,7 @@ typedef struct {
     heddle_env_host hosts[HEDDLE_ENV_HOSTS];
     heddle_env_client clients[HEDDLE_ENV_CLIENTS];
     VALUE latest[HEDDLE_FIELD_COUNT]; /* the last values of fields that clients repeat in each request; or 0 */
-    VALUE own_port;                   /* or 0 */
+    VALUE own_port;                   /* `own_port_number` as a String; 0: not made yet */
     uint16_t own_port_number;
 } heddle_env_memory;
 

@@ -56,7 +56,7 @@ typedef struct heddle_spender heddle_spender;
 
 typedef struct {
     unsigned request; /* the number of the current request; 0: none */
-    bool waited;      /* if false, everything after parts[HEDDLE_SPENT_GC] is zero */
+    bool waited;      /* if false, the parts after HEDDLE_SPENT_GC, and all members after `parts`, are zero */
     int64_t began;    /* when its first byte arrived */
     heddle_spender *owner; /* the record of the fiber that serves the request */
     int64_t parts[HEDDLE_SPENT_PARTS], tasks[HEDDLE_SPENT_PARTS];
@@ -73,9 +73,9 @@ struct heddle_spender {
     /* the number of the fiber's request; after that request has ended, the fiber's time is not counted */
     unsigned request;
     bool task;               /* the request has started this fiber; false for the fiber that serves the request */
-    uint8_t waits_for;       /* the part that an adapter has set for its waits; 0: none */
-    uint8_t doing;           /* the part that its time counts as now */
-    bool timed_out;          /* its last wait was ended by a time limit */
+    uint8_t waits_for;       /* the part that an adapter has set for the fiber's waits; 0: none */
+    uint8_t doing;           /* the part that the fiber's time counts as now */
+    bool timed_out;          /* a time limit has ended the fiber's last wait */
     int64_t since;           /* the fiber's time is counted up to this time */
     int64_t collected;       /* heddle_collected at the time `since` */
 };

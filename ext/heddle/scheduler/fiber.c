@@ -18,7 +18,7 @@ static const ssize_t FIBER_MEMORY = 760;
 /* After this many starts of fibers in a tick, the fibers that are ready run before the starting fiber continues. */
 static const unsigned STARTS_BEFORE_YIELD = 16;
 
-/* Called when the extension is loaded, and not at first use, because two Ractors might use it at the same time. */
+/* Called when the extension is loaded: at first use, two Ractors might initialize the class at the same time. */
 void heddle_fiber_setup(void)
 {
     fiber_class = rb_const_get(rb_cObject, rb_intern("Fiber"));

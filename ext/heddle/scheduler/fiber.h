@@ -36,7 +36,7 @@ struct heddle_fiber {
     size_t (*describe)(heddle_fiber *fiber, char *text, size_t size);
     /*
      * The request that the fiber works for: an object, and the number of the request within it. `describe` uses both. A
-     * fiber inherits all three from the fiber that starts it.
+     * fiber inherits `describe`, `request` and `request_number` from the fiber that starts it.
      */
     VALUE request; /* or nil */
     unsigned request_number;
@@ -63,7 +63,7 @@ struct heddle_timeout {
     VALUE exception; /* `exception` and `message` are arguments of Kernel#raise; the fiber's stack keeps them alive */
     VALUE asked;     /* the exception that the caller of timeout_after requested, see convert_exception */
     VALUE message;
-    VALUE raised;    /* the exception raised for it, or Qundef */
+    VALUE raised;    /* the exception that was raised for this timeout, or Qundef */
     bool fired;
     bool delayed;    /* an interrupt mask has delayed it, at a wait or a preemption; it is raised when the mask ends */
 };
@@ -136,8 +136,8 @@ static inline void heddle_park_waits_for(heddle_park *park, heddle_spent part)
 }
 /*
  * Called with the calling fiber before it switches away. The thread's pending interrupts may include an exception for
- * this fiber that an interrupt mask delays. After the switch, a fiber without a mask would raise it. So this function
- * removes it from the thread, and the fiber's next wait raises it.
+ * this fiber that an interrupt mask delays. After the switch, a fiber without a mask would raise this exception. So
+ * this function removes the exception from the thread, and the calling fiber's next wait raises it.
  */
 void heddle_fiber_keep_error(heddle_fiber *fiber);
 

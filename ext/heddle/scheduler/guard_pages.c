@@ -46,7 +46,7 @@ typedef int mprotect_fn(void *address, size_t length, int protection);
 
 /* -- replacements of mprotect and madvise ------------------------------------------------------------------------ */
 
-static mprotect_fn *next_mprotect; /* libc's mprotect, or that of a preloaded library */
+static mprotect_fn *next_mprotect; /* the mprotect of libc, or of a preloaded library */
 static atomic_uintptr_t lowest = UINTPTR_MAX, highest;
 
 static void note_guard(uintptr_t page)

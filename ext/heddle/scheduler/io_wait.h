@@ -19,7 +19,7 @@ struct heddle_io_wait {
     bool reopened; /* IO#reopen has given the descriptor another file */
     /*
      * `io` does not own its descriptor, so the number may belong to another file by now: `device` and `inode` identify
-     * the first one
+     * the file that it belonged to when the wait began
      */
     bool by_number;
     dev_t device;
@@ -72,7 +72,7 @@ void heddle_io_set_note(heddle_loop *loop, int fd, uint8_t note); /* raises NoMe
 
 /*
  * Are other fibers ready to run? Also true if the selector is io_uring, and has operations to submit or events to
- * deliver: it needs no system call to find that out. Any of these may cause the awaited event.
+ * deliver, which io_uring shows without a system call. Any of these may cause the awaited event.
  */
 bool heddle_io_has_others_ready(const heddle_loop *loop);
 /* Lets the fibers that are ready now run. Raises IOError when `io` is closed or reopened meanwhile. */
@@ -83,7 +83,7 @@ void heddle_io_fail_closed_waits(heddle_loop *loop);
 /* Makes the waits for this descriptor raise IOError. Called from Ruby 4.0 on, when Ruby reports that an IO closes. */
 void heddle_io_fail_waits(heddle_loop *loop, int fd);
 /*
- * Makes the waits for this descriptor raise IOError in all loops of the main Ractor, because IO#reopen has given it
- * another file.
+ * Makes the waits for this descriptor raise IOError in all loops of the main Ractor, because IO#reopen has given the
+ * descriptor another file.
  */
 void heddle_io_fail_reopened_waits(int fd);

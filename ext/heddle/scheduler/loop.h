@@ -179,7 +179,7 @@ struct heddle_loop {
     heddle_inbox inbox;
     /* 1 while the loop is in a blocking wait or about to enter one: a thread that posts a message must wake it */
     _Atomic int sleeping;
-    /* until this time the loop polls its inbox instead of sleeping, because it expects a message; 0: it does not */
+    /* until this time the loop polls its inbox instead of sleeping, because it expects a message; 0: no polling */
     int64_t spin_until;
     heddle_spin spins;
 

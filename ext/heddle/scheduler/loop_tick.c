@@ -13,8 +13,8 @@
 static const int64_t SWEEP_INTERVAL = 50 * 1000 * 1000;
 
 /*
- * How long fibers may run before the loop polls a selector that has no `pending`, and so needs a system call to report
- * events (ns). The call takes about 2 µs, so polling costs a tenth of the time.
+ * In ns. How long fibers may run before the loop polls a selector without the function `pending`. Such a selector needs
+ * a system call to find out whether events are ready. The call takes about 2 µs, so polling costs a tenth of the time.
  */
 static const int64_t POLL_INTERVAL = 20 * 1000;
 

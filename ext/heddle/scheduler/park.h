@@ -29,7 +29,7 @@ struct heddle_park {
     bool timed_out; /* the wait was ended by its deadline */
     bool switched_away;      /* the fiber has switched away and not come back */
     bool idle;   /* the fiber is idle: it does not keep the loop running */
-    bool blocked;   /* in the hooks block or kernel_sleep, which Ruby's unblock ends */
+    bool blocked;   /* the fiber waits in the hook block or kernel_sleep; the hook unblock can end this wait */
     /* the hook unblock has ended the wait; Ruby has woken only this fiber for the unlocked mutex or the pushed item */
     bool unblocked;
     VALUE switched_to; /* see heddle_park_note_target */
@@ -38,7 +38,7 @@ struct heddle_park {
     bool put_back;
     bool preempted; /* the fiber does not wait: it has used up its time slice */
     uint8_t waits_for; /* a heddle_spent: the part of the request's time account (account.h) that the wait counts as */
-    int64_t ready_at;  /* when it was woken; 0: not yet, or the request has no account */
+    int64_t ready_at;  /* when the awaited event occurred; 0 if it has not, or if the request has no account */
     heddle_timer timer;
     heddle_park *outer; /* the owner's previous park, which is still open */
     heddle_park *next, *previous;
@@ -61,7 +61,7 @@ static inline void heddle_park_note_target(heddle_park *park, VALUE fiber)
 {
     park->switched_to = HEDDLE_SWITCH_RETURNS_STACKS ? fiber : Qfalse;
 }
-/* Wakes the park at this time (CLOCK_MONOTONIC ns); < 0: never. */
+/* Makes the loop wake the park at this time (CLOCK_MONOTONIC ns). Does nothing if the time is negative. */
 void heddle_park_set_deadline(heddle_park *park, int64_t deadline);
 /* Marks the park idle: until it is woken or left, it does not keep the loop running. */
 void heddle_park_mark_idle(heddle_park *park);
@@ -92,7 +92,7 @@ void heddle_park_wake(heddle_park *park);
 void heddle_park_wake_preempted(heddle_park *park);
 /*
  * Removes the first fiber from the preempted queue. That fiber never runs again, and does not keep the loop running.
- * Returns the fiber's park, or NULL if there is none.
+ * Returns the fiber's park, or NULL if no fiber is preempted.
  */
 heddle_park *heddle_park_abandon_preempted(heddle_loop *loop);
 /* Returns the park in which this fiber itself waits, or NULL. */

@@ -9,9 +9,9 @@
 
 enum {
     STRETCHES_PER_SAMPLE = 8,
-    FRAMES = 22, /* frames of a stack that are kept */
+    FRAMES = 22, /* the maximum number of frames that are kept of each stack */
     NAMES = 4096,
-    NAME = 120, /* bytes */
+    NAME = 120, /* the size of a name in bytes, including the final NUL */
 };
 
 static const int64_t INTERVAL = 5000000; /* The shortest interval between two recorded stacks of one loop, ns. */
@@ -19,7 +19,7 @@ static const int64_t INTERVAL = 5000000; /* The shortest interval between two re
 /* A stretch of time. Heddle::Account::STRETCH has its format for String#unpack. */
 typedef struct {
     int64_t began, ended;
-    uint64_t request; /* 0: none */
+    uint64_t request; /* the request's number, or 0 if the stretch belongs to no request */
     uint16_t place;
     uint8_t part, task;
     bool timed_out; /* true if a time limit ended the wait */
@@ -28,10 +28,11 @@ typedef struct {
 /* A stack. Heddle::Account::SAMPLE has its format for String#unpack. */
 typedef struct {
     int64_t began, ended;
-    uint64_t request; /* 0: none; then `task` is true if the stack belongs to the loop's own thread */
+    /* the request's number; 0 if there is no request: then `task` is true if the stack is of the loop's own thread */
+    uint64_t request;
     uint8_t activity, task;
     uint16_t place;
-    uint16_t frames[FRAMES]; /* innermost first, then 0 */
+    uint16_t frames[FRAMES]; /* innermost first; the unused elements at the end are 0 */
 } sample;
 
 /*
@@ -49,7 +50,7 @@ typedef struct {
  */
 typedef struct {
     uint64_t size, count, first;
-    size_t entry; /* bytes */
+    size_t entry; /* the size of an entry, in bytes */
     char *entries;
 } ring;
 

@@ -6,7 +6,7 @@
 
 enum {
     PREFIXES = 16,
-    PREFIX = 256, /* bytes */
+    PREFIX = 256, /* the maximum size of a prefix in bytes, including the final NUL */
     FEWEST = 16,  /* frames read at first */
     DEPTH = 256,  /* frames read at most */
 };
@@ -74,7 +74,7 @@ static uint16_t number_of(heddle_places *self, const char *text)
 typedef struct {
     VALUE frame;
     int line, kind;
-    VALUE path; /* Qfalse: a method in C */
+    VALUE path; /* Qfalse if the frame is a method in C */
     size_t skip; /* bytes of the path that are not shown */
 } place_frame;
 

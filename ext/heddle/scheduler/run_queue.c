@@ -138,7 +138,7 @@ void heddle_loop_run_ready(heddle_loop *loop)
      * one, so that the loop polls for events in between.
      */
     uint32_t preempted = heddle_token_ring_count(&loop->preempted);
-    dispatch_unblocked(loop); /* because an exception may have ended the last tick before it did this */
+    dispatch_unblocked(loop); /* an exception may have ended the last tick before its call of dispatch_unblocked */
     loop->left = heddle_token_ring_count(&loop->ready);
     while (loop->left > 0 && heddle_token_ring_count(&loop->ready)) {
         loop->left--;

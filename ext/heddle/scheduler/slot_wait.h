@@ -11,7 +11,7 @@
 typedef struct heddle_wait heddle_wait;
 struct heddle_wait {
     heddle_park park;
-    heddle_wait **slot; /* NULL: the record was freed */
+    heddle_wait **slot; /* NULL if the record that contains the slot was freed */
     int64_t deadline;
     heddle_spent part; /* the part of the request's account that the wait counts as */
 };
@@ -23,8 +23,8 @@ typedef enum {
 } heddle_wait_result;
 
 /*
- * Waits in `wait.slot`; `deadline` as for heddle_park_set_deadline. Raises the fiber's interrupts and timeouts, and
- * IOError with the text `busy` if another fiber waits in the slot.
+ * Waits in `wait.slot`, until `wait.deadline` (see heddle_park_set_deadline) at the latest. Raises the fiber's
+ * interrupts and timeouts, and IOError with the text `busy` if another fiber waits in the slot.
  */
 heddle_wait_result heddle_wait_in_slot(heddle_loop *loop, heddle_wait wait, const char *busy);
 

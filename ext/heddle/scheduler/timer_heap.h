@@ -14,7 +14,7 @@ typedef void heddle_timer_fn(heddle_timer *timer);
 struct heddle_timer {
     int64_t deadline;    /* CLOCK_MONOTONIC, nanoseconds */
     heddle_timer_fn *fn; /* called once, after the timer has left the heap; must never run Ruby code */
-    size_t slot;         /* index in the heap + 1; 0: not in the heap */
+    size_t slot;         /* index in the heap + 1; 0 while the timer is not in the heap */
     uint64_t number;     /* set by push: the number of earlier pushes */
 };
 
@@ -28,6 +28,6 @@ int heddle_timer_heap_push(heddle_timer_heap *heap, heddle_timer *timer); /* 0 o
 void heddle_timer_heap_remove(heddle_timer_heap *heap, heddle_timer *timer); /* the timer need not be in the heap */
 /* The nearest deadline, or -1. */
 int64_t heddle_timer_heap_next(const heddle_timer_heap *heap);
-/* Removes and calls every timer whose deadline is at or before `now`; returns how many. */
+/* Removes each timer whose deadline is at or before `now`, and calls its `fn`. Returns the number of these timers. */
 size_t heddle_timer_heap_expire(heddle_timer_heap *heap, int64_t now);
 void heddle_timer_heap_free(heddle_timer_heap *heap);

@@ -30,7 +30,7 @@ bool heddle_must_call_in_place(heddle_loop *loop)
     heddle_native_frame frame;
     if (!heddle_native_callbacks_pinned(loop, &frame))
         return false;
-    /* False if the library itself makes the call: then it has called a function of Heddle that replaces Ruby's. */
+    /* If the library itself makes the call, it has called a function of Heddle that replaces Ruby's function. */
     const heddle_library *called = frame.called ? heddle_code_map_find(frame.called) : NULL;
     if (called && called->kind == HEDDLE_CODE_HEDDLE)
         return false;

@@ -12,7 +12,7 @@
 
 typedef struct {
     heddle_waiter *waiters;
-    heddle_waiter *next_to_call; /* during delivery: the waiter to call next; when it is unlinked, its successor */
+    heddle_waiter *next_to_call; /* during delivery: the waiter to call next; if a callback unlinks it, its successor */
     uint8_t registered;          /* epoll: 1 if the descriptor is registered; kqueue: ONE_SHOT_LEFT or 0 (kqueue.c) */
 } heddle_fd_entry;
 

@@ -385,8 +385,8 @@ static void uring_abandon(heddle_selector *selector)
 }
 
 /*
- * The ID of the process in which a probe has succeeded, or 0. It makes further probes unnecessary, each of which would
- * open a ring.
+ * The ID of the process in which a probe has succeeded, or 0. That process need not probe again, which would open
+ * another ring.
  */
 static _Atomic pid_t allowed_process;
 

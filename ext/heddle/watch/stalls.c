@@ -78,8 +78,8 @@ static VALUE add_frames_of_fiber(VALUE data)
  * Writes a backtrace of the thread. Returns false if it shows no user code.
  *
  * If `apart` is true and the calling fiber runs no user code, writes the backtrace of the loop's current fiber instead:
- * perhaps the calling fiber works for that fiber, for example to start a thread. This allocates objects, and takes
- * longer.
+ * perhaps the calling fiber works for the current fiber, for example to start a thread. The second backtrace allocates
+ * objects, and takes longer.
  */
 static bool describe_place(heddle_loop *loop, VALUE thread, bool apart, char *bytes, size_t size)
 {

@@ -31,7 +31,7 @@ module ActionCable
       # @param channel [String]
       # @param payload [String]
       # @return [String] the message's position
-      # @raise [Heddle::PubSub::UnreachableError] when neither a server nor a backend takes it
+      # @raise [Heddle::PubSub::UnreachableError] when neither a server nor a backend accepts the message
       def broadcast(channel, payload) = ::Heddle::PubSub.publish(channel, payload)
 
       # Calls `callback` for each message of the channel, in order.

@@ -93,7 +93,7 @@ module Heddle
       end
 
       # Runs the loop until the block returns true. Ctrl-C cancels all tasks, and is raised again when they have ended.
-      # It is deferred while `start` runs.
+      # While `start` runs, Ctrl-C and other signals are deferred.
       def run_until(start = nil)
         interrupt = nil
         @waiting = Fiber.current

@@ -4,7 +4,8 @@ module Heddle
   module Async
     # Implements `Async::Task#with_timeout` in Heddle's loop.
     module Timeouts
-      # Runs the block with a time limit. When it has passed, raises the exception at the block's next wait.
+      # Runs the block with a time limit. When the limit has passed, raises the exception at the block's current or next
+      # wait.
       #
       # @param seconds [Numeric]
       # @param exception [Class, Exception]
@@ -28,8 +29,8 @@ module Heddle
         take_back(fiber, error) if error
       end
 
-      # Withdraws an error that is still pending because the block has ended without another wait. It must not be raised
-      # outside of the block.
+      # Withdraws an error that is still pending because the block has ended without another wait. The error must not be
+      # raised outside of the block.
       def take_back(fiber, error)
         pending = uninterrupt(fiber) or return
         interrupt(fiber, pending) unless pending.equal?(error)

@@ -2,8 +2,8 @@
 
 module Heddle
   module Cable
-    # A client's request, in AnyCable's protocol, for the messages that it has missed: in each stream, those after a
-    # position or since a time. The reply tells whether the client has got all of them.
+    # A client's request, in AnyCable's protocol, for the messages that it has missed. For each stream, it requests the
+    # messages after a position or since a time. The reply tells whether the client has got all of them.
     class History
       NUMBERS = 0..((2**63) - 1)
       private_constant :NUMBERS

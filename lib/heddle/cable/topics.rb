@@ -9,7 +9,7 @@ module Heddle
       # A stream. The envelope is the JSON text before each message. Equal envelopes are the same String, so that a
       # message is encoded once for all sockets.
       Stream = Struct.new(:topic, :envelope)
-      # A stream that begins, at this position, when its subscription is confirmed.
+      # A stream that begins when its subscription is confirmed, with the first message after `position`.
       Held = Struct.new(:stream, :position)
       # The argument of callbacks.
       Message = Struct.new(:data) do

@@ -34,8 +34,8 @@ module Heddle
         options.banner = "heddle init [config/heddle.rb]: #{COMMANDS.fetch(NAME).text}"
         options.on("--from FILE", "translate Puma's configuration, and list the lines that could not be " \
                                   "translated") { |file| @from = file }
-        options.on("--force", "overwrite an existing configuration file; with --from, write it even if " \
-                              "lines of Puma's file raise errors") { @force = true }
+        options.on("--force", "overwrite an existing configuration file; with --from, write the file even " \
+                              "if lines of Puma's file raise errors") { @force = true }
         options.on("--apply", "also change the files that start Puma: Gemfile, Dockerfile, Procfile and others") do
           @apply = true
         end

@@ -4,7 +4,7 @@ module Heddle
   module Concurrency
     # Calls methods at set times in one loop.
     #
-    # It runs as a fiber of the loop, but only while an alarm is set. The alarms are in a heap in C
+    # While an alarm is set, a fiber of the loop waits for the next alarm. The alarms are in a heap in C
     # (ext/heddle/concurrency/alarm_heap.c). Adding or removing an alarm costs O(log n).
     class Alarms
       include MonotonicClock
@@ -40,7 +40,8 @@ module Heddle
       rescue Cancelled
         retry # a loop that shuts down cancels every fiber, but time limits must still apply during the clean-up
       ensure
-        @fiber = (@scheduler.spawn(self) unless @heap.empty?) # the method of an alarm has raised: the others must ring
+        # If the method of one alarm has raised, a new fiber rings the other alarms.
+        @fiber = (@scheduler.spawn(self) unless @heap.empty?)
       end
 
       private

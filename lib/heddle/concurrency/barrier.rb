@@ -26,8 +26,8 @@ module Heddle
     # Waits until all tasks have arrived. A task that is cancelled or times out does not count as arrived.
     #
     # @param timeout [Numeric, nil] maximum seconds to wait; nil: no limit
-    # @return [Integer] the task's place among those that continue: 0 for the first that arrived, `parties - 1` for the
-    #   last
+    # @return [Integer] the task's place in the order of arrival: 0 for the task that arrived first, `parties - 1` for
+    #   the task that arrived last
     # @raise [TimeoutError]
     def wait(timeout: nil)
       fiber = Fiber.current

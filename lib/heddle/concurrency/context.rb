@@ -79,7 +79,7 @@ module Heddle
       # must call {end_request_scope} after its request.
       def request_scopes? = !@request_scopes.empty?
 
-      # Ends the scope of the request that the current fiber has served. Does nothing if it has none.
+      # Ends the scope of the request that the current fiber has served. Does nothing if the request has no scope.
       #
       # @param error [Exception, nil] the error that the request has raised
       # @return [Exception, nil] the error with which the request, or a task of its scope, has failed

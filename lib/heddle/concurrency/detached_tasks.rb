@@ -2,7 +2,7 @@
 
 module Heddle
   module Concurrency
-    # The scope of detached tasks: those that were started outside of every task, for example in a fiber of
+    # The scope of detached tasks, which are tasks that were started outside of every task, for example in a fiber of
     # `Fiber.schedule`. No caller waits for this scope. So a task's error leaves its fiber and is handled like the error
     # of any fiber.
     class DetachedTasks < ScopeFrame
@@ -21,7 +21,7 @@ module Heddle
 
       def grace = DEFAULT_GRACE
 
-      # Cancels the tasks that run now. Later ones are not affected.
+      # Cancels the tasks that run now. Tasks that are started later are not affected.
       def cancel = children.map(&:cancel).any?
 
       def child_ended(child)

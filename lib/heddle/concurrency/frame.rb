@@ -114,8 +114,8 @@ module Heddle
         end
       end
 
-      # Withdraws a pending Cancelled if the frame's code has ended without another wait. It must not be raised outside
-      # of that code.
+      # Withdraws a pending Cancelled if the frame's code has ended without another wait. The Cancelled must not be
+      # raised outside of that code.
       def withdraw(owner, surfaced)
         Context.of(owner.scheduler).alarms.remove(@grace_alarm)
         @grace_alarm = nil

@@ -34,7 +34,7 @@ module Heddle
 
     class << self
       # @return [Boolean, nil] whether to report connections of Active Record and Sequel that are checked out but not
-      #   used; nil: only in development. A Heddle::Pool always reports its own, if they are of a known driver.
+      #   used; nil: only in development. A Heddle::Pool always reports its own connections if their driver is known.
       attr_accessor :report_held_connections
     end
 

@@ -143,7 +143,7 @@ module Heddle
         cancel
       end
 
-      # {Supervisor} overrides this, because it ignores failures of children.
+      # {Supervisor} overrides this method, because a supervisor ignores most failures of children.
       def forgiven?(_child) = false
 
       def cancel_children

@@ -2,7 +2,8 @@
 
 module Heddle
   module Concurrency
-    # The scope of {Heddle.shield}. It defers a cancellation of scopes around it until it has ended.
+    # The scope of {Heddle.shield}. If a scope around the shield is cancelled, the cancellation is deferred until the
+    # shield has ended.
     class Shield < ScopeFrame
       # Raises a pending exception before the block begins.
       def run

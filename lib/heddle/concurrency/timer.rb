@@ -40,7 +40,7 @@ module Heddle
         @timers.renew(self) if @interval && @receiver
       end
 
-      # Stops the timer. It has no reference to its receiver any more.
+      # Stops the timer, and removes the timer's references to its receiver and block.
       # @return [void]
       def stop
         @receiver = @block = nil

@@ -4,8 +4,8 @@ require "heddle/concurrency/timer"
 
 module Heddle
   module Concurrency
-    # The timers of one loop. When a timer is due, it is posted to its receiver, which calls the timer's block. A task
-    # waits for the timers; it runs only while there are any. Unlike {Alarms}, timers don't keep the loop running.
+    # The timers of one loop. When a timer is due, it is posted to its receiver, which calls the timer's block. While
+    # timers are set, a task waits for the next one. Unlike {Alarms}, timers don't keep the loop running.
     class Timers
       include MonotonicClock
 

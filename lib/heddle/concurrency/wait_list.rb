@@ -59,7 +59,8 @@ module Heddle
 
       def enter
         scheduler = Concurrency.scheduler!("wait here")
-        if @waiting.empty? || @scheduler.closed? # a loop that was closed during a clean-up has left its fibers here
+        # A loop may be closed before the clean-up of its cancelled fibers has ended. Then they are still in the list.
+        if @waiting.empty? || @scheduler.closed?
           @waiting.clear
           @scheduler = scheduler
         elsif !@scheduler.equal?(scheduler)

@@ -142,8 +142,9 @@ module Heddle
           limit&.yields?(self, connection) ? limit.close(@available, connection) { super } : super
         end
 
-        # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise the pool
-        # would lose the connection, or would always count one that is no longer being made.
+        # Defers a cancellation while the fiber waits for the pool's lock, which a thread may have. Otherwise a check-in
+        # that is cancelled would lose its connection, and after a check-out that is cancelled, the pool's number of
+        # connections that are being made could remain too high.
         def synchronize
           mon_try_enter || Heddle.shield { mon_enter }
           yield
@@ -155,7 +156,7 @@ module Heddle
         def heddle_size = @connections.to_a.size
 
         # Is the pool closing all its connections now, or was it discarded? While the pool closes its connections, it
-        # iterates over them, so other code may remove none.
+        # iterates over its list of them, so other code must not remove a connection from the list.
         #
         # @api private
         def heddle_closing? = @connections.nil? || @threads_blocking_new_connections.positive?
@@ -185,7 +186,7 @@ module Heddle
           limit && heddle_grows? ? limit.make(waited) { super(&) } : super(&)
         end
 
-        # Exists since Rails 7.2.
+        # Rails has this method since 7.2.
         def connection_lease
           Databases::ActiveRecord.check_isolation if Fiber.current_scheduler.is_a?(Scheduler)
           super

@@ -69,8 +69,8 @@ module Heddle
 
       # Prepended to the driver's connection class.
       module Guard
-        # Returns the connection's {Link} and removes it, so that the connection is not killed a second time. The second
-        # connection, which kills others, needs none.
+        # Returns the connection's {Link} and removes it, so that the connection is not killed a second time. Also
+        # called for the connection that kills others, which needs no {Link}.
         # @api private
         def heddle_unlink
           link = @heddle_link

@@ -72,10 +72,10 @@ module Heddle
                                 "runs a full collection",
         forwarding_removed: "removed the headers Forwarded and X-Forwarded-* of {address}, because it is not in " \
                             "trusted_proxies. If it is the proxy in front, add its network to trusted_proxies. " \
-                            "Without these headers, the application takes https for http, and the proxy's address " \
-                            "for the client's (logged once)",
+                            "Without these headers, the application sees http instead of https, and the proxy's " \
+                            "address instead of the client's (logged once)",
         gem_not_adapted: "{reason}",
-        handoff_failed: "closing idle connections, because they can't be handed to other workers: {reason}",
+        handoff_failed: "closing idle connections, because they can't be handed off to other workers: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
                            "has no connection of its own. Set http2 to off, so that clients use HTTP/1.1 (logged once)",
         late_exception_dropped: "dropped {error}: it was raised outside of any request, probably by another thread " \
@@ -137,9 +137,10 @@ module Heddle
                             "(docs/threads.md)",
         trace_not_written: "can't write the trace {file}: {error}",
         tls_handshake_failed: "a TLS handshake failed because of an error in this server: {error}",
-        transaction_not_shared: "a task uses a database connection of its own at {place}, while a task that has " \
-                                "started it is in a transaction on another connection. The first task sees no " \
-                                "uncommitted changes of the transaction, and keeps its own changes in a rollback",
+        transaction_not_shared: "a task uses a database connection of its own at {place}, while a task that started " \
+                                "it, directly or through other tasks, is in a transaction on another connection. The " \
+                                "started task does not see the transaction's uncommitted changes, and a rollback " \
+                                "does not undo the changes that the started task makes",
         underscore_removed: "removed a header from the request for {target}: its name contains an underscore, and " \
                             "clients can forge other headers with such names. If a client needs such headers, set " \
                             "underscore_headers true (logged once)",

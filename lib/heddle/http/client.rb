@@ -163,7 +163,7 @@ module Heddle
       #   be reached, and after status 429, 502, 503 or 504, the pause grows to a minute; Retry-After is respected
       # @param options [Hash] options of {#stream}
       # @yieldparam event [Event]
-      # @raise [Error] if reconnecting can't help, for example because the response has another status
+      # @raise [Error] if reconnecting can't help, for example because the server responds with 404
       def events(url, last_id: "", pause: Defaults::EVENTS_PAUSE, **options, &block)
         raise ArgumentError, "events needs a block that takes each event" unless block
 
@@ -200,7 +200,8 @@ module Heddle
 
       def attempt(...) = Account.wait_for(Account::HTTP) { Lock.interruptible(:on_blocking) { try(...) } }
 
-      # @return [Response, Request] a Request must be sent next: it is the same request, or the next one of a redirect
+      # @return [Response, Request] the final response, or the request to send next: the same one again, or the one
+      #   that a redirect leads to
       def try(request, limits, deadline, redirects, retries)
         exchange = Exchange.new(request, limits, deadline)
         head = retries ? retries.head(request, exchange) : exchange.head

@@ -22,9 +22,9 @@ module Heddle
         request_line_limit: 16_384,
         # Field lines of a request, including trailers; Apache's default. `header_limit` limits their bytes.
         header_count: 100,
-        # A body of more bytes is written to a file; most forms and JSON documents are smaller. Exception: a body of up
-        # to four times as many bytes stays in memory while there is room: a process has at most 16 MiB for such
-        # bodies and for the large write buffers of bodies that go to files.
+        # A body of more bytes is written to a file; most forms and JSON documents are smaller. There is an exception: a
+        # body of up to four times as many bytes stays in memory while there is room. A process has at most 16 MiB for
+        # such bodies, and for the large write buffers of bodies that go to files.
         body_buffer: 65_536,
         # Seconds for which a body may be slower than `body_rate`. A phone that changes its network may pause that long.
         body_grace: 10,

@@ -2,9 +2,9 @@
 
 module Heddle
   class Live
-    # Runs the callbacks of one page, one at a time, and sends the changes to the client. It outlives a short loss of
-    # the connection. The next patch is made only when the client has applied the previous one, so a slow client skips
-    # states.
+    # Runs the callbacks of one page, one at a time, and sends the changes to the client. The session outlives a short
+    # loss of the connection. The next patch is made only when the client has applied the previous one, so a slow client
+    # skips states.
     #
     # @api private
     class Session
@@ -94,7 +94,7 @@ module Heddle
         true
       end
 
-      # Queues a call of the block, for when no other callback of the page runs.
+      # Queues the block. It is called when no other callback of the page runs.
       # @return [void]
       def post(block, *arguments)
         return unless @page

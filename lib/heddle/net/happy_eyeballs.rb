@@ -38,7 +38,7 @@ module Heddle
 
       private
 
-      # Alternates between the families, beginning with that of the first address (RFC 8305, section 4).
+      # Alternates between IPv6 and IPv4, beginning with the family of the first address (RFC 8305, section 4).
       def interleave(addresses)
         return addresses.dup if addresses.size == 1
 
@@ -74,7 +74,7 @@ module Heddle
         nil
       end
 
-      # @return [Array<Socket>, nil] sockets that have connected or failed; nil: none in time
+      # @return [Array<Socket>, nil] sockets that have connected or failed; nil: none did so within {longest_wait}
       def ready_sockets
         sockets = @pending.keys
         return IO.select(nil, sockets, nil, longest_wait)&.at(1) if sockets.size > 1

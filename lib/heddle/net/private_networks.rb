@@ -12,8 +12,8 @@ module Heddle
         203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 ::/128 64:ff9b:1::/48 100::/64 2001::/23 2001:db8::/32 3fff::/20
         5f00::/16 fec0::/10 ff00::/8
       ])
-      # IPv6 networks whose addresses contain an IPv4 address, and its offset in bytes: mapped, compatible, translated
-      # (SIIT, RFC 2765), NAT64, 6to4.
+      # IPv6 networks whose addresses contain an IPv4 address, each with the offset of that IPv4 address in bytes:
+      # mapped, compatible, translated (SIIT, RFC 2765), NAT64, 6to4.
       # shareable_constant_value: experimental_everything
       EMBEDDED =
         [["::ffff:0:0/96", 12], ["::/96", 12], ["::ffff:0:0:0/96", 12], ["64:ff9b::/96", 12], ["2002::/16", 2]]

@@ -25,7 +25,7 @@ module Heddle
 
       # @yieldparam answer [Object]
       # @yieldparam seconds [Integer] whole seconds since the answer was stored
-      # @return [Object, nil] the answer, or the block's result; nil: the key has no entry or it has expired
+      # @return [Object, nil] the answer, or the block's result; nil: the key has no entry, or the entry has expired
       def fetch(key)
         now = @clock.call
         entry = @entries[key] or return

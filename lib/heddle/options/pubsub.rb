@@ -19,9 +19,9 @@ module Heddle
                  text: "memory for messages of Heddle::PubSub, shared by all processes of the server",
                  reason: "Raise it when reconnecting subscribers miss messages that are no longer stored, or when " \
                          "the server has more than 16,384 topics",
-                 details: "Heddle rounds the size up to a power of two. A message may use a quarter of it. Heddle " \
-                          "also remembers the last message of one topic for each KiB: with 16 MiB, of 16,384 topics. " \
-                          "Unused memory costs nothing. See [Pub/sub](pubsub.md)."),
+                 details: "Heddle rounds the size up to a power of two. A message may use a quarter of it. Each " \
+                          "KiB also adds an entry to the table of topics: 16 MiB have room for 16,384 topics. Unused " \
+                          "memory costs nothing. See [Pub/sub](pubsub.md)."),
       Option.new(name: :pubsub_history, unit: :count, default: 100, range: 0..1000,
                  text: "maximum number of missed messages of a topic that a reconnecting subscriber gets",
                  reason: "Raise it when topics get more messages than this while a client reconnects",

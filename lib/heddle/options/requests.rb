@@ -25,9 +25,9 @@ module Heddle
                        "(except to clients behind a proxy) or always",
                  reason: "Set it when the application knows which styles and scripts a page needs before the page is " \
                          "rendered",
-                 details: "A request with Via, Forwarded, X-Forwarded-* or X-Real-IP comes through a proxy. Some " \
-                          "proxies take 103 for the final response (nginx before 1.29). With on, requests through a " \
-                          "proxy have no rack.early_hints. With always they have it: use always only if the proxy " \
+                 details: "A request with Via, Forwarded, X-Forwarded-* or X-Real-IP counts as sent by a proxy. " \
+                          "Some proxies take 103 for the final response (nginx before 1.29). With on, requests of " \
+                          "proxies have no rack.early_hints. With always they have it: use always only if the proxy " \
                           "forwards 103 (HAProxy and Thruster do). Heddle collects hints until the request waits or " \
                           "the event loop's tick ends, and sends them as one 103 response. HTTP/1.0 clients get none."),
       Option.limit(:header_limit, :bytes, 32_768, 1_024,

@@ -2,7 +2,7 @@
 
 module Heddle
   module Protection
-    # Switches protections on while a server serves. Any thread may change meanwhile which ones are on.
+    # Switches protections on while a server serves. Meanwhile, any thread may change which protections are on.
     class Wanted
       # @param names [Array<Symbol>]
       def initialize(names)

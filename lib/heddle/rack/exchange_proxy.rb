@@ -24,7 +24,7 @@ module Heddle
       AHEAD = 65_536
       # After this many seconds the loop sends a head, even if the thread has not written content yet.
       HEAD_DELAY = 0.02
-      # Work for the loop, and the queue for its result; nil: the thread does not wait for the result.
+      # Work for the loop, and the queue for its result. The queue is nil if the thread does not wait for the result.
       Call = Data.define(:work, :answers)
       private_constant :AHEAD, :HEAD_DELAY, :Call
 
@@ -237,7 +237,8 @@ module Heddle
 
       def perform(call)
         if @failure
-          # After a failed call, queued calls are dropped until the thread waits for a result: it gets the failure.
+          # After a failed call, queued calls are dropped, up to the next call whose result the thread waits for. The
+          # thread gets the failure as the result of that call.
           return unless call.answers
 
           failure = @failure

@@ -4,8 +4,9 @@ module Heddle
   module Rack
     # Calls the handlers of WebSockets, and handles their errors. Runs in a runner, a pooled fiber of the loop.
     class SocketCallbacks
-      # What is logged about a WebSocket that has ended. `remote` is the client's address, and `proxy` that of the
-      # trusted proxy in front of it, or nil. `seconds` is how long the WebSocket was open, `code` the close code.
+      # What is logged about a WebSocket that has ended. `remote` is the client's address. `proxy` is the address of the
+      # trusted proxy in front of the server, or nil. `seconds` is how long the WebSocket was open. `code` is the close
+      # code.
       # `received` and `sent` count messages.
       Account = Data.define(:target, :remote, :proxy, :request_id, :seconds, :code, :received, :received_bytes, :sent,
                             :sent_bytes)
@@ -33,8 +34,8 @@ module Heddle
       # @param handler [Object] the object that the application has set as `rack.upgrade`
       # @param callback [Symbol]
       # @param client [WebSocket::ServerSocket]
-      # @param message [String, nil] the argument of the callback, such as a message, or the topic of on_reset; nil: it
-      #   has none
+      # @param message [String, nil] the second argument of the callback, such as a message, or the topic of on_reset;
+      #   nil: the callback has no second argument
       # @return [void]
       def call(handler, callback, client, message)
         failure = run(handler, callback, client, message)

@@ -5,8 +5,8 @@ require "heddle/rack/read_methods"
 module Heddle
   module Rack
     # `rack.input` that reads from the connection while the application runs. It is used with the option
-    # `stream_bodies`, and after an upgrade. A read may wait for the client; other fibers run meanwhile. It can't be
-    # rewound. Applications that need `rewind` can use Rack::RewindableInput::Middleware, which stores the bytes.
+    # `stream_bodies`, and after an upgrade. A read may wait for the client; other fibers run meanwhile. The input can't
+    # be rewound. Applications that need `rewind` can use Rack::RewindableInput::Middleware, which stores the bytes.
     class StreamedInput
       include ReadMethods
 

@@ -5,7 +5,7 @@ module Heddle
     # Extends Rails' line "Completed 200 OK in 53ms (…)" by the parts of the time account on which the request has spent
     # most time. Rails counts only the time of the action; the account begins when the request arrives.
     module CompletedLine
-      # The maximum number of parts in the line, and the minimum seconds of a part to show.
+      # The line shows at most this many parts, each of at least this many seconds.
       PARTS = 3
       LEAST = 0.001
       private_constant :PARTS, :LEAST

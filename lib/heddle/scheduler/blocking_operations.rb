@@ -25,7 +25,8 @@ module Heddle
       # The classes of the methods in INLINE.
       OWNERS = /\A(?:File|File::Stat|Dir|IO|FileTest|Heddle::Net::\w+|#<Class:(?:File|Dir|IO)>)[#.]/
 
-      # Methods that open a folder. Unlike opening a file, which may be a FIFO, this never waits for another program.
+      # Methods that open a folder. They never wait for another program, unlike methods that open a file, which may be a
+      # FIFO.
       OPENING_A_FOLDER = /\ADir(?:\.open|#initialize)\z/
 
       # This method waits in the scheduler of the thread that runs it, so it needs a Ruby thread.
@@ -62,7 +63,7 @@ module Heddle
 
         private
 
-        # Ruby has no method to find out, but in a signal handler no mutex can be locked.
+        # Ruby has no method that reports whether a signal handler runs. But Mutex#lock raises in a signal handler.
         def in_signal_handler?
           @probe.synchronize { false }
         rescue ThreadError

@@ -11,7 +11,7 @@ module Heddle
       # @see Process._fork
       def _fork = Forks.keep_loop { super }
 
-      # Ruby's daemon(3) doesn't call +_fork+.
+      # Needed because Process.daemon forks without a call of +_fork+.
       #
       # @see Process.daemon
       def daemon(...) = Forks.keep_loop { super }

@@ -2,8 +2,9 @@
 
 module Heddle
   class Scheduler
-    # Makes IO#reopen wake the fibers that wait for the descriptor, in any loop, because it now refers to another file.
-    # Ruby interrupts only waiting threads, and has no scheduler hook for this. {Patches} prepends this module to IO.
+    # Makes IO#reopen wake the fibers that wait for the descriptor, in any loop, because the descriptor now refers to
+    # another file. Ruby itself interrupts only waiting threads, and calls no scheduler hook. {Patches} prepends this
+    # module to IO.
     #
     # @api private
     module Reopening

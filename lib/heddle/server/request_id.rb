@@ -10,7 +10,7 @@ module Heddle
     class RequestId
       KEY = "HTTP_X_REQUEST_ID"
       NAME = "x-request-id"
-      # Matches an acceptable ID. Any other one in a request is replaced.
+      # Matches an acceptable ID. Any other ID in a request is replaced.
       ALLOWED = %r{\A[\w\-.+/=@:]{1,200}\z}
       private_constant :KEY, :NAME, :ALLOWED
 

@@ -20,7 +20,8 @@ module Heddle
       end
 
       # @param app [#call]
-      # @param paths [Array<String>] of the requests that get the field; each path includes the paths below it
+      # @param paths [Array<String>] the paths of requests whose responses get the field; each path includes the paths
+      #   below it
       def initialize(app, paths)
         @app = app
         @paths = paths.map { |path| [path, "#{path.delete_suffix("/")}/"] }

@@ -6,8 +6,8 @@ module Heddle
     #
     # `Process.warmup` compacts the heap and returns the empty pages. On Ruby 3.4, a third of the slots is still free
     # after one compaction; on 3.3 hardly any is. Free slots waste shared memory: workers put new objects there first,
-    # and the first write to a page makes the kernel copy it. So the heap is compacted again as long as that empties
-    # pages. Gaps between malloc's blocks have the same effect, so they are filled.
+    # and the first write to a page makes the kernel copy it. So the heap is compacted again as long as each compaction
+    # empties pages. Gaps between malloc's blocks have the same effect, so they are filled.
     module SharedHeap
       # When a compaction empties less than this share of the pages, no further one follows.
       GAIN = 0.02

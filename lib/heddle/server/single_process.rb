@@ -2,7 +2,8 @@
 
 module Heddle
   class Server
-    # What a server with a single process does itself. With workers, the master does it ({Cluster}).
+    # Handles signals and the time limit of the stop in a server with a single process. In a server with workers, the
+    # master does this ({Cluster}).
     module SingleProcess
       Autoloads.add(self, "heddle/server/single_process")
     end

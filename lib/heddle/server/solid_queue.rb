@@ -3,8 +3,8 @@
 module Heddle
   class Server
     # The option `solid_queue`: runs Solid Queue's supervisor in its own process, as the gem's plugin for Puma does.
-    # That process is forked from one that has loaded the application. When either the server or the supervisor ends,
-    # the other one ends, too.
+    # That process is forked from a process that has loaded the application. When either the server or the supervisor
+    # ends, the other one ends, too.
     module SolidQueue
       # The signal with which the server stops the supervisor, or itself when the supervisor has ended. When the
       # supervisor is stopped, the running jobs have Solid Queue's shutdown_timeout to finish.
@@ -13,7 +13,7 @@ module Heddle
       class << self
         # Checks that the application has loaded the gem.
         # @return [void]
-        # @raise [BootError] if it has not
+        # @raise [BootError] if the application has not loaded the gem
         def check
           return if defined?(::SolidQueue::Supervisor)
 

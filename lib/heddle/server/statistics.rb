@@ -35,7 +35,7 @@ module Heddle
       def self.combined(name, values)
         return values.compact.first if name == :limited_by
         return (values.max unless values.include?(nil)) if name == :reserve # :serving if any loop serves
-        # nil is no limit: if one loop has none, all together have none.
+        # nil means that a loop has no limit. If one loop has no limit, all loops together have none.
         return (values.sum unless values.include?(nil)) if name == :limit
 
         GREATEST.include?(name) ? values.compact.max : values.sum

@@ -38,7 +38,8 @@ module Heddle
       # @raise [BootError]
       def acceptor(report) = tls&.acceptor(nil, report)
 
-      # @return [String, nil] what is wrong with the TLS settings; nil: nothing. Does not listen.
+      # Checks the address without listening on it.
+      # @return [String, nil] what is wrong with the TLS settings; nil: no mistake was found
       def problem = tls&.problem
 
       private

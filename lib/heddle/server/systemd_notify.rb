@@ -50,7 +50,7 @@ module Heddle
       def watchdog = send_lines("WATCHDOG=1")
 
       # Reports that the service is ready. Then starts a task that sends the watchdog notifications and reports the
-      # stop. It runs in the loop, so that a blocked loop sends no watchdog notification.
+      # stop. The task runs in the loop, so that a blocked loop sends no watchdog notification.
       # @param status [String]
       # @yieldreturn [Boolean] whether the service is stopping
       # @return [Task, nil] nil: systemd has not passed a socket

@@ -61,7 +61,8 @@ module Heddle
       # @raise [BootError]
       def acceptor(report) = tls&.acceptor(host, report)
 
-      # @return [String, nil] why this process can't listen on the address; nil: no reason found. Does not listen.
+      # Checks the address without listening on it.
+      # @return [String, nil] why this process can't listen on the address; nil: no reason was found
       def problem
         tls&.problem || (Addrinfo.getaddrinfo(host, nil, nil, :STREAM) && nil)
       rescue SocketError

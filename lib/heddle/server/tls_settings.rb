@@ -51,7 +51,8 @@ module Heddle
         raise ConfigurationError, "verify needs a file of CA certificates: name it with ca= in the address"
       end
 
-      # @return [String, nil] what is wrong with the files; nil: nothing. Does not listen.
+      # Reads the files to check them.
+      # @return [String, nil] what is wrong with the files; nil: no mistake was found
       def problem
         check_files
         certificates(nil, nil)
@@ -81,7 +82,7 @@ module Heddle
         return if files.any? || development
 
         raise BootError, "a tls bind needs a certificate: give one with --tls-cert and --tls-key, " \
-                         "or as tls://host:port?cert=site.pem&key=site.key. Development needs none."
+                         "or as tls://host:port?cert=site.pem&key=site.key. In development, Heddle makes one."
       rescue LoadError => e
         raise BootError, "a tls bind needs Ruby's openssl, which can't be loaded: #{e.message}"
       end

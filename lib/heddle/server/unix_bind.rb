@@ -57,7 +57,8 @@ module Heddle
         server
       end
 
-      # @return [String, nil] why this process can't listen on the path; nil: it can. Does not listen.
+      # Checks the path without listening on it.
+      # @return [String, nil] why this process can't listen on the path; nil: no reason was found
       def problem
         owner_ids
         folder = File.dirname(path)
@@ -77,7 +78,7 @@ module Heddle
 
       private
 
-      # Sets the permissions by the umask, so that at no moment the file has other ones.
+      # Sets the permissions by the umask, so that the file never has other permissions, not even for a moment.
       def make
         return UNIXServer.new(path) unless @mode
 

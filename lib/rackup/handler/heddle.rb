@@ -81,9 +81,9 @@ module Rackup
 
         private
 
-        # Returns whether the user has set a host or a port. If not, those of the configuration file are used. Rails
-        # lists the options that the user has set. rackup does not, so each value that is not a default counts as set by
-        # the user. The variable PORT does not count, because Heddle reads it itself.
+        # Returns whether the user has set a host or a port. If not, the addresses in the configuration file are used.
+        # Rails lists the options that the user has set. rackup does not, so each value that is not a default counts as
+        # set by the user. The variable PORT does not count, because Heddle reads it itself.
         def said?(options)
           if (names = options[:user_supplied_options])
             return names.include?(:Host) || (names.include?(:Port) && options[:Port].to_s != ENV["PORT"])

@@ -4,13 +4,13 @@
 static struct {
     pthread_mutex_t lock;
     uint64_t used;         /* bytes of this process */
-    _Atomic uint64_t *all; /* bytes of all processes: in the scoreboard, or &alone if there is none */
+    _Atomic uint64_t *all; /* points to the bytes of all processes: in the scoreboard, or without one to `alone` */
     _Atomic uint64_t alone;
     const heddle_scoreboard *scoreboard;
     heddle_scoreboard_slot *slot; /* NULL without a scoreboard */
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .all = &disk.alone};
 
-/* Not in `disk`, because the zeros would then be stored in the library's file. */
+/* Not a member of `disk`, which has an initializer: the library's file would have to store these zeros, too. */
 static uint64_t by_address[HEDDLE_ADDRESS_BUCKETS];
 
 static void add_bytes(uint16_t address, uint64_t bytes)
@@ -83,7 +83,7 @@ void heddle_body_disk_share(const heddle_scoreboard *scoreboard, uint32_t slot)
     pthread_mutex_lock(&disk.lock);
     disk.scoreboard = scoreboard;
     disk.slot = &scoreboard->slots[slot];
-    if (disk.all == &disk.alone) /* only for the first loop of the process: each loop calls this function */
+    if (disk.all == &disk.alone) /* true only in the first call: each loop of the process calls this function */
         atomic_fetch_add(&scoreboard->header->body_disk, disk.used);
     disk.all = &scoreboard->header->body_disk;
     add_bytes(0, 0);

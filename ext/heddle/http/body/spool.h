@@ -67,7 +67,7 @@ struct heddle_body_spool {
     heddle_body_job job;
     heddle_spool_owner owner;
     heddle_spool_state state; /* protected by the writer's lock, unless it is FILLING */
-    bool inherited;           /* a forked child's copy, which no writer uses */
+    bool inherited;           /* this record is a forked child's copy, which no writer uses */
     bool kept;                /* the application uses the spool, so a forked child keeps the file open */
     bool awaits_file;         /* its file is counted (files.h), but not open yet */
     bool ended;               /* its file is closed, or will be closed after the last read */
@@ -80,7 +80,7 @@ struct heddle_body_spool {
     size_t large;             /* the buffer's bytes that count against HEDDLE_SPOOL_LARGE_BUFFERS */
     uint64_t size;            /* bytes in the file */
     uint64_t length;          /* the body's announced length, or 0 */
-    heddle_body_disk_count counted; /* its bytes on disk; raised before they are written */
+    heddle_body_disk_count counted; /* the spool's bytes on disk; raised before the bytes are written */
     heddle_body_spool *next, *previous; /* all spools of the process; protected by the writer's lock */
     char folder[];
 };
@@ -126,7 +126,7 @@ void heddle_body_spool_uncount(heddle_body_spool *spool);
  * written, the last heddle_body_spool_release closes the file instead. Idempotent.
  */
 void heddle_body_spool_close(heddle_body_spool *spool);
-/* Releases one of the `holders`; the last one closes and frees the spool, in any state. */
+/* Releases one of the references that `holders` counts. The last release closes and frees the spool, in any state. */
 void heddle_body_spool_release(heddle_body_spool *spool);
 
 /* -- a complete spool, for its holders; with the GVL -------------------------------------------------------------- */

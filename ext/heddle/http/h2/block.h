@@ -18,11 +18,11 @@ typedef enum {
 
 struct heddle_h2_block {
     const heddle_h2_limits *limits;
-    heddle_bytes *bytes;   /* the bytes of the slices */
+    heddle_bytes *bytes;   /* the bytes that the slices in `fields` refer to */
     heddle_field *fields;
     uint32_t field_count, line_count;
     uint32_t crumbs;       /* number of cookie fields (RFC 9113, 8.2.3) */
-    uint64_t list_size;    /* as counted by RFC 9113, 6.5.2 */
+    uint64_t list_size;    /* the size of all fields, as counted by RFC 9113, 6.5.2 */
     bool response;         /* the block of a response; false: of a request */
     bool trailers;         /* the block has trailers: a request's are only checked, a response's are kept */
     bool malformed, too_large, no_memory;
@@ -37,8 +37,9 @@ struct heddle_h2_block {
 bool heddle_h2_is_about_connection(heddle_field_id id, const char *name, size_t size);
 
 /*
- * Checks the next field of the block, and adds it to `fields` or `pseudo`. Sets `malformed`, `too_large` or `no_memory`
- * if it can't. Ignores the trailers of a request, and names with underscores unless `keep_underscores` is set.
+ * Checks the next field of the block, and adds it to `fields` or `pseudo`. If the field can't be added, sets
+ * `malformed`, `too_large` or `no_memory`. Ignores the trailers of a request, and names with underscores unless
+ * `keep_underscores` is set.
  */
 void heddle_h2_block_field(heddle_h2_block *block, const heddle_hpack_field *field);
 

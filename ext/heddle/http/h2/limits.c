@@ -4,7 +4,7 @@
 
 enum {
     SECOND = 1000000000,
-    FRAMES_PER_STREAM = 10,     /* PRIORITY frames, and as many WINDOW_UPDATE frames, that are allowed per stream */
+    FRAMES_PER_STREAM = 10,     /* each stream allows so many more PRIORITY frames, and so many WINDOW_UPDATE frames */
     /*
      * WINDOW_UPDATE frames that a client may send for each DATA frame that it receives. Go's clients and servers update
      * both windows for each 4 KiB that they read, which makes 8 for a frame of 16 KiB.

@@ -81,7 +81,7 @@ static bool judge_target(const heddle_h2_block *block, heddle_request_head *head
         return false;
     head->target = target;
     heddle_method method = head->method_id;
-    if (has_path && method == HEDDLE_CONNECT) /* an extended CONNECT has a path, which is checked like that of GET */
+    if (has_path && method == HEDDLE_CONNECT) /* an extended CONNECT has a path, which is checked like a path of GET */
         head->method_id = HEDDLE_GET;
     heddle_rejection unused;
     bool fits = heddle_target_split(head, block->bytes->bytes, &unused) == 0;
@@ -152,7 +152,7 @@ heddle_h2_block_result heddle_h2_request_judge(heddle_h2_block *block, bool ende
     }
     if (block->malformed || !block->has_pseudo[HEDDLE_H2_METHOD])
         return HEDDLE_H2_MALFORMED;
-    head->dropped = block->line_count != block->field_count; /* before field_count changes, by adding and joining */
+    head->dropped = block->line_count != block->field_count; /* set first: adding Host or joining changes field_count */
     const char *method = text_of(block, head->method), *method_end = method + head->method.size;
     heddle_slice scheme = block->pseudo[HEDDLE_H2_SCHEME];
     if (method == method_end || heddle_find_token_end(method, method_end) != method_end ||

@@ -33,13 +33,16 @@ typedef struct {
     bool keep_underscores;
 
     uint32_t streams_per_feed;    /* requests that may begin in one feed, before other connections get their turn */
-    uint32_t fields_per_feed;     /* fields that are decoded in one feed; the block that reaches it is completed */
+    uint32_t fields_per_feed;     /* fields that are decoded in one feed; a block that reaches the limit is completed */
     uint32_t refused_burst;       /* streams refused because of max_streams; tokens, refilled at reset_rate */
     uint32_t reset_burst, reset_rate; /* streams that either side ends early; tokens, and tokens a second */
     uint32_t control_burst, control_rate; /* control frames, empty frames, frames on closed streams; tokens */
-    uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed all payload, received and sent */
+    uint32_t overhead; /* bytes by which an eighth of all received bytes may exceed the payload of both directions */
     uint32_t control_answers;     /* acknowledgements of SETTINGS and PING that were not pulled yet */
-    /* WINDOW_UPDATE frames, and as many PRIORITY frames; each stream and each sent DATA frame allows some more */
+    /*
+     * WINDOW_UPDATE frames, and as many PRIORITY frames. Each stream allows more frames of both types, and each sent
+     * DATA frame allows more WINDOW_UPDATE frames.
+     */
     uint32_t updates;
     uint32_t settings_entries;    /* entries of one SETTINGS frame */
     uint32_t continuations;       /* CONTINUATION frames of one header block */

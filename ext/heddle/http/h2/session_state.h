@@ -20,7 +20,7 @@ typedef enum {
     HEDDLE_H2_ENDED,              /* request and response are complete */
     HEDDLE_H2_RESET_BY_US,
     HEDDLE_H2_RESET_BY_PEER,      /* also if the server's GOAWAY excludes the stream */
-    HEDDLE_H2_FORGOTTEN,          /* closed so long ago that the session does not know how, or never used */
+    HEDDLE_H2_FORGOTTEN,          /* the session no longer knows how the stream was closed, or it was never used */
     HEDDLE_H2_STATES,
 } heddle_h2_state;
 
@@ -185,7 +185,7 @@ struct heddle_h2_session {
     bool is_client;
     bool goaway;          /* on the client: the server accepts no further request */
     uint32_t peer_streams; /* on the client: SETTINGS_MAX_CONCURRENT_STREAMS */
-    const char *reason;   /* why the session or one of its streams has failed last; NULL: none has failed */
+    const char *reason;   /* the reason for the last failure of the session or of a stream; NULL: no failure yet */
     uint8_t depth;        /* nested calls into the session; the outermost one frees dead streams at its end */
 
     /* The frame that is being read. */
@@ -196,10 +196,10 @@ struct heddle_h2_session {
 
     /* The header block that is being read. */
     heddle_bytes block;
-    uint32_t block_stream; /* 0: none */
+    uint32_t block_stream; /* the id of its stream; 0: no block is being read */
     bool block_ends_stream;
-    uint8_t block_verdict; /* its stream's next state, or HEDDLE_H2_IGNORE, or HEDDLE_H2_CLOSED_STREAM */
-    bool block_self_dependent; /* its priority makes the stream depend on itself */
+    uint8_t block_verdict; /* the stream's next state, or HEDDLE_H2_IGNORE, or HEDDLE_H2_CLOSED_STREAM */
+    bool block_self_dependent; /* the priority in HEADERS makes the stream depend on itself */
     uint32_t block_continuations;
     int64_t block_since;   /* when the block began */
 
@@ -283,7 +283,7 @@ void heddle_h2_free_stream(heddle_h2_stream *stream);
 bool heddle_h2_allocate_schedule(heddle_h2_session *session);
 /* Is there memory that the session does not need while it is idle? */
 bool heddle_h2_can_trim(const heddle_h2_session *session);
-/* Frees that memory. Afterwards the session no longer knows how streams were closed. */
+/* Frees the memory that an idle session does not need. Afterwards it no longer knows how streams were closed. */
 void heddle_h2_trim(heddle_h2_session *session);
 
 /* Every function that the owner calls and that may end a stream begins with this one, and ends with heddle_h2_leave. */

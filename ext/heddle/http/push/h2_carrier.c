@@ -8,7 +8,7 @@ struct heddle_push_stream {
     heddle_h2_tunnel tunnel;
     heddle_push_session *session;
     heddle_wait *writer; /* the fiber that waits for room */
-    heddle_bytes input; /* received and not used yet; the stream's flow-control window limits it */
+    heddle_bytes input; /* received bytes that are not used yet; the stream's flow-control window limits their number */
     size_t counted; /* bytes of `input` that are counted in the server's memory for waiting requests */
     bool ended;  /* the client has sent END_STREAM */
     bool abrupt;

@@ -205,8 +205,9 @@ static VALUE call_load(VALUE arguments)
 }
 
 /*
- * Returns an Array of the handler, the object that calls it, and the description. The handler is nil if the socket must
- * be closed. Returns nil if there is no loader, or if it raised (then `*state` is not 0). May block the fiber.
+ * Returns an Array of the handler, the object that calls the handler, and the description. The handler is nil if the
+ * socket must be closed. Returns nil if there is no loader, or if the loader raised (then `*state` is not 0). May block
+ * the fiber.
  */
 VALUE heddle_push_load(heddle_engine *engine, VALUE description, int *state)
 {

@@ -111,7 +111,7 @@ struct heddle_push_session {
     uint8_t wanted;             /* the callbacks that the handler defines */
     uint8_t due_callbacks;                /* the callbacks that must be called */
     uint8_t calling;            /* the callback that runs */
-    uint8_t depth;              /* nested holds (heddle_push_hold): the record is freed after the last one */
+    uint8_t depth;              /* nested holds (heddle_push_hold): the record is not freed before all are released */
     bool chunked;               /* events are sent as chunks of HTTP/1.1 */
     bool stays;                 /* an event stream that is never handed off */
     bool running;               /* a runner calls its callbacks */
@@ -356,7 +356,7 @@ void heddle_push_drop_messages(heddle_push_session *session);
 /* -- session_ruby.c ------------------------------------------------------------------------------------------------ */
 
 struct heddle_push_handle {
-    heddle_push_session *session; /* NULL: it is closed */
+    heddle_push_session *session; /* NULL: the session was freed */
     VALUE handler, caller; /* `caller` calls the handler's callbacks, see open_websocket */
     VALUE reason; /* the close frame's reason, a String, or nil */
     VALUE label;  /* values for the log line at the end, see label_of in session_ruby.c; nil: nothing is logged */

@@ -55,8 +55,8 @@ static void end_unfinished(heddle_push_session *session, const char *reason)
 }
 
 /*
- * Returns the socket whose unfinished message began next after the one of `session`; if `session` is NULL, the socket
- * whose unfinished message is the oldest. Returns NULL if there is none.
+ * Walks through the sockets with unfinished messages, in the order in which these messages began: returns the socket
+ * after `session`, or the first socket if `session` is NULL. Returns NULL at the end.
  */
 static heddle_push_session *find_next(heddle_engine *engine, heddle_push_session *session)
 {
@@ -93,7 +93,7 @@ static void check_budget(heddle_push_session *session)
     while (all->unfinished > all->unfinished_limit) {
         heddle_push_session *oldest = find_oldest(session->engine);
         if (!oldest || oldest == session)
-            break; /* this socket alone is bounded by the limit of one message */
+            break; /* this socket is not ended: the size limit of a message bounds its unfinished message */
         end_unfinished(oldest, "too many messages are unfinished");
     }
 }

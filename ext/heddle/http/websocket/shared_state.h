@@ -26,8 +26,8 @@ typedef struct {
     int64_t retire_time;   /* … and the time over which the close frames are spread, ns */
     int64_t retire_end;    /* until then sockets wait for on_shutdown: CLOCK_MONOTONIC, ns */
     uint32_t retired;      /* the number of sockets for which on_shutdown was queued */
-    uint64_t open, opened; /* how many sockets are open, and were opened */
-    uint64_t received, received_bytes, sent, sent_bytes; /* how many messages, and their bytes */
+    uint64_t open, opened; /* the number of open sockets; the number of sockets that were opened so far */
+    uint64_t received, received_bytes, sent, sent_bytes; /* numbers of messages, and of their bytes */
     uint64_t failures;     /* sockets whose client has violated the protocol or a limit */
     uint64_t closes[HEDDLE_WEBSOCKET_CODES]; /* sockets that have ended, by heddle_websocket_code_slot */
     uint64_t too_slow, vanished; /* sockets whose client read too slowly, or did not answer a ping */

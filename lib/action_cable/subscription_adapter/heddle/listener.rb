@@ -6,7 +6,7 @@ module ActionCable
       # The subscribers of a process. One thread with its own loop receives their messages, so this works under any
       # server.
       class Listener < SubscriberMap
-        # @return [Integer] the ID of the process that it belongs to
+        # @return [Integer] the ID of the process that has made this listener
         attr_reader :pid
 
         # @param event_loop [#post] runs the callback when a channel is subscribed

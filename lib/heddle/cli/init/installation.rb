@@ -19,7 +19,7 @@ module Heddle
         # Matches the conditions of Rails' bin/docker-entrypoint: `if [ "${1}" == "./bin/rails" ] && [ "${2}" ==
         # "server" ]` and `if [ "${*}" == "./bin/rails server" ]`.
         ENTRYPOINT = /\A(\s*)if .*\brails(?:".*"| )s(?:erver)?".*; then\z/n
-        # The condition that replaces it. `heddle doctor` recognizes this line.
+        # The condition that replaces a match of ENTRYPOINT. `heddle doctor` recognizes this line.
         PREPARES = 'if [[ " $* " == *" heddle serve "* || " $* " == *"/rails server "* ]]; then'
         PUMA = "config/puma.rb"
         START_REASON = "`heddle serve` loads the application only once; `rails server` also loads it in the master."

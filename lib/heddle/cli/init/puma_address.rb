@@ -7,8 +7,8 @@ module Heddle
     class InitCommand
       # Translates an address on which Puma listens to the syntax of Heddle's option `bind`.
       class PumaAddress
-        # What an empty host means to Puma: it passes the host to the system's resolver, which returns every IPv4
-        # address.
+        # The host that replaces an empty one. Puma passes an empty host to the system's resolver, and listens on every
+        # IPv4 address.
         EVERY_HOST = "0.0.0.0"
         private_constant :EVERY_HOST
 

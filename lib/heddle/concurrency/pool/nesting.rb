@@ -2,7 +2,8 @@
 
 module Heddle
   class Pool
-    # Detects nested check-outs: a task waits for a resource while another task, which waits for this one, has one.
+    # Detects nested check-outs: a task waits for a resource of the pool, while another task, which has a resource of
+    # the same pool, waits for this task.
     #
     # @api private
     module Nesting

@@ -10,7 +10,7 @@ module Heddle
     # May the pool make another resource, according to its own limit? An empty pool makes one resource at a time.
     # Otherwise the number of resources being made never exceeds the number of existing ones. So the pool at most
     # doubles, and waiting tasks can get resources that are released meanwhile. After a failure, a pool that is not
-    # empty makes none for `retry_after` seconds.
+    # empty makes no resource for `retry_after` seconds.
     def grow?
       return false if size + @creating >= limit
 
@@ -148,7 +148,7 @@ module Heddle
     end
 
     def retire(time)
-      # One at a time, because an exception may end this while a resource is closed.
+      # Removes each resource just before it is closed, because an exception may end the loop during the closing.
       while (index = @idle.index { |slot| slot.retire_at <= time })
         dispose(@idle.delete_at(index), :age)
       end

@@ -2,8 +2,8 @@
 
 module Heddle
   class Pool
-    # The upkeep task of a pool, which runs while the pool has resources. It closes idle and old resources, keeps the
-    # minimum, and reports resources whose fibers wait for something else.
+    # The upkeep task of a pool, which runs while the pool is in use or has resources to close. It closes idle and old
+    # resources, keeps the minimum, and reports resources whose fibers wait for something else.
     #
     # @api private
     class Upkeep
@@ -14,7 +14,8 @@ module Heddle
       attr_reader :scheduler
 
       # @param pool [Pool]
-      # @param tend [#call] closes idle resources; returns the seconds until its next call; nil: not needed
+      # @param tend [#call] closes idle resources; returns the seconds until it must close another one, or nil if there
+      #   is none to close
       # @param check_waiting [#call, nil] serves waiting tasks
       def initialize(pool, tend, check_waiting = nil)
         @pool = pool
@@ -62,7 +63,7 @@ module Heddle
         end
       end
 
-      # @return [Float, nil] seconds until the next check; nil: the pool has no resources left
+      # @return [Float, nil] seconds until the next check; nil: the pool is not in use and has no resource to close
       def check
         rest = @tend.call
         used = @used

@@ -87,8 +87,8 @@ module Heddle
         false
       end
 
-      # Can the slot be released only after this waiter has got a resource? This is true if the waiter's fiber has the
-      # slot, or if a task has it that waits for the end of the waiter's task.
+      # Can the slot be released only after this waiter has got a resource? This is true if the slot belongs to the
+      # waiter's fiber, or to a task that waits for the end of the waiter's task.
       #
       # @param slot [Slot]
       def blocks?(slot)

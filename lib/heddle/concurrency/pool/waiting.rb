@@ -26,7 +26,8 @@ module Heddle
         context.pool_waiting -= 1
         @statistics.wait_seconds += now - began
         share_waiting if !waiter.given? && @waiters.delete(waiter)
-        # Needed if an exception or Fiber#kill has ended the wait. The last line, because it may raise.
+        # If an exception or Fiber#kill has ended the wait, another task gets the item. This call is the last one here,
+        # because it may raise.
         pass_on(waiter.item) if !waited && waiter.given?
       end
       finish_wait(waiter, deadline)

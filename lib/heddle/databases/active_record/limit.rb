@@ -43,7 +43,7 @@ module Heddle
           @share = share
           @pools = ObjectSpace::WeakMap.new
           @lock = Mutex.new
-          @taken = 0 # number of shares
+          @taken = 0 # number of shares that this process has
           @reserved = 0 # number of connections that are being made or closed; each needs a share
         end
 
@@ -150,7 +150,7 @@ module Heddle
         end
 
         # Makes connections for waiting fibers. Active Record connects only at the first query, so an error here is a
-        # mistake in the pool's configuration. It is ignored, because the waiting fibers get it, too.
+        # mistake in the pool's configuration. The error is ignored, because the waiting fibers get the same error.
         def serve
           while (pool = needy.min_by(&:heddle_size)) && (one = pool.heddle_make)
             pool.checkin(one)

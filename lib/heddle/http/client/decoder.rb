@@ -159,7 +159,7 @@ module Heddle
           @members += 1
           return if @members <= SMALL_MEMBERS || @taken >= @members * SMALL_MEMBER
 
-          raise DecodingError, "the compressed body has #{@members} members in #{@taken} bytes"
+          raise DecodingError, "the compressed body has too many gzip members: #{@members} in #{@taken} bytes"
         end
       end
     end

@@ -37,7 +37,7 @@ module Heddle
           @open = open
           @lock = Lock.new
           @waiters = []
-          # connection => number of its requests; also connections that accept no new requests
+          # connection => number of its requests. Connections that accept no new requests are included.
           @reserved = Hash.new(0).compare_by_identity
           @connection = nil
           @dialing = @refused = false

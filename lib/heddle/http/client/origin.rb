@@ -214,7 +214,8 @@ module Heddle
           nil
         end
 
-        # An interrupted task may already have received a connection or the permission to open one. Returns it.
+        # Called for an interrupted task. If the task already has a connection, or the permission to open one, gives the
+        # connection or the permission back.
         def give_up(waiter)
           given = @lock.synchronize do
             @waiters.delete(waiter)

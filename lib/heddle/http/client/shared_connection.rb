@@ -6,9 +6,9 @@ module Heddle
       # An HTTP/2 connection of an {Origin}. All loops and threads of the process may send requests over it at the same
       # time.
       #
-      # It has no fiber or thread of its own. One of the fibers and threads that wait for a response is the reader: it
-      # reads for all, and wakes those whose responses have received data. When the reader has its own response, another
-      # fiber becomes the reader. While no request waits, {OriginRegistry} checks the connection.
+      # It has no fiber or thread of its own. One of the fibers and threads that wait for a response is the reader. It
+      # reads for all of them, and wakes each one whose response has received data. When the reader has its own
+      # response, another fiber becomes the reader. While no request waits, {OriginRegistry} checks the connection.
       #
       # @api private
       class SharedConnection

@@ -10,7 +10,7 @@ module Heddle
       # @api private
       TimeLimits = Data.define(:pool, :connect, :tls, :write, :first_byte, :read, :total) do
         # @param limits [Hash, Numeric, nil] seconds by phase; Net::HTTP's open_timeout, ssl_timeout, write_timeout and
-        #   read_timeout are accepted, too; a number is `total`; nil: no total limit
+        #   read_timeout are accepted, too; a number sets only `total`; nil removes the limit `total`
         # @raise [ArgumentError]
         def self.from(limits, defaults = Defaults::TIMEOUT)
           limits = { total: limits } if limits.nil? || limits.is_a?(Numeric)

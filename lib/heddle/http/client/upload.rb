@@ -12,7 +12,7 @@ module Heddle
         PIECE = 65_536
         private_constant :PIECE
 
-        # @return [Integer, nil] bytes; nil: unknown, so the body is sent in chunks
+        # @return [Integer, nil] the body's size in bytes; nil if it is unknown: then the body is sent in chunks
         attr_reader :size
         # @return [#read, #each]
         attr_reader :source
@@ -51,7 +51,7 @@ module Heddle
         def position
           @source.pos if @source.respond_to?(:pos) && @source.respond_to?(:seek)
         rescue SystemCallError
-          nil # a pipe
+          nil # the source can't be rewound, for example because it is a pipe
         end
 
         def each_sized

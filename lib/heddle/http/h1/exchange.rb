@@ -80,7 +80,7 @@ module Heddle
 
         # Joins the hints of several calls to one 103 response, because clients and proxies treat each 103 as a complete
         # response. The loop sends the 103 response when the request waits or the loop's tick ends; hints of later calls
-        # are in another one.
+        # are sent in another 103 response.
         # @param headers [Hash{String => String, Array<String>}]
         # @return [void]
         # @raise [InvalidResponseError]

@@ -18,8 +18,8 @@ module Heddle
           @first_text = @first_wire = @first_offset = nil
         end
 
-        # Writes the first name of a message. Most messages have no other name, so the suffixes of this one are recorded
-        # only when a different name is written.
+        # Writes the first name of a message. Most messages have no other name, so the suffixes of the first name are
+        # recorded only when a different name is written.
         #
         # @param wire [String] the name in wire format, without the final zero
         # @param text [String] the same name as text

@@ -229,8 +229,8 @@ module Heddle
         # case, because another client asked for it first.
         def in_case(record) = record.name.casecmp?(name) ? record.with(name: name) : record
 
-        # The response has an OPT record if the query has one (RFC 6891, section 6.1.1). It has no options, because the
-        # server supports none.
+        # The response has an OPT record if the query has one (RFC 6891, section 6.1.1). The OPT record of the response
+        # has no options, because the server supports none.
         def make_response
           edns = @message.edns
           response = Message.new(@message.id, RESPONSE | (@message.flags & REPEATED))

@@ -182,8 +182,8 @@ module Heddle
           end
         end
 
-        # Opens UDP and TCP sockets with the same port. If the port is 0, the one that the kernel chooses for UDP may be
-        # in use for TCP; then another one is tried.
+        # Opens a UDP socket and a TCP socket with the same port. If the port is 0, the kernel chooses a port for UDP.
+        # If that port is in use for TCP, tries again with another port.
         def open_pair(endpoint)
           tries ||= 0
           udp = UDPPort.new(endpoint, self)

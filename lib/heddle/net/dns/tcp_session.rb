@@ -40,7 +40,7 @@ module Heddle
 
         def address = @address ||= AddressText.from_bytes(@address_bytes)
 
-        # @return [Boolean] whether the session runs, but none of its queries does
+        # @return [Boolean] whether the session runs, and has no running query
         def idle? = !@task.nil? && @running.empty?
 
         # Ends {run} at its next wait.

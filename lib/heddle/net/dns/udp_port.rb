@@ -73,7 +73,8 @@ module Heddle
 
         private
 
-        # Counts responses that were not sent because the socket's buffer was full or the client had no route.
+        # Counts responses that were not sent because the socket's buffer was full, or because there was no route to the
+        # client.
         def count_unsent
           unsent = @socket.unsent
           @server.count(:unsent, unsent - @counted) if unsent > @counted

@@ -134,7 +134,7 @@ module Heddle
               message(id, fields) || (yield "the entry #{id} of #{@stream}"
                                       nil)
             end
-            # The next read starts after the last id, which may be that of a skipped entry.
+            # The next read starts after the last id, which may be the id of a skipped entry.
             @after = found.last&.offset || after
             @from = from = entries.last.first
             return found if found.any?

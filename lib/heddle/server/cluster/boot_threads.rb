@@ -31,7 +31,7 @@ module Heddle
           thread.thread_variable_get(:fork_safe) || RENEWED.any? { |one| one.match?(thread.name || thread.inspect) }
         end
 
-        # `#<Thread:0x… name file:line state>`
+        # Finds file and line in the text of Thread#inspect, which has the form `#<Thread:0x… name file:line state>`.
         def describe(thread)
           place = thread.inspect[/ (\S+:\d+) \S+>\z/, 1] || "an unknown place"
           thread.name ? "#{thread.name} (#{place})" : place

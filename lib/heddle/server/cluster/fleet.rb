@@ -15,7 +15,7 @@ module Heddle
         # @return [Integer] how many workers should run, without the reserve workers
         attr_reader :size
         # @return [Integer] how many reserve workers should run (they serve only while all others are blocked); their
-        #   numbers follow those of the others
+        #   numbers follow the numbers of the other workers
         attr_reader :reserves
         # @return [MoldHandle, nil] the mold that forks new workers; nil: there is none now
         attr_accessor :mold
@@ -146,9 +146,9 @@ module Heddle
           handle_loss(worker, "it could not be forked: #{message}")
         end
 
-        # Called when a mold has ended and its last messages were read. Removes its workers that were never forked.
-        # Their channels may not close by themselves, because a hanging intermediate process of the fork may keep them
-        # open.
+        # Called when a mold has ended and its last messages were read. Removes the records of workers that the mold was
+        # asked to fork and has not forked. The channels of these records may not close by themselves, because a hanging
+        # intermediate process of the fork may keep them open.
         # @param mold [MoldHandle]
         # @return [void]
         def remove_unforked(mold)

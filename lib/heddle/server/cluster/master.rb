@@ -3,9 +3,9 @@
 module Heddle
   class Server
     module Cluster
-      # The process that opens the sockets, and starts and watches all others. It loads nothing of the application: the
-      # mold does, and workers are forked from the mold. The master has no event loop, so that it can fork at any
-      # moment.
+      # The process that opens the sockets, and starts and watches all other processes. It loads nothing of the
+      # application. The mold loads the application, and workers are forked from the mold. The master has no event loop,
+      # so that it can fork at any moment.
       #
       #     Master.new(configuration, log:, load: -> { application }, inheritance:) { |urls, details| puts "ready" }.run
       class Master

@@ -93,8 +93,8 @@ module Heddle
           nil
         end
 
-        # Workers without a limit of their own (`worker_memory_limit`): the largest one is replaced when the budget is
-        # exceeded.
+        # When the budget is exceeded, chooses the largest of the workers that have no limit of their own
+        # (`worker_memory_limit`) and have grown.
         def over_budget
           limit = budget
           return unless limit && @used > limit

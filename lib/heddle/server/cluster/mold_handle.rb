@@ -6,7 +6,7 @@ module Heddle
       # The master's record of a mold. A mold is a process that has loaded the application, and that workers are forked
       # from. A warm mold was a worker before, so that its caches are filled.
       #
-      # @!attribute pid [Integer, nil] nil: it is still a worker
+      # @!attribute pid [Integer, nil] the process id; nil while a worker has not become this mold yet
       # @!attribute channel [MessageSocket] the channel to it
       # @!attribute generation [Integer] the molds of a server are numbered in the order of their start, beginning with
       #   1

@@ -17,7 +17,7 @@ module Heddle
           @generation = 0
         end
 
-        # Asks a worker to become a mold. It does so when it is asked to end, after its last request.
+        # Asks a worker to become a mold. The worker does so only when the master ends it, after its last request.
         # @param worker [WorkerHandle]
         # @return [MoldHandle]
         # @raise [SystemCallError] when no descriptor is free

@@ -49,7 +49,7 @@ module Heddle
 
         private
 
-        # After a stall one reserve worker is enough, and one more for each reserve worker that is stuck itself.
+        # After a stall, one reserve worker should run, and another one for each reserve worker that is stuck itself.
         def count_demanded
           now = @clock.call
           return 0 if now - @stalled_at >= LIFETIME

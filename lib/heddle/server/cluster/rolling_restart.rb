@@ -35,7 +35,8 @@ module Heddle
           return if @current && !@current.serving? && @fleet.workers.include?(@current)
 
           old = @fleet.serving.find { |worker| !worker.mold.equal?(mold) }
-          return @current = @fleet.start(old.index, replaces: old) if old # nil, and tried again, if none can start now
+          # If no worker can be started now, @current is nil, and the next call tries again.
+          return @current = @fleet.start(old.index, replaces: old) if old
           return if @fleet.workers.any? { |worker| worker.state == :starting || former?(worker) }
 
           @log.event(:"#{@name}ed", workers: @fleet.serving.count { |worker| !worker.reserve? })

@@ -29,9 +29,9 @@ module Heddle
         # @return [Boolean] whether the process runs, so that the master must wait for its end
         def running? = !@pid.nil?
 
-        # Starts the process, or asks it to end if it must be replaced. That is needed after a reload, which creates a
-        # new configuration object. A mold that was a worker (see `refork_after`) keeps the object, because its code is
-        # the same.
+        # Starts the process, or asks it to end if it must be replaced. It must be replaced after a reload, which
+        # creates a new configuration object. A mold that was a worker (see `refork_after`) keeps the object, because
+        # its code is the same.
         # @param mold [MoldHandle, nil] the mold that forks the workers
         # @return [void]
         def follow(mold)

@@ -189,8 +189,8 @@ module Heddle
           raise NoServerError, "the server at #{@address} accepts no connections. #{SILENT}" if uid == NO_PEER
 
           raise NoServerError, "a process of another user (uid #{uid}) listens on #{@address}, but that user " \
-                               "does not own the folder, so the process is not trusted. If it is your server, run " \
-                               "the command as that user"
+                               "does not own the socket's folder, so the process is not trusted. If it is your " \
+                               "server, run the command as that user"
         end
       end
     end

@@ -132,7 +132,8 @@ module Heddle
 
         def handles = @master.fleet&.workers || []
 
-        # The number of workers that should run (the signals TTIN and TTOU change it), plus that of reserve workers.
+        # The number of workers that should run (the signals TTIN and TTOU change it), plus the number of reserve
+        # workers.
         def processes = (@master.fleet&.size || 0) + @master.configuration.reserve_count
 
         # Asks all workers at the same time, because a stuck one takes until the time limit.

@@ -3,14 +3,14 @@
 module Heddle
   class Server
     class Metrics
-      # Heddle's own metrics. The table groups these families by the record that they are read from: the status of a
+      # Heddle's own metrics. The table groups the metrics by the record that they are read from: the status of a
       # worker ({WorkerStatus#to_h}), one of its pools or HTTP clients, the master's status, or the whole report. Each
       # entry has a name (without the prefix `heddle_`), a help text, and the source of its values. The source is a key,
       # a path of keys, a Hash of keys and labels, or a Proc. A Proc returns a value or `[[value, labels, suffix], …]`.
       # A sample whose value is nil is left out. The type follows from the name (see {Metrics#type}).
       module Families
-        # The engine has four buckets for each power of two nanoseconds. The metrics contain only every fourth bucket,
-        # from 66 µs to 69 s.
+        # The engine measures in nanoseconds, and has four buckets for each power of two. The metrics contain only every
+        # fourth bucket, from 66 µs to 69 s.
         BUCKETS = (0...(HTTP::Engine::LATENCY_BOUNDS.size - 1)).select do |bucket|
           bucket % 4 == 0 && HTTP::Engine::LATENCY_BOUNDS[bucket].between?(6e-5, 70)
         end.freeze
@@ -22,7 +22,8 @@ module Heddle
         REJECTIONS = { 400 => "malformed", 408 => "slow", 413 => "body_limit", 414 => "target_limit",
                        417 => "expectation", 431 => "header_limit", 501 => "not_implemented", 502 => "malformed",
                        503 => "unavailable", 505 => "version" }.freeze
-        # The scopes of the table that are lists in a worker's status: the key of the list, and the labels of an item.
+        # For each group of metrics whose records are the items of a list in a worker's status: the list's key in the
+        # status, and the labels of an item. The groups named_pool and server are in {SemanticConventions}.
         PARTS = {
           pool: [:pools, ->(pool) { pool.slice(:pool, :library) }],
           named_pool: [:pools, ->(pool) { { library: pool[:library], db_client_connection_pool_name: pool[:pool] } }],
@@ -148,7 +149,7 @@ module Heddle
             ["request_part_duration_seconds", "How requests have spent their time, by part.",
              ->(one) { request_parts(one) }],
             ["endpoint_part_seconds_total",
-             "How requests of a millisecond or more (without the part queued) have spent their time, by endpoint.",
+             "How requests that took 1 ms or more outside of the queue have spent their time, by endpoint.",
              ->(one) { endpoint_parts(one) }],
             ["requests_started_total", "Requests whose head was complete.", :started_requests],
             ["clients_gone_total", "Clients that left before their response was complete.", :clients_gone],
@@ -168,7 +169,7 @@ module Heddle
             ["connections", "Open connections.", %i[idle transit running].to_h { |state| [state, { state: }] }],
             ["accepting", "1: the worker accepts connections; 0: it does not.",
              ->(one) { { true => 1, false => 0 }[one[:accepting]] }],
-            ["oldest_request_seconds", "Age of the request that has run for longest.",
+            ["oldest_request_seconds", "Age of the oldest running request.",
              ->(one) { one[:requests] && (one.dig(:requests, 0, :age) || 0) }],
             ["reserve_serving", "1: the reserve worker serves; 0: it waits, because the other workers run.",
              ->(one) { one[:reserve] && (one[:reserve].to_s == "serving" ? 1 : 0) }],
@@ -177,8 +178,8 @@ module Heddle
             ["reserve_deferred_requests", "Requests that a reserve does not start: their endpoint blocks a worker.",
              ->(one) { one[:reserve] && one[:reserve_deferred] }],
             ["loop_lag_seconds", "Recent delay of the loop.", :lag],
-            ["loop_heartbeat_age_seconds", "Time since the loop's last heartbeat; well above 1 s, the loop is blocked.",
-             :heartbeat_age],
+            ["loop_heartbeat_age_seconds",
+             "Time since the loop's last heartbeat; if it is well above 1 s, the loop is blocked.", :heartbeat_age],
             ["preemptions_total", "How often a computing fiber was preempted.", :preemptions],
             ["loop_ticks_total", "Ticks of the loop; an idle loop hardly ticks.", :ticks],
             ["fibers", "Fibers of the loop.", :fibers],

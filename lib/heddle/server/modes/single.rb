@@ -21,7 +21,8 @@ module Heddle
 
         def size = 1
 
-        # Another thread may raise an exception for a request that has just ended. It must not end the server.
+        # Another thread may raise an exception for a request that has just ended. Such an exception must not end the
+        # server.
         def work
           @runners.work
         rescue SignalException, SystemExit

@@ -109,7 +109,7 @@ module Heddle
           [channel, lines].each { |io| io&.close }
         end
 
-        # Keeps the counters of a Ractor that has ended, so that those of its successor are added to them.
+        # Keeps the counters of a Ractor that has ended, so that the counters of its successor are added to them.
         def keep_counters
           @past = engine
           @counters = statistics.slice(*COUNTERS) if @statistics

@@ -45,7 +45,8 @@ module Heddle
         # @return [Found]
         def of(request, account, ended)
           began = ended - account[:total]
-          parts = account.slice(*Account::PARTS.drop(1)).select { |_, seconds| seconds.positive? } # the first: proxy
+          # The first of PARTS is `proxy`, which `total` does not include.
+          parts = account.slice(*Account::PARTS.drop(1)).select { |_, seconds| seconds.positive? }
           libraries = account[:libraries].keys.map { |name| ::File.basename(name) }
           explain(request, began, ended, parts, libraries:)
         end
@@ -184,9 +185,9 @@ module Heddle
           alike.max_by { |all| all.sum(&:last) }&.max_by(&:last)
         end
 
-        # Returns the requests that held the awaited resource during the wait, the last one first, each with the period.
-        # If a holder itself had to wait at the same place before, its period begins at the end of that wait. Tasks of
-        # the same request don't count.
+        # Returns the requests that held the awaited resource during the wait, the last one first, each with the period
+        # in which it held the resource. If a holder itself had to wait at the same place before, its period begins at
+        # the end of that wait. Tasks of the same request don't count.
         def holders(one)
           found = []
           wait = one

@@ -18,7 +18,9 @@ module Heddle
         private_constant :KEPT, :TAKEN, :HEDDLE, :APPLICATION, :HELPER, :GEM
 
         @kept = false
-        @taking = nil # the process id, because a forked child has no thread that ends the recording
+        # The ID of the process that makes a recording, or nil. A forked child must ignore the recording of its parent,
+        # because the child has no thread that ends the recording.
+        @taking = nil
 
         class << self
           # Records from now on, and keeps only the last seconds.

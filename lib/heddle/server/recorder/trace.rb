@@ -3,9 +3,9 @@
 module Heddle
   class Server
     class Recorder
-      # Writes a recording in Chrome's trace-event format, for Perfetto and chrome://tracing. Each request has a track,
-      # and its tasks and its stacks have one each. Stalls and garbage collections have a track, too. Arrows point from
-      # the code that delayed a request to that request.
+      # Writes a recording in Chrome's trace-event format, for Perfetto and chrome://tracing. Each request has a track.
+      # Its tasks, its stacks, and the stacks of its tasks have separate tracks. So have all stalls together, and all
+      # garbage collections together. Arrows point from the code that delayed a request to that request.
       class Trace
         # LEAST: minimum seconds of a wait that gets an arrow. GAP: two stacks with more seconds between them are not
         # joined.

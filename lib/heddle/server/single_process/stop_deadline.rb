@@ -16,8 +16,8 @@ module Heddle
           @thread = nil
         end
 
-        # Ends the process after `seconds` and {CANCEL_TIMEOUT}, unless {#cancel} is called before. A thread does it,
-        # because the loop may be blocked.
+        # Starts a thread that ends the process after `seconds` and {CANCEL_TIMEOUT}, unless {#cancel} is called before.
+        # The loop can't do this, because it may be blocked.
         # @param seconds [Numeric]
         # @return [void]
         def within(seconds)

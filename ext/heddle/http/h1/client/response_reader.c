@@ -14,7 +14,7 @@
 
 enum {
     FILL = 16384,        /* bytes to request in one read into the connection's buffer */
-    STRING_STEP = 65536, /* bytes of a String's first capacity, at most: a larger Content-Length may be wrong */
+    STRING_STEP = 65536, /* the largest initial capacity of a String in bytes: a larger Content-Length may be wrong */
 };
 
 typedef enum {

@@ -34,7 +34,7 @@ typedef struct {
     uint8_t pipelined; /* number of pipelined requests before this one, at most HEDDLE_LONGEST_TURN */
     bool ended;      /* the client has sent FIN */
     bool answered;   /* a response was sent, so no preface of HTTP/2 can follow */
-    bool asks_for_head; /* the incomplete or rejected head is that of a HEAD request */
+    bool asks_for_head; /* the incomplete or rejected head belongs to a HEAD request */
     bool received;   /* the body was received completely */
     bool persists;   /* the client wants to keep the connection open */
     bool expects;    /* the client waits for 100 Continue */

@@ -40,15 +40,16 @@ typedef enum {
     HEDDLE_H2_STREAM_REFUSED,  /* the server has not processed the request */
     HEDDLE_H2_STREAM_RESET,    /* reset by the server */
     HEDDLE_H2_ANSWER_REJECTED, /* reset by us: the response is malformed or too large */
-    HEDDLE_H2_CONNECTION_FAILED, /* ended by us: closed, or the server has violated the protocol or a limit */
-    HEDDLE_H2_CONNECTION_LOST,   /* the connection was closed by the server, or has failed */
+    /* we have ended the connection: it was closed on this side, or the server has violated the protocol or a limit */
+    HEDDLE_H2_CONNECTION_FAILED,
+    HEDDLE_H2_CONNECTION_LOST,   /* the server has closed the connection, or the connection is broken */
 } heddle_h2_failure;
 
 struct heddle_h2_client_stream {
     heddle_h2_client *client;  /* a counted reference; NULL: the stream has not begun */
-    heddle_h2_stream *stream;  /* NULL: it was released */
+    heddle_h2_stream *stream;  /* the session's record; NULL: this stream was released */
     VALUE connection;          /* H2::ClientConnection */
-    VALUE waiter;              /* a Queue: Ruby code pushes true to it to wake the waiting fiber; nil: none waits */
+    VALUE waiter;              /* a Queue: Ruby code pushes true to it to wake the waiting fiber; nil: no fiber waits */
     heddle_link ready;         /* in the client's list of streams with new events */
     uint8_t stage;             /* heddle_h2_client_stage */
     bool has_room;             /* on_window was called: more of the body can be written */
@@ -58,7 +59,7 @@ struct heddle_h2_client_stream {
     int status;                /* the final head's status; 0: the head was not received yet */
     bool ended_with_head;      /* the response has no body */
     heddle_field *head;        /* from malloc, followed by the bytes of the fields; NULL: not received, or taken */
-    heddle_field *trailers;    /* in the same form */
+    heddle_field *trailers;    /* in the same form as `head` */
     uint32_t head_count, trailer_count;
     heddle_bytes body;         /* the bytes that were received and not read */
 };
@@ -74,12 +75,12 @@ struct heddle_h2_client {
     heddle_h2_session *session;
     heddle_h2_workspace workspace;
     heddle_h2_limits limits;
-    unsigned references;       /* by the connection's object, and by its streams */
+    unsigned references;       /* one from the connection's Ruby object, and one from each stream */
     heddle_link ready;         /* the streams with new events */
-    bool busy;                 /* a fiber or thread is sending or receiving; it also sends what others have written */
+    bool busy;                 /* a fiber or thread is sending or receiving; it also sends the output of the others */
     bool has_reader, has_sender; /* a fiber or thread has the role of reading, or of sending */
     bool lost;                 /* the connection has ended, or failed */
-    heddle_bytes outgoing;     /* pulled from the session, and not accepted by the kernel yet */
+    heddle_bytes outgoing;     /* bytes that were pulled from the session and that the kernel has not accepted yet */
 };
 
 extern const heddle_h2_operations heddle_h2_client_operations;

@@ -135,7 +135,7 @@ heddle_fate heddle_h2_queue_next(heddle_h2_server *server)
            (link = heddle_link_first(&server->waiting))) {
         heddle_h2_carrier *carrier = HEDDLE_CONTAINER_OF(link, heddle_h2_carrier, turn);
         unlist_waiting(carrier);
-        server->queued = carrier; /* set first: if admission rejects the exchange, this becomes NULL again */
+        server->queued = carrier; /* set first: if admission rejects the exchange, `queued` becomes NULL again */
         heddle_sockets_queue_in_turn(server->connection->sockets, &carrier->exchange->work);
     }
     return heddle_h2_leave_session(server);

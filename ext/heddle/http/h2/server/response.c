@@ -109,7 +109,10 @@ void heddle_h2_send_rejection(heddle_h2_server *server, heddle_h2_stream *stream
 
 /* -- content ------------------------------------------------------------------------------------------------------- */
 
-/* A loan: a String that the session sends without a copy. The session calls end_loan when it needs it no longer. */
+/*
+ * A loan: a String that the session sends without a copy. The session calls end_loan when it no longer needs the
+ * String.
+ */
 typedef struct {
     heddle_link link; /* in the engine's list of loans */
     heddle_engine *engine;

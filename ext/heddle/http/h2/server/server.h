@@ -19,14 +19,14 @@ enum {
 
 typedef struct heddle_h2_carrier heddle_h2_carrier;
 
-/* A response's head that is not sent yet. Its fields are packed as HEDDLE_AS_FIELDS defines. */
+/* A response's head that is not sent yet. */
 typedef struct {
     int status;
-    size_t size; /* of `bytes` */
-    char bytes[];
+    size_t size;  /* the size of `bytes` */
+    char bytes[]; /* the fields in the form HEDDLE_AS_FIELDS (http/response_head_writer.h) */
 } heddle_h2_held_head;
 
-/* Joins an exchange to its stream. Exists until neither needs it. `exchange->carrier` points to it. */
+/* Joins an exchange to its stream. Exists until neither of them needs the carrier. `exchange->carrier` points to it. */
 struct heddle_h2_carrier {
     heddle_h2_server *server;
     heddle_h2_stream *stream;
@@ -233,7 +233,7 @@ HEDDLE_LAST_USE void heddle_h2_end_body(heddle_h2_carrier *carrier);
 
 /* -- h2/server/response.c ------------------------------------------------------------------------------------------ */
 
-/* Sends a head, whose fields are packed as HEDDLE_AS_FIELDS defines. Returns HEDDLE_H2_GONE also when out of memory. */
+/* Sends a head. `bytes`: the fields in the form HEDDLE_AS_FIELDS. Returns HEDDLE_H2_GONE also when out of memory. */
 heddle_h2_write_result heddle_h2_send_head(heddle_h2_carrier *carrier, int status, const char *bytes, size_t size,
                                            bool end);
 /* Keeps a head until the next tick. Returns HEDDLE_H2_WRITTEN, or why the head can't be sent. */
