@@ -5,7 +5,7 @@ require "heddle/net"
 module Heddle
   module HTTP
     class Client
-      # An HTTP/1.1 connection of an {Origin}. One request uses it at a time, in any loop or thread.
+      # An HTTP/1.1 connection of an {OriginPool}. One request uses it at a time, in any loop or thread.
       #
       # @api private
       class Connection

@@ -3,7 +3,7 @@
 module Heddle
   module HTTP
     class Client
-      # The HTTP/2 connection that all requests to an {Origin} share. The first request opens it and so finds out
+      # The HTTP/2 connection that all requests to an {OriginPool} share. The first request opens it and so finds out
       # whether the server speaks HTTP/2. Requests that come meanwhile wait for the result.
       #
       # @api private

@@ -20,7 +20,7 @@ module Heddle
         @reaper = nil
 
         class << self
-          # @return [Origin] the origin with this key; the block makes it if there is none
+          # @return [OriginPool] the origin with this key; the block makes it if there is none
           def origin(key)
             found = @lock.synchronize do
               start_anew unless @process == Process.pid
@@ -48,7 +48,7 @@ module Heddle
             @lock.synchronize { @origins.delete_if { |key, origin| origin.retire(key, kept) } }
           end
 
-          # @return [Array<Origin>] empty in a child process that has made none yet
+          # @return [Array<OriginPool>] empty in a child process that has made none yet
           def origins = @lock.synchronize { @process == Process.pid ? @origins.values : [] }
 
           # @raise [Error] in a Ractor other than the main one, which owns the connections

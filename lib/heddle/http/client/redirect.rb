@@ -23,7 +23,7 @@ module Heddle
         end
 
         # @param request [Request] the redirected request
-        # @param origin [Origin] the origin of the next request
+        # @param origin [OriginPool] the origin of the next request
         # @param target [String] its target
         # @param own [Hash, nil] the Authorization field for the user and password in the redirect's URL; nil: the URL
         #   has none

@@ -13,7 +13,7 @@ module Heddle
 
         # @return [String]
         attr_reader :method
-        # @return [Origin]
+        # @return [OriginPool]
         attr_reader :origin
         # @return [String] path and query
         attr_reader :target

@@ -10,7 +10,7 @@ module Heddle
 
         # @param head [H1::ReceivedResponse]
         # @param body [String, Body] a {Body} is read piece by piece
-        # @param origin [Origin]
+        # @param origin [OriginPool]
         # @param trailers [Array<String>, nil] trailers, if the body is a String
         def initialize(head, body, origin, target, trailers = nil)
           @head = head

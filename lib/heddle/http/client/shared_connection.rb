@@ -3,8 +3,8 @@
 module Heddle
   module HTTP
     class Client
-      # An HTTP/2 connection of an {Origin}. All loops and threads of the process may send requests over it at the same
-      # time.
+      # An HTTP/2 connection of an {OriginPool}. All loops and threads of the process may send requests over it at the
+      # same time.
       #
       # It has no fiber or thread of its own. One of the fibers and threads that wait for a response is the reader. It
       # reads for all of them, and wakes each one whose response has received data. When the reader has its own

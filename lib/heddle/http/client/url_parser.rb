@@ -29,8 +29,8 @@ module Heddle
         end
 
         # @param url [String]
-        # @return [Array(Origin, String, Hash)] origin, target, and the Authorization field for the URL's userinfo or
-        #   nil
+        # @return [Array(OriginPool, String, Hash)] origin, target, and the Authorization field for the URL's userinfo
+        #   or nil
         # @raise [ArgumentError]
         def find(url)
           if url.start_with?("/") && !url.start_with?("//") && @base
@@ -48,7 +48,7 @@ module Heddle
         end
 
         # @param location [String] the redirect's Location, possibly relative to origin and target
-        # @return [Array(Origin, String, Hash)] see {#find}
+        # @return [Array(OriginPool, String, Hash)] see {#find}
         def follow(location, origin, target)
           uri = URI.join(encoded("#{origin}#{target}"), encoded(location))
           find(uri.to_s)
@@ -98,7 +98,7 @@ module Heddle
         def make(scheme, host, uri)
           authority = uri.port == USUAL_PORTS.fetch(scheme) ? uri.host.downcase : "#{uri.host.downcase}:#{uri.port}"
           proxy = @settings.deny_private ? nil : Proxy.for(@settings.proxy, scheme, host, uri.port)
-          Origin.new(scheme, authority, @settings, proxy, Dialer.new(scheme, host, uri.port, @settings, proxy))
+          OriginPool.new(scheme, authority, @settings, proxy, Dialer.new(scheme, host, uri.port, @settings, proxy))
         end
 
         def own_fields(uri)

@@ -3,11 +3,11 @@
 module Heddle
   module HTTP
     class Client
-      # A scheme, host and port, with the idle connections and the number of open connections to them. All loops and
-      # threads of the process share it.
+      # An origin (scheme, host and port), and the pool of the connections to it. All loops and threads of the process
+      # share it.
       #
       # @api private
-      class Origin
+      class OriginPool
         include MonotonicClock
 
         # @return [String] "http" or "https"
