@@ -14,7 +14,7 @@
  *   time_limits.c        time limits, and the end when the server stops
  *   sending.c            writes messages into the carrier's output
  *   keepalive.c          pings to the client, and comments of event streams
- *   pongs.c              the answers to pings of the client
+ *   ping_answers.c       the answers to pings of the client
  *   subscriptions.c      the topics to which a session has subscribed, and their messages
  *   handoff.c            hands off sessions to another process
  *   callbacks.c          the callbacks that are due, and the runner that calls them
@@ -309,7 +309,7 @@ int64_t heddle_push_next_comment(const heddle_push_session *session);
 /* Sends a comment if it is due. Resets a stream whose client has read no output for too long. */
 void heddle_push_check_comments(heddle_push_session *session, int64_t now);
 
-/* -- pongs.c ------------------------------------------------------------------------------------------------------- */
+/* -- ping_answers.c ------------------------------------------------------------------------------------------------ */
 
 /*
  * Answers a ping. While another pong waits behind much output, only keeps the payload of the latest ping (RFC 6455,

@@ -1,4 +1,4 @@
-/* sources: http/push/pongs.c */
+/* sources: http/push/ping_answers.c */
 /* ruby: headers */
 
 /* Which pings of a client are answered while much output waits for it, and when. */
