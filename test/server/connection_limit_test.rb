@@ -277,6 +277,25 @@ class ConnectionLimitTest < Minitest::Test
     end
   end
 
+  # With 20 connections an address has 16.
+  def test_hijacked_connections_of_an_address_are_as_many_as_it_may_have_connections
+    held = Thread::Queue.new
+    app = ->(env) { held << env["rack.hijack"].call.tap { |socket| socket.write("held") } and [200, {}, []] }
+    serving(app, max_connections: 20, trusted_proxies: [], lint: false) do
+      hijack = ->(from) { TCPSocket.new("127.0.0.1", port, from).tap { |socket| socket.write(GET) } }
+      sockets = Array.new(16) { hijack.call("127.0.0.2").tap { |socket| assert_equal "held", socket.read(4) } }
+
+      assert_nil hijack.call("127.0.0.2").read(4)
+      assert_equal "held", hijack.call("127.0.0.3").read(4)
+      until_statistics { output.string.include?("busy: 1 connection was closed, because") }
+      held.pop.close
+
+      assert_equal "held", hijack.call("127.0.0.2").read(4)
+    ensure
+      sockets&.each(&:close)
+    end
+  end
+
   def test_address_with_too_many_connections_is_refused_and_the_log_says_so
     serving(text, max_connections: 20, trusted_proxies: [], lint: false) do
       sockets = Array.new(17) { connect }

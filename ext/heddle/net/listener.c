@@ -224,14 +224,19 @@ uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_addres
     return (uint16_t)(heddle_address_find_share(sockets, address) - sockets->by_address + 1);
 }
 
+size_t heddle_address_limit(const heddle_sockets *sockets)
+{
+    size_t share = sockets->max_connections / HEDDLE_ADDRESS_SHARE;
+    return share > HEDDLE_ADDRESS_LEAST ? share : HEDDLE_ADDRESS_LEAST;
+}
+
 bool heddle_address_count(heddle_sockets *sockets, heddle_connection *connection, size_t shares)
 {
     uint16_t number = heddle_address_find_number(sockets, &connection->remote);
     if (!number)
         return true;
     heddle_address_share *share = &sockets->by_address[number - 1];
-    size_t most = sockets->max_connections / HEDDLE_ADDRESS_SHARE;
-    if (share->connections >= shares * (most > HEDDLE_ADDRESS_LEAST ? most : HEDDLE_ADDRESS_LEAST))
+    if (share->connections >= shares * heddle_address_limit(sockets))
         return false;
     share->connections++;
     connection->address_bucket = number;
@@ -301,11 +306,6 @@ static bool is_fatal(int error)
     return error == -EBADF || error == -EINVAL || error == -ENOTSOCK || error == -EOPNOTSUPP;
 }
 
-static bool is_full(const heddle_sockets *sockets)
-{
-    return sockets->max_connections && sockets->connections >= sockets->max_connections;
-}
-
 /*
  * Returns 0, or the -errno that ended accepting: -EAGAIN if no client waits, -EDQUOT if this worker is full, -EBUSY if
  * another worker has less to do.
@@ -313,7 +313,7 @@ static bool is_full(const heddle_sockets *sockets)
 static int accept_from(heddle_sockets *sockets, heddle_listener *listener, int *left)
 {
     while (*left > 0) {
-        if (is_full(sockets))
+        if (sockets->max_connections && sockets->connections >= sockets->max_connections)
             return -EDQUOT;
         if (heddle_balance_should_defer(sockets))
             return -EBUSY;

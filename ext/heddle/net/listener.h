@@ -91,6 +91,8 @@ heddle_address_share *heddle_address_find_share(heddle_sockets *sockets, const h
  * or the client is a trusted proxy or on a Unix socket.
  */
 uint16_t heddle_address_find_number(heddle_sockets *sockets, const heddle_address *address);
+/* Returns how many connections an address may have. */
+size_t heddle_address_limit(const heddle_sockets *sockets);
 /*
  * Counts the connection for its address. Returns false if the address has reached its limit, multiplied by `shares`.
  * Then the caller must close the connection.

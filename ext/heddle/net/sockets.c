@@ -52,11 +52,6 @@ uint64_t heddle_sockets_identity(heddle_sockets *sockets, const heddle_connectio
 
 /* -- the life of a connection ------------------------------------------------------------------------------------ */
 
-static size_t connection_size(const heddle_sockets *sockets)
-{
-    return sizeof(heddle_connection) + sockets->set.operations->waiters * sizeof(heddle_waiter);
-}
-
 static int add_connection(heddle_sockets *sockets, heddle_connection *connection)
 {
     heddle_handoff_lock(sockets);
@@ -78,7 +73,8 @@ static int add_connection(heddle_sockets *sockets, heddle_connection *connection
 static heddle_connection *make_connection(heddle_sockets *sockets, int fd, const heddle_address *remote,
                                          const heddle_address *local)
 {
-    heddle_connection *connection = calloc(1, connection_size(sockets));
+    size_t waiters = sockets->set.operations->waiters * sizeof(heddle_waiter);
+    heddle_connection *connection = calloc(1, sizeof(*connection) + waiters);
     if (!connection)
         return NULL;
     connection->due = (heddle_due){.at = -1, .passed = heddle_connection_handle_deadline};

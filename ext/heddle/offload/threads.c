@@ -175,15 +175,6 @@ static heddle_job *take_job(void)
 }
 
 /*
- * Must a sleeping thread be woken? The spinning thread, if there is one, takes one job without a wake-up. The caller
- * signals `job_available` after it has released the lock, because the woken thread needs the lock at once.
- */
-static bool must_wake_thread(void)
-{
-    return count_runnable() > spinning;
-}
-
-/*
  * Returns true if the queued jobs need one more thread, which is counted in `starting` from here on. The caller must
  * start it.
  */
@@ -209,7 +200,11 @@ bool heddle_threads_submit(heddle_job *job)
     append_job(job);
     /* if the loop spins, it needs a core in addition to those for the queued jobs */
     job->worth_spinning = job->brief && may_spin(atomic_load(&queued_count));
-    bool wake = must_wake_thread(), needs_thread = claim_thread(true);
+    /*
+     * The spinning thread, if there is one, takes one job without a wake-up. A sleeping thread is woken after the lock
+     * was released, because it needs the lock at once.
+     */
+    bool wake = count_runnable() > spinning, needs_thread = claim_thread(true);
     pthread_mutex_unlock(&heddle_threads_lock);
     if (wake)
         pthread_cond_signal(&job_available);

@@ -53,12 +53,6 @@ static void add_pair(VALUE env, const char *key, VALUE value)
     rb_hash_aset(env, rb_enc_interned_str_cstr(key, rb_utf8_encoding()), value);
 }
 
-/* rack.input of a request without a body. */
-static VALUE no_input(void)
-{
-    return rb_const_get(rb_path2class("Heddle::Rack::NoInput"), rb_intern("INSTANCE"));
-}
-
 /*
  * call-seq: EnvBuilder.new(errors, proxies)
  *
@@ -84,7 +78,8 @@ static VALUE builder_initialize(VALUE self, VALUE errors, VALUE proxies)
     add_pair(template, "rack.url_scheme", rb_str_new_frozen(rb_str_new_cstr("http")));
     add_pair(template, "rack.errors", errors);
     rb_hash_aset(template, heddle_env_key.can_hijack, Qtrue);
-    add_pair(template, "rack.input", no_input());
+    /* unless the request has a body */
+    add_pair(template, "rack.input", rb_const_get(rb_path2class("Heddle::Rack::NoInput"), rb_intern("INSTANCE")));
     if (!NIL_P(proxies))
         rb_check_typeddata(proxies, &heddle_networks_type);
     RB_OBJ_WRITE(self, &any_builder_of(self)->proxies, proxies);

@@ -44,8 +44,13 @@ module Heddle
       # Registers a connection that the application has taken over. The reference is weak: if the application drops its
       # own, garbage collection closes the socket.
       # @param socket [BasicSocket]
+      # @param address [Integer] number of the client's address
       # @return [void]
-      def detach(socket) = @detached[socket] = true
+      def detach(socket, address) = @detached[socket] = address
+
+      # @param address [Integer] number of a client's address
+      # @return [Integer] how many of its connections an application still uses
+      def count_detached(address) = @detached.count { |socket, other| other == address && !socket.closed? }
 
       # Called when an application calls rack.hijack for an HTTP/2 request, which has no connection of its own. Reports
       # the first such call.

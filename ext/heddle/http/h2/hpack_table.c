@@ -6,15 +6,10 @@ enum {
     FIRST_ROOM = 8,
 };
 
-static uint32_t entry_size(const heddle_hpack_entry *entry)
-{
-    return entry->name_size + entry->value_size + HEDDLE_HPACK_OVERHEAD;
-}
-
 static void evict_oldest(heddle_hpack_table *table)
 {
     heddle_hpack_entry *oldest = heddle_hpack_table_at(table, table->count - 1);
-    table->size -= entry_size(oldest);
+    table->size -= oldest->name_size + oldest->value_size + HEDDLE_HPACK_OVERHEAD;
     table->count--;
     free(oldest);
 }

@@ -130,15 +130,20 @@ module Heddle
         # @return [Boolean]
         def hijacked? = defined?(@socket) ? true : false
 
-        # Takes the connection over, also after the head was sent.
+        # Takes the connection over, also after the head was sent. The server no longer counts it. So if the client's
+        # address has as many of these as it may have connections, closes it: an address could use up the descriptors.
         # @return [Socket] the socket, with the bytes that were read ahead pushed back
         # @raise [ClientGoneError]
         def detach
-          engine = self.engine
+          engine, address = self.engine, address_number
+          if address > 0 && exhausts_share?(engine.count_detached(address))
+            close
+            raise ClientGoneError, "the client's address has too many hijacked connections"
+          end
           drain
           detach_socket.tap do |socket|
             @detached = true
-            engine.detach(socket)
+            engine.detach(socket, address)
           end
         end
 

@@ -200,6 +200,19 @@ static VALUE detach_connection(heddle_connection *connection)
 HEDDLE_DEFINE_METHOD(exchange_detach_socket, "detach_socket",
                      detach_connection(heddle_exchange_open_connection(heddle_exchange_handle_of(self))))
 
+/* The number of the client's address (net/listener.h); 0: its connections are not limited. */
+HEDDLE_DEFINE_METHOD(exchange_address_number, "address_number",
+                     INT2FIX(heddle_exchange_open_connection(heddle_exchange_handle_of(self))->address_bucket))
+
+/* Are `held` connections as many as the client's address may have? Then counts this connection as refused. */
+static VALUE exchange_exhausts_share_p(VALUE self, VALUE held)
+{
+    heddle_sockets *sockets = heddle_exchange_open_connection(heddle_exchange_handle_of(self))->sockets;
+    bool exhausts = NUM2SIZET(held) >= heddle_address_limit(sockets);
+    sockets->refused += exhausts;
+    return exhausts ? Qtrue : Qfalse;
+}
+
 /* -- the operations of an exchange --------------------------------------------------------------------------------- */
 
 static void reject_exchange(heddle_exchange *exchange, const heddle_rejection *rejection, const char *retry_after)
@@ -241,5 +254,7 @@ void Init_heddle_h1_exchange(VALUE h1)
     rb_define_method(exchange_class, "persistent?", exchange_persistent_p, 0);
     rb_define_method(exchange_class, "readpartial", exchange_readpartial, 1);
     rb_define_private_method(exchange_class, "detach_socket", exchange_detach_socket, 0);
+    rb_define_private_method(exchange_class, "address_number", exchange_address_number, 0);
+    rb_define_private_method(exchange_class, "exhausts_share?", exchange_exhausts_share_p, 1);
     Init_heddle_h1_sending(exchange_class);
 }

@@ -28,12 +28,6 @@ static bool draws_more_than(const heddle_h2_server *server, uint64_t limit)
     return server->drawn > 0 && heddle_engine_of_connection(server->connection)->h2->drawn > limit;
 }
 
-/* Does the connection exceed its share while no shared memory is left? Then its new requests are refused. */
-static bool holds_too_much(const heddle_h2_server *server)
-{
-    return draws_more_than(server, heddle_engine_of_connection(server->connection)->h2->memory);
-}
-
 /* Bodies leave a quarter of the memory to heads, so that large bodies alone never cause a refused request. */
 bool heddle_h2_holds_too_much_data(const heddle_h2_server *server)
 {
@@ -209,7 +203,8 @@ static void on_request(heddle_h2_session *session, heddle_h2_stream *stream, con
         on_rejection(session, stream, &rejection, HEDDLE_CONNECT);
         return;
     }
-    heddle_h2_carrier *carrier = holds_too_much(server) ? NULL : calloc(1, sizeof(*carrier));
+    /* no memory for a connection that exceeds its share while no shared memory is left */
+    heddle_h2_carrier *carrier = draws_more_than(server, engine->h2->memory) ? NULL : calloc(1, sizeof(*carrier));
     heddle_exchange *exchange =
         carrier ? heddle_exchange_new(engine, &heddle_h2_exchange_operations, connection, &request->head,
                                       request->bytes)
