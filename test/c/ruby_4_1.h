@@ -15,25 +15,28 @@
 #include <ruby/fiber/scheduler.h>
 #include <stdbool.h>
 
-#undef RUBY_API_VERSION_MAJOR
-#undef RUBY_API_VERSION_MINOR
-#define RUBY_API_VERSION_MAJOR 4
-#define RUBY_API_VERSION_MINOR 1
+/* 4.0: blocking operations. */
+#define HAVE_RB_FIBER_SCHEDULER_BLOCKING_OPERATION_EXTRACT 1
+
+#if RUBY_API_VERSION_MAJOR < 4
+typedef struct rb_fiber_scheduler_blocking_operation rb_fiber_scheduler_blocking_operation_t;
+rb_fiber_scheduler_blocking_operation_t *rb_fiber_scheduler_blocking_operation_extract(VALUE self);
+int rb_fiber_scheduler_blocking_operation_execute(rb_fiber_scheduler_blocking_operation_t *operation);
+int rb_fiber_scheduler_blocking_operation_cancel(rb_fiber_scheduler_blocking_operation_t *operation);
 
 /* 4.0: the arguments are not const. */
 VALUE ruby_4_0_fiber_raise(VALUE fiber, int argc, VALUE *argv);
 #define rb_fiber_raise ruby_4_0_fiber_raise
+#endif
 
 /* 4.1: a third parameter. Use ALLOCV_N or rb_alloc_tmp_buffer2, which exist in every version. */
 void *ruby_4_1_alloc_tmp_buffer(volatile VALUE *store, long length, bool mark);
 #define rb_alloc_tmp_buffer ruby_4_1_alloc_tmp_buffer
 
-/* 4.0: blocking operations. */
-#define HAVE_RB_FIBER_SCHEDULER_BLOCKING_OPERATION_EXTRACT 1
-typedef struct rb_fiber_scheduler_blocking_operation rb_fiber_scheduler_blocking_operation_t;
-rb_fiber_scheduler_blocking_operation_t *rb_fiber_scheduler_blocking_operation_extract(VALUE self);
-int rb_fiber_scheduler_blocking_operation_execute(rb_fiber_scheduler_blocking_operation_t *operation);
-int rb_fiber_scheduler_blocking_operation_cancel(rb_fiber_scheduler_blocking_operation_t *operation);
+#undef RUBY_API_VERSION_MAJOR
+#undef RUBY_API_VERSION_MINOR
+#define RUBY_API_VERSION_MAJOR 4
+#define RUBY_API_VERSION_MINOR 1
 
 /* 4.1: these are gone. */
 #pragma GCC poison rb_alloc_tmp_buffer_with_count rb_iterate rb_gc_force_recycle rb_class_descendants
