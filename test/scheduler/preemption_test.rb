@@ -541,6 +541,38 @@ class PreemptionTest < Minitest::Test
     assert thread.join(LIMIT)
   end
 
+  # The loop of a thread has two tasks that compute for good. Each pushes to the queue when it is cancelled.
+  def run_computing_tasks(begun, cancelled = Queue.new)
+    Thread.current.report_on_exception = false
+    Heddle.run do
+      2.times do
+        Heddle.async do
+          begun << true
+          nil while true
+        ensure
+          cancelled << true
+        end
+      end
+    end
+  end
+
+  def test_a_killed_thread_ends_although_several_tasks_compute
+    begun = Queue.new
+    cancelled = Queue.new
+    thread = Thread.new { run_computing_tasks(begun, cancelled) }
+    2.times { begun.pop }
+    thread.kill
+
+    assert thread.join(LIMIT)
+    assert_equal 2, cancelled.size
+  end
+
+  def test_a_time_limit_around_a_loop_ends_it_although_several_tasks_compute
+    thread = Thread.new { Timeout.timeout(0.05) { run_computing_tasks(Queue.new) } }
+
+    assert_raises(Timeout::Error) { thread.join(LIMIT) }
+  end
+
   # -- locks and data -------------------------------------------------------------------------------------------------
 
   def test_a_monitor_belongs_to_the_fiber_that_entered_it

@@ -103,9 +103,14 @@ static VALUE raise_timeout(VALUE data)
     return Qnil;
 }
 
-static void find_timeout(preemption *self)
+static void find_exception(preemption *self)
 {
     int state = 0;
+    if (self->loop->preempt.ending && self->owner->interrupt != Qundef) {
+        self->exception = self->owner->interrupt;
+        self->owner->interrupt = Qundef;
+        return;
+    }
     self->due_timeout = heddle_fiber_timeout_due(self->owner, self->fiber);
     if (!self->due_timeout)
         return;
@@ -140,7 +145,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
         .loop = loop, .owner = loop->current, .fiber = rb_fiber_current(), .exception = Qundef, .kept = kept};
     int state = 0;
     if (kept == Qundef && !loop->preempt.killed)
-        find_timeout(&self);
+        find_exception(&self);
     if (self.exception == Qundef) {
         rb_protect(yield_to_others, (VALUE)&self, &state);
         bool forgotten = self.parked && !heddle_park_entered(&self.park);
@@ -155,7 +160,7 @@ static bool preempt_fiber(heddle_loop *loop, VALUE kept)
         else if (kept != Qundef)
             heddle_exception_postpone(self.owner, kept);
         if (self.exception == Qundef && !loop->preempt.killed)
-            find_timeout(&self);
+            find_exception(&self);
     }
     if (self.exception != Qundef)
         deliver_error(&self);
@@ -170,7 +175,7 @@ static bool has_other_work(heddle_loop *loop)
     if (!heddle_loop_is_running(loop))
         return true; /* the loop does not run yet; this fiber's first wait returns to the code that started it */
     if (heddle_token_ring_count(&loop->ready) || heddle_token_ring_count(&loop->preempted) || loop->work_waits ||
-        loop->current->parent_park)
+        loop->current->parent_park || loop->preempt.ending)
         return true;
     if (!heddle_inbox_empty(&loop->inbox))
         return true;

@@ -150,6 +150,8 @@ typedef struct {
      * the thread was killed while C code of preempt/ caught all exceptions; the loop raises an exception for it later
      */
     bool killed;
+    /* something outside of the loop has ended the whole run: Cancelled is raised also where a fiber is preempted */
+    bool ending;
 } heddle_loop_preempt;
 
 /* Counters, for tests and for `heddle top`. */

@@ -70,6 +70,7 @@ static VALUE end_run(VALUE data)
     run->loop->run.runs_in_fiber = 0;
     heddle_fiber_stacks_unlock(run->loop);
     run->loop->run.until = NULL;
+    run->loop->preempt.ending = false;
     run->loop->switching.ending = Qfalse;
     run->loop->switching.switching_to = NULL;
     atomic_store(&run->loop->sleeping, 0);

@@ -245,6 +245,9 @@ static VALUE scheduler_each_fiber(VALUE self)
     X(scheduler_forked_p, "forked?", heddle_loop_of(self)->run.forked_by ? Qtrue : Qfalse)                             \
     /* Is the loop running on its thread? */                                                                           \
     X(scheduler_running_p, "running?", heddle_loop_is_running(heddle_loop_of(self)) ? Qtrue : Qfalse)                  \
+    /* Called before all fibers are cancelled: see `ending` in heddle_loop_preempt. */                                 \
+    X(scheduler_cancel_computing, "cancel_computing",                                                                  \
+      (heddle_loop_of(self)->preempt.ending = true, Qnil))                                                             \
     X(scheduler_fiber_count, "fiber_count", SIZET2NUM(heddle_loop_of(self)->fiber_count))                              \
     /* Fiber.schedule: runs the block in a new non-blocking fiber, at once, until it first waits. */                   \
     X(scheduler_fiber, "fiber", (rb_need_block(), scheduler_start(self, rb_block_proc())))                             \

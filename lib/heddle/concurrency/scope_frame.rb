@@ -139,6 +139,8 @@ module Heddle
 
       def failed(error)
         Context.of(task.scheduler).raise_in_loop(error) if error.is_a?(SignalException)
+        # from a Timeout.timeout around the loop, because no task has rescued it
+        task.scheduler.cancel_computing if defined?(Timeout::ExitException) && error.is_a?(Timeout::ExitException)
         (@failures ||= []) << error unless @failures&.any? { |other| other.equal?(error) }
         cancel
       end
