@@ -100,6 +100,42 @@ class ClientHTTP2Test < ClientCase
     end
   end
 
+  def test_a_request_that_waits_for_anothers_connecting_says_so
+    silent = TCPServer.new("127.0.0.1", 0)
+    http = Client.new("https://127.0.0.1:#{silent.addr[1]}", proxy: nil)
+    in_loop do
+      Heddle.scope do |scope|
+        scope.async { http.get("/", timeout: { tls: 60 }) }
+        Fiber.scheduler.yield
+        total = Heddle.async { assert_raises(Client::TotalTimeoutError) { http.get("/", timeout: 0.01) } }
+        limits = { connect: 0.01, tls: 0.01 }
+        own = Heddle.async { assert_raises(Client::ConnectTimeoutError) { http.get("/", timeout: limits) } }
+        assert_includes total.value.message, "another request was still opening the connection"
+        assert_includes own.value.message, "another request was still opening the connection"
+        scope.cancel
+      end
+    end
+  ensure
+    silent.close
+  end
+
+  def test_a_connection_that_the_client_closes_is_no_violation_of_the_server
+    server = serve_h2 { |peer, _| peer.read_to_end }
+    http = client(server)
+    in_loop do
+      tasks = Array.new(2) { Heddle.async { assert_raises(Client::ConnectionLostError) { http.get("/") } } }
+      shared = nil
+      until_true do
+        origin = Client::OriginRegistry.origins.find { |one| one.to_s == server.url }
+        sharing = origin&.instance_variable_get(:@sharing)
+        shared = sharing&.instance_variable_get(:@connection)
+        shared&.uses == 2
+      end
+      shared.close # one request reads for both, and loses its socket
+      assert_includes tasks.map { |task| task.value.message }.join, "the client closed the connection"
+    end
+  end
+
   # A task that sends one request after the other has each time room that it has just made itself.
   def test_requests_that_wait_come_before_later_ones
     server = answering(settings: "3:1")

@@ -143,7 +143,7 @@ module Heddle
         def failure
           kind, code, reason = @stream.failure
           why = describe(kind, code, reason)
-          if %i[rejected failed].include?(kind)
+          if %i[rejected failed].include?(kind) && code.nonzero?
             ProtocolError.new("#{place}: #{why}")
           elsif @stream.status
             IncompleteBodyError.new("#{place}: #{why} before the end of the body")
@@ -164,7 +164,7 @@ module Heddle
           when :refused then "the server has refused the request"
           when :reset then "the server has reset the stream (#{CODES.fetch(code, code)})"
           when :lost then "the server closed the connection"
-          else "the response violates HTTP/2: #{reason}"
+          else code.zero? ? "the client closed the connection" : "the response violates HTTP/2: #{reason}"
           end
         end
       end

@@ -28,7 +28,8 @@ module Heddle
           # @return [Numeric, nil] seconds that are left of the limit; nil: there is no limit
           def left(limit, dialing, now) = limit && [(@began[dialing] ||= now) + limit - now, 0].max
         end
-        private_constant :Waiter
+        BUSY = [PoolTimeoutError, "the server allowed no more requests at a time, and none had ended"].freeze
+        private_constant :Waiter, :BUSY
 
         # @param open [#call] takes time limits and a deadline; returns a {SharedConnection}, or a {Connection} if the
         #   server speaks HTTP/1.1
@@ -184,10 +185,8 @@ module Heddle
           raise woken.class, woken.message if waiter.over
           return if woken
 
-          raise TotalTimeoutError, "#{@origin} accepted no further request in time" unless time == limit
-
-          raise PoolTimeoutError, "#{@origin} allows no more concurrent requests on its connection, and none ended " \
-                                  "within the time limit `pool`"
+          phase, why = dialing ? [ConnectTimeoutError, "another request was still opening the connection"] : BUSY
+          raise time == limit ? phase : TotalTimeoutError, "#{@origin}: #{why} when the time limit of this one passed"
         end
 
         # How long to wait while another request opens the connection. The time limit `pool` applies only to a busy
