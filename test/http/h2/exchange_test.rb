@@ -28,6 +28,15 @@ class H2ExchangeTest < Minitest::Test
     end
   end
 
+  def test_a_second_head_is_refused_in_words_of_its_own
+    serve(frames("HEADERS es+eh 1 get"), open: true) do |exchange|
+      exchange.write_head(200, "", false)
+      error = assert_raises(Heddle::HTTP::InvalidResponseError) { exchange.write_head(200, "", false) }
+
+      assert_match(/\Athe response has a head already/, error.message)
+    end
+  end
+
   def test_a_refused_head_request_is_answered_without_content
     sent = frames_for("HEADERS es+eh 1 head a=b c=d", "HEADERS es+eh 3 get a=b c=d", header_count: 1)
 

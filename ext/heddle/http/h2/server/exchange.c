@@ -106,7 +106,9 @@ static void check_written(heddle_h2_write_result result)
         heddle_exchange_raise_gone("the stream ended before the client had the response", 0);
     if (result != HEDDLE_H2_WRITTEN)
         rb_raise(rb_path2class("Heddle::HTTP::InvalidResponseError"),
-                 "a header of the response has a name or value that HTTP/2 does not allow");
+                 result == HEDDLE_H2_MISPLACED
+                     ? "the response has a head already, or HTTP/2 does not allow one with this status"
+                     : "a header of the response has a name or value that HTTP/2 does not allow");
 }
 
 /*
