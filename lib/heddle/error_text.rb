@@ -8,6 +8,10 @@ module Heddle
   module ErrorText
     # Maximum number of characters of a message.
     LIMIT = 16_384
+    # Match lines in the message of a SyntaxError: a line of code (CODE), or the mark below it (MARK).
+    CODE = /\A(?:> ?)?\d+ \|/
+    MARK = /\A\|\s*\^~*\s*/
+    private_constant :CODE, :MARK
 
     class << self
       # @param error [Exception]
@@ -29,6 +33,13 @@ module Heddle
       # @param error [Exception]
       # @return [String] class and message; the lines after the first are indented, as {PrintableText.lines} does it
       def summary(error, **) = "#{class_name(error)}: #{PrintableText.lines(message(error), **)}"
+
+      # @param text [String] the message of an error
+      # @return [String] its first lines as one, without the lines of code in the message of a SyntaxError
+      def one_line(text)
+        lines = PrintableText.utf8(text).lines.map { |line| line.strip.sub(MARK, "") }
+        lines.reject { |line| line.empty? || CODE.match?(line) }.first(4).join(" ")
+      end
 
       # @param error [Exception]
       # @return [Array<String>]

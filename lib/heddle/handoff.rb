@@ -43,7 +43,9 @@ module Heddle
       private
 
       def reason
-        "needs a second worker" if workers < 2 || Native.handoff_loops.zero?
+        return "needs a second worker" if workers < 2
+
+        "no event loop of this process can hand off connections" if Native.handoff_loops.zero?
       end
     end
     Protection.register(:handoff, self)

@@ -69,8 +69,9 @@ module Heddle
         super
       end
 
-      private
-
+      # Calls the hooks in order, as {#run} does.
+      # @raise [BootError] when a hook fails; the message has the hook's name and the line that raised
+      # @return [void]
       def attempt(name, *arguments)
         run(name, *arguments)
       rescue Cancelled, SignalException
@@ -78,6 +79,8 @@ module Heddle
       rescue Exception => e
         raise BootError, Events::TABLE.fetch(:hook_failed).text(failure(name, e))
       end
+
+      private
 
       def failure(name, error)
         { hook: name, error: ErrorText.summary(error), place: error.backtrace&.first&.delete_prefix("#{Dir.pwd}/") }

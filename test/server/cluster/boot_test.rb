@@ -167,8 +167,8 @@ class ClusterBootTest < Minitest::Test
   # NoMemoryError is not a StandardError.
   def test_any_exception_of_a_mold_hook_is_reported_without_a_backtrace
     raising = "raise NoMemoryError, \"no \\xFF\""
-    { "before_mold" => /\Aheddle: a hook failed: NoMemoryError: no \\xFF \(/,
-      "after_mold" => /\Aheddle: a hook failed: NoMemoryError: no \\xFF \(/,
+    { "before_mold" => /\Aheddle: the hook before_mold failed: NoMemoryError: no \\xFF \(/,
+      "after_mold" => /\Aheddle: the hook after_mold failed: NoMemoryError: no \\xFF \(/,
       "before_worker_fork" => /^heddle: no worker can serve: .* could not be forked: NoMemoryError: no \\xFF$/ }
       .each do |hook, message|
         write("config/heddle.rb", "#{hook} { #{raising} }\n")
@@ -178,6 +178,15 @@ class ClusterBootTest < Minitest::Test
         assert_match message, output
         refute_match(/the workers\) failed|from /, output)
       end
+  end
+
+  def test_an_error_of_the_mold_that_no_hook_has_raised_is_not_said_to_be_one_of_a_hook
+    write("config.ru", "Heddle::Server::JIT.define_singleton_method(:enable) { raise 'no room' }\n#{APP}")
+    output, status = boot
+
+    assert_equal 1, status.exitstatus
+    assert_match(/the mold .* failed: .*no room/, output)
+    refute_match(/hook/, output)
   end
 
   def test_workers_share_the_files_of_the_server_with_the_mold

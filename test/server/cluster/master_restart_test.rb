@@ -85,7 +85,7 @@ class ClusterMasterRestartTest < Minitest::Test
     serve("--pidfile", "server.pid", "-b", "unix:web.sock")
     write("config.ru", "raise 'broken'")
     signal("USR2")
-    wait_for(/restart failed: the new master could not start.*; keeping this master/m)
+    wait_for(/restart failed: the new master could not start.*; keeping this master$/)
 
     UNIXSocket.new(path("web.sock")).close # its file is still there
 
@@ -147,7 +147,7 @@ class ClusterMasterRestartTest < Minitest::Test
     write("config/heddle.rb", "mode :single\n")
     signal("USR2")
     wait_for("a restart can't change a server with several processes into a single process")
-    wait_for(/restart failed: the new master could not start.*; keeping this master/m)
+    wait_for(/restart failed: the new master could not start.*; keeping this master$/)
 
     assert_equal "code 1", served.get("/").body
   end

@@ -76,6 +76,32 @@ class ClusterWorkerTest < Minitest::Test
     assert_equal "no tasks\n\0", tasks
   end
 
+  # The system's watches run out twice, for two waits each.
+  class UnwatchedSocket
+    def initialize = @waits = [Errno::ENOSPC, Errno::ENOSPC, nil, Errno::ENOSPC, Errno::ENOSPC, nil]
+
+    attr_reader :waits
+
+    def wait_readable
+      failure = @waits.shift
+      raise failure, "epoll" if failure
+    end
+  end
+
+  def test_a_worker_without_watches_accepts_handoffs_and_says_once_why_it_polls
+    socket = UnwatchedSocket.new
+    accepted = 0
+    server = Object.new
+    server.define_singleton_method(:draining?) { socket.waits.empty? }
+    server.define_singleton_method(:accept_handoff) { |_| (accepted += 1) && nil }
+    @worker.instance_variable_set(:@server, server)
+    @worker.define_singleton_method(:resources) { Struct.new(:handoff_receiver).new(socket) }
+    @worker.send(:accept_handoffs)
+
+    assert_equal 5, accepted, "it is asked after each wait but the last"
+    assert_equal [:handoffs_not_watched] * 2, Array.new(@log.events.size) { logged.first }
+  end
+
   def test_the_end_of_the_master_is_logged
     @master.close
 

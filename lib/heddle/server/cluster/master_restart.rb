@@ -78,6 +78,7 @@ module Heddle
         private
 
         def give_up(problem)
+          problem = ErrorText.one_line(problem)
           @log.event(:restart_failed, reason: problem) unless @master.stopping?
           report(problem)
         end

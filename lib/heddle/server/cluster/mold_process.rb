@@ -35,6 +35,8 @@ module Heddle
           exit_process(0)
         rescue SignalException
           exit_process(0)
+        rescue BootError => e
+          report_failure(e.message)
         rescue Exception => e
           reason = ProcessLimit.explain(e) || e.full_message(highlight: false)
           @setting.log.event(:mold_failed, error: reason.chomp)
@@ -45,13 +47,9 @@ module Heddle
         # inherit.
         def prepare_warm(app)
           Stalls.reset
-          hooks.run(:after_mold)
+          hooks.attempt(:after_mold)
           SharedHeap.pack
           app
-        rescue SignalException
-          raise
-        rescue Exception => e
-          report_hook_failure(e)
         end
 
         def load_application
@@ -59,13 +57,13 @@ module Heddle
           WorkingFolder.note # before the application can change it; a reload may have entered another folder
           choose_patches(configuration)
           configuration.export_environment
-          hooks.run(:before_mold)
+          hooks.attempt(:before_mold)
           threads = BootThreads.new
           app = Adaptations::NewRelic.during_load(configuration, &@load)
           SolidQueue.check if configuration.solid_queue
           load_server_code
           adapt_libraries(configuration)
-          hooks.run(:after_mold)
+          hooks.attempt(:after_mold)
           threads.report(@setting.log)
           JIT.enable
           app = Modes.fetch(configuration.mode).share(app)
@@ -74,14 +72,8 @@ module Heddle
           app
         rescue SystemExit => e
           report_failure(BootError.ended(e).message)
-        rescue BootError => e
-          report_failure(e.message)
         rescue LoadError => e
           report_failure(LoadFailure.new(e).message)
-        rescue SignalException
-          raise
-        rescue Exception => e
-          report_hook_failure(e)
         end
 
         # Sets the number of workers (option `workers auto`). A worker's share of common limits depends on this number.
@@ -113,10 +105,6 @@ module Heddle
         def report_failure(message)
           @channel.send_message("failed", message:)
           exit_process(1)
-        end
-
-        def report_hook_failure(error)
-          report_failure("a hook failed: #{ErrorText.summary(error)} (#{error.backtrace&.first})")
         end
 
         # Skips the application's at_exit blocks, which are meant for processes that serve.

@@ -9,11 +9,6 @@ module Heddle
       class MoldSupervisor
         include MonotonicClock
 
-        # Match lines in the message of a SyntaxError: a line of code (CODE), or the mark below it (MARK).
-        CODE = /\A(?:> ?)?\d+ \|/
-        MARK = /\A\|\s*\^~*\s*/
-        private_constant :CODE, :MARK
-
         # @return [Configuration] the configuration of the newest mold
         attr_reader :configuration
         # @return [String, nil] why the application can't be loaded while there are no workers, so that the server must
@@ -68,7 +63,7 @@ module Heddle
           @reload = RollingRestart.new(fleet, mold, @log) { |former, problem| finish_reload(former, problem) }
         rescue ConfigurationError, BootError, SystemCallError => e
           [folder, resources].each(&:roll_back)
-          problem = one_line(e.message)
+          problem = ErrorText.one_line(e.message)
           @log.event(:reload_failed, reason: problem)
           report_reload(problem)
         end
@@ -86,7 +81,7 @@ module Heddle
           @reload = RollingRestart.new(fleet, mold, @log, name: :refork) { |former| finish_reload(former) }
           fleet.start(worker.index, replaces: worker) or @reload.abandon("no worker can be started now")
         rescue SystemCallError => e
-          @log.event(:refork_failed, reason: one_line(e.message))
+          @log.event(:refork_failed, reason: ErrorText.one_line(e.message))
         end
 
         # Ends a running reload.
@@ -221,11 +216,11 @@ module Heddle
           reason = mold.failure || "the process that loads the application has ended: " \
                                    "#{ExitReason.describe(status)}"
           if @reload&.mold.equal?(mold)
-            @reload.abandon(one_line(reason))
+            @reload.abandon(ErrorText.one_line(reason))
           elsif fleet.empty?
             @failure = reason
           else
-            load_later(mold, :load_failed, reason: one_line(reason))
+            load_later(mold, :load_failed, reason: ErrorText.one_line(reason))
           end
         end
 
@@ -265,7 +260,7 @@ module Heddle
           [folder, resources].each(&(fleet.mold.equal?(@reload.mold) ? :commit : :roll_back))
           @mold_spawner.kill(former) if former
           @reload = nil
-          report_reload(problem && one_line(problem))
+          report_reload(problem && ErrorText.one_line(problem))
         end
 
         def report_reload(problem)
@@ -273,12 +268,6 @@ module Heddle
           done = @done
           @done = nil
           done&.call(problem)
-        end
-
-        # Leaves out the lines of code in the message of a syntax error.
-        def one_line(text)
-          lines = PrintableText.utf8(text).lines.map { |line| line.strip.sub(MARK, "") }
-          lines.reject { |line| line.empty? || CODE.match?(line) }.first(4).join(" ")
         end
       end
     end

@@ -44,10 +44,10 @@ module Heddle
         end
 
         # Ends the replacement early.
-        # @param reason [String, nil] the reason for the log; nil: log nothing
+        # @param reason [String] the reason for the log
         # @return [void]
         def abandon(reason)
-          @log.event(:"#{@name}_failed", reason:) if reason
+          @log.event(:"#{@name}_failed", reason:)
           roll_back(reason)
         end
 

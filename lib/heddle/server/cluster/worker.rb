@@ -213,7 +213,7 @@ module Heddle
         def accept_handoffs
           receiver = resources.handoff_receiver
           until @server.draining?
-            receiver.wait_readable
+            await_handoff(receiver)
             accepted = 0
             while accepted < HANDOFFS_PER_TICK && !@server.draining? && (last = @server.accept_handoff(receiver))
               accepted += 1
@@ -221,6 +221,17 @@ module Heddle
             # false: a handed-off connection waits, but this worker can't accept it now.
             sleep(last == false ? RETRY_INTERVAL : 0)
           end
+        end
+
+        # epoll needs a watch of the system's for the socket, which may have none left (ENOSPC). Then looks for handoffs in
+        # intervals, until it has.
+        def await_handoff(receiver)
+          receiver.wait_readable
+          @unwatched = nil
+        rescue SystemCallError => e
+          @setting.log.event(:handoffs_not_watched, worker: index, reason: e.message) unless @unwatched
+          @unwatched = true
+          sleep(RETRY_INTERVAL)
         end
 
         def update_scoreboard
