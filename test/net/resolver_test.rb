@@ -148,6 +148,14 @@ class ResolverTest < Minitest::Test
     assert_equal ["192.0.2.9"], resolver_for(server).addresses("www.example")
   end
 
+  def test_eight_aliases_that_the_server_leaves_open_are_followed
+    server = name_server(negative_ttl: nil)
+    server.host("n8.example", "192.0.2.9")
+    8.times { |i| server.on("n#{i}.example") { |query, *| open_alias(server, query, "n#{i}.example", "n#{i + 1}.example") } }
+
+    assert_equal ["192.0.2.9"], resolver_for(server).addresses("n0.example")
+  end
+
   def test_aliases_that_go_in_a_circle_end
     server = name_server(negative_ttl: nil)
     server.on("a.example") { |query, *| open_alias(server, query, "a.example", "b.example") }

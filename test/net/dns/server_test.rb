@@ -300,7 +300,7 @@ class DNSServerTest < Minitest::Test
   end
 
   def test_connection_that_was_idle_for_longest_is_closed_at_the_limit
-    serving(->(query) { query.answer("192.0.2.1") }, tcp_connections: 3, tcp_idle: 600) do |dns|
+    serving(->(query) { query.answer("192.0.2.1") }, tcp_connections: 2, tcp_idle: 600) do |dns|
       silent = Array.new(2) do |i|
         TCPSocket.new("127.0.0.1", dns.port).tap { wait_until("accepted") { dns.server.tcp_accepted == i + 1 } }
       end

@@ -18,7 +18,7 @@ module Heddle
         # @param address [Addrinfo]
         # @param server [Server]
         # @param idle [Numeric] seconds that a connection without a running query stays open
-        # @param connections [Integer] maximum number of connections. A new connection that reaches this number closes
+        # @param connections [Integer] maximum number of connections. A new connection that exceeds this number closes
         #   the longest idle one; if none is idle, further connections wait in the kernel
         # @param per_client [Integer] maximum number of connections of one client
         def initialize(address, server, idle:, connections:, per_client:)
@@ -72,15 +72,20 @@ module Heddle
         end
 
         def await_room
-          while @sessions.size >= @max_connections
+          until @sessions.size < @max_connections || longest_idle
             @changes.clear
-            close_idle
             @changes.pop
           end
         end
 
+        def longest_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)
+
         # Closes the longest idle connection, so that a few addresses can't occupy all connections.
-        def close_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)&.close
+        def close_idle
+          session = longest_idle or return
+          session.close
+          forget(session)
+        end
 
         # Starts a session, or closes the connection at once if the client has too many connections.
         def start(scope, socket)
@@ -92,7 +97,7 @@ module Heddle
           end
 
           @clients[client] += 1
-          close_idle if @sessions.size + 1 >= @max_connections
+          close_idle if @sessions.size >= @max_connections
           session = TCPSession.new(socket, address, @server, self, @idle)
           @sessions[session] = scope.async(name: "DNS over TCP") { serve(session) }
         end
@@ -112,6 +117,10 @@ module Heddle
 
         def finish(session)
           session.release
+          forget(session)
+        end
+
+        def forget(session)
           @sessions.delete(session) or return
           client = @server.source_key(session.address_bytes)
           @clients.delete(client) if (@clients[client] -= 1) <= 0

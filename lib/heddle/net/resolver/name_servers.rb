@@ -82,11 +82,11 @@ module Heddle
 
         def follow(answer, type)
           MAX_ALIASES.times do
-            return answer unless answer.target
+            break unless answer.target
 
             answer = ask(answer.target, [type]).fetch(type).through(answer)
           end
-          FoundAddresses.new
+          answer.target ? FoundAddresses.new : answer
         end
 
         def combine(answers, wanted)
