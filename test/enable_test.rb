@@ -3,10 +3,13 @@
 # test: smoke
 
 require "test_helper"
+require "support/scheduled"
 require "heddle"
 
 # Protections are switched on and off by name.
 class EnableTest < Minitest::Test
+  include Scheduled
+
   Protection = Heddle::Protection
 
   # Stands for a protection: remembers what it was told.
@@ -35,6 +38,12 @@ class EnableTest < Minitest::Test
 
   def teardown
     Protection.instance_variable_set(:@registered, @registered)
+  end
+
+  def test_all_protections_can_be_enabled_without_rubygems
+    output, = ruby("require 'heddle'; Heddle.enable(*Heddle::Protection::FILES.keys); puts 'enabled'")
+
+    assert_equal "enabled\n", output
   end
 
   def test_a_protection_is_enabled_until_it_is_switched_off

@@ -104,7 +104,7 @@ module Heddle
     # the line of the application that called them.
     HELPERS = ["<internal:", "#{RbConfig::CONFIG["rubylibdir"]}/", "#{__dir__}/"].freeze
     DEMO = "#{__dir__}/cli/demo".freeze
-    GEMS = [Gem.dir, *Gem.path].uniq.map { |path| "#{path}/" }.freeze
+    GEMS = (defined?(Gem) ? [Gem.dir, *Gem.path].uniq : []).map { |path| "#{path}/" }.freeze
     private_constant :HELPERS, :DEMO, :GEMS
 
     def helper?(line) = line.start_with?(*HELPERS) && !line.start_with?(DEMO)

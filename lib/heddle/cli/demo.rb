@@ -3,6 +3,7 @@
 require "erb"
 require "heddle/runtime"
 require "json"
+require "rack/body_proxy"
 require "uri"
 
 module Heddle
@@ -134,12 +135,8 @@ module Heddle
         return Answer.text(503, "Another visitor is running this test. Try again in a moment.\n") if @busy
 
         body = yield
-        Answer.stream(NDJSON, Enumerator.new do |lines|
-          @busy = true
-          body.each { |line| lines << line }
-        ensure
-          @busy = @blocks = false
-        end)
+        @busy = true
+        Answer.stream(NDJSON, ::Rack::BodyProxy.new(body) { @busy = @blocks = false })
       end
 
       # The server's first TCP address, to which the demo sends its own requests. The Host header is not used: a client

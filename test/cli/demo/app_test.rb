@@ -73,6 +73,17 @@ class DemoAppTest < Minitest::Test
     assert_operator Process.clock_gettime(Process::CLOCK_MONOTONIC) - began, :>=, 0.05
   end
 
+  def test_a_second_test_is_refused_until_the_body_of_the_first_is_closed
+    app = Demo.app(urls: -> { ["http://127.0.0.1:1"] })
+    burst = -> { app.call(Rack::MockRequest.env_for("/burst?clients=1")) }
+    status, _, body = burst.call
+
+    assert_equal [200, 503], [status, burst.call.first]
+    body.close
+
+    assert_equal 200, burst.call.first
+  end
+
   def test_wrong_number_is_refused_with_the_allowed_range
     ["seconds=abc", "seconds=-1", "seconds=11", "seconds=", "seconds=nan", "seconds=%ff"].each do |query|
       answer = @request.get("/sleep?#{query}")
