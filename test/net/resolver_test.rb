@@ -151,7 +151,10 @@ class ResolverTest < Minitest::Test
   def test_eight_aliases_that_the_server_leaves_open_are_followed
     server = name_server(negative_ttl: nil)
     server.host("n8.example", "192.0.2.9")
-    8.times { |i| server.on("n#{i}.example") { |query, *| open_alias(server, query, "n#{i}.example", "n#{i + 1}.example") } }
+    8.times do |i|
+      names = ["n#{i}.example", "n#{i + 1}.example"]
+      server.on(names.first) { |query, *| open_alias(server, query, *names) }
+    end
 
     assert_equal ["192.0.2.9"], resolver_for(server).addresses("n0.example")
   end

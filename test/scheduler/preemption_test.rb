@@ -548,7 +548,7 @@ class PreemptionTest < Minitest::Test
       2.times do
         Heddle.async do
           begun << true
-          nil while true
+          loop { nil }
         ensure
           cancelled << true
         end

@@ -76,8 +76,7 @@ module Heddle
                             "address instead of the client's (logged once)",
         gem_not_adapted: "{reason}",
         handoff_failed: "closing idle connections, because they can't be handed off to other workers: {reason}",
-        handoffs_not_watched: "worker {worker} can't wait for connections of other workers: {reason}; it looks for " \
-                              "them 100 times a second",
+        handoffs_not_watched: "worker {worker} can only poll for connections of other workers: {reason}",
         hijack_over_http2: "the application called rack.hijack for {method} {target} over HTTP/2, where a request " \
                            "has no connection of its own. Set http2 to off, so that clients use HTTP/1.1 (logged once)",
         late_exception_dropped: "dropped {error}: it was raised outside of any request, probably by another thread " \

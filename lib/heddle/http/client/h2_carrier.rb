@@ -62,7 +62,7 @@ module Heddle
         # @return [void]
         def finish
           @stream&.close
-          flush_rest
+          flush(0)
         ensure
           @origin.release_stream(@connection)
         end
@@ -106,19 +106,13 @@ module Heddle
           true
         end
 
-        def flush
-          @connection.flush(deadline_after(@limits.write))
+        # @param deadline [Float, nil] 0: sends what is pending, such as RST_STREAM, without waiting
+        def flush(deadline = deadline_after(@limits.write))
+          @connection.flush(deadline)
         rescue IO::TimeoutError
-          raise timed_out(WriteTimeoutError, "read no more of the request")
+          raise timed_out(WriteTimeoutError, "read no more of the request") unless deadline&.zero?
         rescue SystemCallError, IOError
           nil # the caller checks the stream's state
-        end
-
-        # Sends what is pending, such as RST_STREAM, without waiting.
-        def flush_rest
-          @connection.flush(0)
-        rescue SystemCallError, IOError
-          nil
         end
 
         def await(phase, seconds, what, &)

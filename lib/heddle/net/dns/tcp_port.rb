@@ -57,6 +57,15 @@ module Heddle
           @changes.push(true) if @changes.empty?
         end
 
+        # @api private
+        # Called when a session ends: another connection may take its place.
+        def forget(session)
+          @sessions.delete(session) or return
+          client = @server.source_key(session.address_bytes)
+          @clients.delete(client) if (@clients[client] -= 1) <= 0
+          note_change
+        end
+
         private
 
         def accept(scope)
@@ -78,14 +87,8 @@ module Heddle
           end
         end
 
+        # The connection that is closed for a new one, so that a few addresses can't occupy all connections.
         def longest_idle = @sessions.each_key.select(&:idle?).min_by(&:idle_until)
-
-        # Closes the longest idle connection, so that a few addresses can't occupy all connections.
-        def close_idle
-          session = longest_idle or return
-          session.close
-          forget(session)
-        end
 
         # Starts a session, or closes the connection at once if the client has too many connections.
         def start(scope, socket)
@@ -97,7 +100,7 @@ module Heddle
           end
 
           @clients[client] += 1
-          close_idle if @sessions.size >= @max_connections
+          longest_idle&.close if @sessions.size >= @max_connections
           session = TCPSession.new(socket, address, @server, self, @idle)
           @sessions[session] = scope.async(name: "DNS over TCP") { serve(session) }
         end
@@ -118,13 +121,6 @@ module Heddle
         def finish(session)
           session.release
           forget(session)
-        end
-
-        def forget(session)
-          @sessions.delete(session) or return
-          client = @server.source_key(session.address_bytes)
-          @clients.delete(client) if (@clients[client] -= 1) <= 0
-          note_change
         end
 
         # Called when a session's task has failed, possibly before it began because there was no memory for its fiber.

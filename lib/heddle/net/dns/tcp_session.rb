@@ -43,10 +43,11 @@ module Heddle
         # @return [Boolean] whether the session runs, and has no running query
         def idle? = !@task.nil? && @running.empty?
 
-        # Ends {run} at its next wait.
+        # Ends {run} at its next wait. Makes room for another connection at once.
         def close
           @task&.cancel
           @task = nil
+          @port.forget(self)
         end
 
         # Closes the socket.

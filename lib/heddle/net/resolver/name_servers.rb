@@ -81,11 +81,7 @@ module Heddle
         end
 
         def follow(answer, type)
-          MAX_ALIASES.times do
-            break unless answer.target
-
-            answer = ask(answer.target, [type]).fetch(type).through(answer)
-          end
+          MAX_ALIASES.times { answer = ask(answer.target, [type]).fetch(type).through(answer) if answer.target }
           answer.target ? FoundAddresses.new : answer
         end
 

@@ -84,8 +84,7 @@ module Heddle
         end
 
         def report(problem)
-          done = @done
-          @done = nil
+          done, @done = @done, nil
           done&.call(problem)
         end
       end

@@ -249,8 +249,7 @@ module Heddle
         end
 
         def start_pending_reload
-          waiting = @reload_pending
-          @reload_pending = nil
+          waiting, @reload_pending = @reload_pending, nil
           @master.reload { |problem| waiting.each { |done| done.call(problem) } }
         end
 
@@ -265,8 +264,7 @@ module Heddle
 
         def report_reload(problem)
           @systemd.reloaded(problem)
-          done = @done
-          @done = nil
+          done, @done = @done, nil
           done&.call(problem)
         end
       end

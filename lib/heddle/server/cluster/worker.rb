@@ -214,23 +214,20 @@ module Heddle
           receiver = resources.handoff_receiver
           until @server.draining?
             await_handoff(receiver)
-            accepted = 0
-            while accepted < HANDOFFS_PER_TICK && !@server.draining? && (last = @server.accept_handoff(receiver))
-              accepted += 1
-            end
+            last = nil
+            HANDOFFS_PER_TICK.times { (last = !@server.draining? && @server.accept_handoff(receiver)) or break }
             # false: a handed-off connection waits, but this worker can't accept it now.
             sleep(last == false ? RETRY_INTERVAL : 0)
           end
         end
 
-        # epoll needs a watch of the system's for the socket, which may have none left (ENOSPC). Then looks for handoffs in
-        # intervals, until it has.
+        # epoll needs a watch of the system's for the socket, which may have none left (ENOSPC). While it has none, this
+        # method returns after an interval.
         def await_handoff(receiver)
           receiver.wait_readable
-          @unwatched = nil
         rescue SystemCallError => e
-          @setting.log.event(:handoffs_not_watched, worker: index, reason: e.message) unless @unwatched
-          @unwatched = true
+          @setting.log.event(:handoffs_not_watched, worker: index, reason: e.message) unless @polls
+          @polls = true
           sleep(RETRY_INTERVAL)
         end
 
