@@ -78,6 +78,26 @@ class SharedHeapTest < Minitest::Test
     assert_in_delta first, second, 1_000_000
   end
 
+  # Frees every second block of the smallest size, and before that some blocks of another thread, which malloc keeps in
+  # the main thread's cache.
+  FOREIGN = <<~RUBY
+    require "heddle/server"
+    require "fiddle"
+    GC.disable
+    mine = Array.new(100_000) { Fiddle.malloc(24) }
+    Thread.new { Array.new(100) { Fiddle.malloc(24) } }.value.each { |block| Fiddle.free(block) }
+    mine.each_slice(2) { |block, _| Fiddle.free(block) }
+    puts Heddle::Native::Processes.fill_heap_gaps.inspect
+  RUBY
+
+  def test_gaps_are_filled_while_the_cache_of_malloc_has_blocks_of_another_thread
+    out, status = Open3.capture2e(RbConfig.ruby, "-I#{File.join(ROOT, "lib")}", "-e", FOREIGN)
+    skip "malloc is not glibc's" if out.strip == "nil"
+    assert_predicate status, :success?, out
+
+    assert_operator Integer(out), :>=, 50_000 * 24
+  end
+
   # Each generation of molds replaces what it keeps, 40 MB.
   GENERATIONS = <<~RUBY
     require "heddle/server"

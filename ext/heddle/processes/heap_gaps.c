@@ -9,6 +9,7 @@
  * kernel never copies these pages for a child.
  */
 enum { SPARED = 4096, MOST_SPARED = 65536, ALIGNMENT = 2 * sizeof(size_t) };
+enum { MOST_FOREIGN = 16 }; /* blocks of one size that malloc's cache of a thread holds by default */
 
 struct gap {
     struct gap *next;
@@ -26,26 +27,13 @@ struct heap {
  */
 static struct heap heap_in_use(void)
 {
-    malloc_trim(0); /* leaves less than two free pages at the end */
-    uintptr_t end = (uintptr_t)sbrk(0) - 2 * (uintptr_t)sysconf(_SC_PAGESIZE);
+    malloc_trim(0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* mallinfo2 would need glibc 2.33 */
-    unsigned size = (unsigned)mallinfo().arena;
+    struct mallinfo info = mallinfo();
 #pragma GCC diagnostic pop
-    return (struct heap){.begin = size < end ? end - size : end, .end = end};
-}
-
-/*
- * Allocates a gap of this size. Returns NULL if there is none: malloc then takes memory from outside of the heap's used
- * part.
- */
-static void *take_gap(const struct heap *heap, size_t size)
-{
-    void *block = malloc(size);
-    if (block && (uintptr_t)block >= heap->begin && (uintptr_t)block < heap->end)
-        return block;
-    free(block);
-    return NULL;
+    uintptr_t end = (uintptr_t)sbrk(0) - (unsigned)info.keepcost;
+    return (struct heap){.begin = (unsigned)info.arena < end ? end - (unsigned)info.arena : end, .end = end};
 }
 
 static void free_gaps(struct gap **list)
@@ -57,10 +45,26 @@ static void free_gaps(struct gap **list)
     }
 }
 
-static void add_gap(struct gap **list, struct gap *one)
+/*
+ * Allocates the gaps of this size, and returns their bytes. When there are no more, malloc takes memory from the end of
+ * the heap. Before that, it takes blocks from the thread's cache, and some of these may be of other threads' heaps.
+ */
+static size_t take_gaps(const struct heap *heap, size_t size, struct gap **gaps)
 {
-    one->next = *list;
-    *list = one;
+    struct gap *others = NULL, *one;
+    size_t bytes = 0;
+    for (int foreign = 0; foreign < MOST_FOREIGN && (one = malloc(size));) {
+        uintptr_t address = (uintptr_t)one;
+        bool inside = address >= heap->begin && address < heap->end;
+        struct gap **list = inside ? gaps : &others;
+        one->next = *list;
+        *list = one;
+        bytes += inside ? malloc_usable_size(one) : 0;
+        if (!inside)
+            foreign = address < (uintptr_t)sbrk(0) ? MOST_FOREIGN : foreign + 1;
+    }
+    free_gaps(&others);
+    return bytes;
 }
 
 ssize_t heddle_fill_heap_gaps(void)
@@ -73,21 +77,15 @@ ssize_t heddle_fill_heap_gaps(void)
     struct heap heap = heap_in_use();
     if (heap.begin == heap.end)
         return -1;
-    struct gap *spared = NULL, *one;
-    for (size_t size = MOST_SPARED; size >= SPARED; size /= 2) {
-        while ((one = take_gap(&heap, size)))
-            add_gap(&spared, one);
-    }
-    ssize_t bytes = 0;
-    for (size_t size = SPARED - ALIGNMENT; size >= ALIGNMENT; size -= ALIGNMENT) {
-        while ((one = take_gap(&heap, size))) {
-            bytes += (ssize_t)malloc_usable_size(one);
-            add_gap(&filled, one);
-        }
-    }
+    struct gap *spared = NULL;
+    for (size_t size = MOST_SPARED; size >= SPARED; size /= 2)
+        take_gaps(&heap, size, &spared);
+    size_t bytes = 0;
+    for (size_t size = SPARED - ALIGNMENT; size >= ALIGNMENT; size -= ALIGNMENT)
+        bytes += take_gaps(&heap, size, &filled);
     free_gaps(&spared);
     malloc_trim(0);
-    return bytes;
+    return (ssize_t)bytes;
 }
 
 #else
