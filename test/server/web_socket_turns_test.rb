@@ -164,6 +164,39 @@ class WebSocketTurnsTest < Minitest::Test
     end
   end
 
+  # The socket's fiber finds a message each time that it reads, so it would never wait.
+  def test_a_fiber_with_many_messages_does_not_delay_a_request
+    skip "a thread has no fiber" if mode_under_test[:mode] == :thread
+    started = Thread::Queue.new
+    release = false
+    count = 0
+    app = lambda do |env|
+      next [200, {}, [count.to_s]] unless env["PATH_INFO"] == "/"
+
+      Heddle::WebSocket.serve(env) do |socket|
+        Fiber.blocking { started << true && Thread.pass until release }
+        count += 1 while socket.read
+      end
+    end
+    Dir.mktmpdir do |folder|
+      path = File.join(folder, "server")
+      serving(app, lint: false, bind: ["127.0.0.1:0", "unix:#{path}"]) do
+        @clients = [WebSocketClient.new(UNIXSocket.new(path), "/")]
+        started.pop
+        @clients.first.io.write(@clients.first.frame(1, "x") * 5_000)
+        other = UNIXSocket.new(path)
+        other.write("GET /count HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        release = true
+
+        assert_operator other.read[/\d+\z/].to_i, :<, 1_000
+        until_statistics { count == 5_000 }
+      ensure
+        release = true
+        other&.close
+      end
+    end
+  end
+
   # A Unix socket is writable again when most of its bytes were read.
   def test_many_sockets_with_pings_do_not_delay_a_request
     blocks = Thread::Queue.new

@@ -35,11 +35,6 @@ static bool is_value(const char *value, uint32_t size)
            !heddle_is_space(value[size - 1]);
 }
 
-static bool is_trailers(const heddle_hpack_field *field)
-{
-    return field->value_size == 8 && heddle_is_word(field->value, 8, "trailers");
-}
-
 bool heddle_h2_is_about_connection(heddle_field_id id, const char *name, size_t size)
 {
     switch (id) {
@@ -56,7 +51,7 @@ bool heddle_h2_is_about_connection(heddle_field_id id, const char *name, size_t 
 static bool is_allowed(const heddle_hpack_field *field, heddle_field_id id)
 {
     if (id == HEDDLE_FIELD_TE)
-        return is_trailers(field);
+        return field->value_size == 8 && heddle_is_word(field->value, 8, "trailers");
     return !heddle_h2_is_about_connection(id, field->name, field->name_size);
 }
 

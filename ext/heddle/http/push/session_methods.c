@@ -7,6 +7,10 @@
 #include <ruby/encoding.h>
 #include <ruby/io.h>
 
+enum {
+    MESSAGES_A_TURN = 64, /* messages that a fiber receives before others run, if it does not wait */
+};
+
 static ID slow_ids[3]; /* index: heddle_slow_policy */
 
 /* Returns NULL if the socket is closed, or in a forked child. */
@@ -281,26 +285,29 @@ static VALUE client_receive(VALUE self, VALUE seconds)
 {
     int64_t timeout = heddle_parse_duration(seconds);
     int64_t deadline = timeout < 0 ? -1 : heddle_deadline_after(timeout);
-    for (;;) {
+    for (bool waited = false;; waited = true) {
         heddle_push_session *session = own_session(self);
         if (!session)
             return Qnil;
-        heddle_websocket_message *message = heddle_push_pop_message(session);
-        if (message) {
-            if (session->paused && !heddle_push_is_full(session)) {
-                heddle_push_hold(session);
-                heddle_push_resume_reading(session);
-                heddle_push_release_hold(session);
-            }
-            return heddle_websocket_message_string(message);
+        if (waited && !session->first && session->paused) {
+            heddle_push_hold(session);
+            heddle_push_resume_reading(session);
+            heddle_push_release_hold(session);
+            continue;
         }
-        if (session->state != HEDDLE_PUSH_OPEN) {
+        /* After a turn of messages others run for a tick. Otherwise this fiber would never wait for a fast client. */
+        bool turn_ends = !waited && (session->first || session->paused) &&
+                         session->waiting_count % MESSAGES_A_TURN == 0;
+        if (session->first && !turn_ends)
+            return heddle_websocket_message_string(heddle_push_pop_message(session));
+        if (!session->first && session->state != HEDDLE_PUSH_OPEN) {
             heddle_push_keep_end(session, self);
             return Qnil;
         }
-        heddle_wait wait = {.slot = &session->wait, .deadline = deadline, .part = HEDDLE_SPENT_CLIENT};
+        heddle_wait wait = {.slot = &session->wait, .deadline = turn_ends ? 0 : deadline, .part = HEDDLE_SPENT_CLIENT};
         if (heddle_wait_in_slot(session->work.connection->sockets->loop, wait,
-                                "another fiber already waits for this socket's messages") == HEDDLE_WAIT_TIMED_OUT)
+                                "another fiber already waits for this socket's messages") == HEDDLE_WAIT_TIMED_OUT &&
+            !turn_ends)
             rb_raise(rb_eIOTimeoutError, "no message was received in time");
     }
 }
